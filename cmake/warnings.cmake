@@ -1,0 +1,13 @@
+# Flags of our own builds: every target of ours calls ballast_own(target).
+function(ballast_own target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  if(BALLAST_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(BALLAST_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=${BALLAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${BALLAST_SANITIZE})
+  endif()
+endfunction()

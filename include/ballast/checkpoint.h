@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoint: what a weights file holds. Named tensors in the file's order, string metadata, and notes of what the reader
+// found worth saying. A plain value: copy it, change it, hand it around; the bytes of its tensors stay where they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+class Checkpoint;
+
+/// One tensor of a Checkpoint, described without touching its bytes. Valid as long as the Checkpoint is, and unchanged.
+struct Entry {
+  std::string_view name;
+  DType dtype;
+  ShapeView shape;
+  std::uint64_t bytes;  ///< of the row-major form
+
+  [[nodiscard]] Tensor tensor() const;
+
+ private:
+  friend class Checkpoint;
+  Entry(const Checkpoint& owner, std::size_t index);
+  const Checkpoint* owner_;
+  std::size_t index_;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+class Checkpoint {
+ public:
+  class Iterator;
+
+  // Tensors, in order.
+  [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return records_.empty(); }
+  [[nodiscard]] Iterator begin() const;
+  [[nodiscard]] Iterator end() const;
+  [[nodiscard]] Entry operator[](std::size_t index) const { return {*this, index}; }
+
+  // Tensors, by name.
+  [[nodiscard]] std::optional<std::size_t> position(std::string_view name) const noexcept;
+  [[nodiscard]] bool contains(std::string_view name) const noexcept { return position(name).has_value(); }
+  /// Errc::not_found with the nearest names when there is none.
+  [[nodiscard]] Entry at(std::string_view name) const;
+  [[nodiscard]] Tensor tensor(std::string_view name) const { return at(name).tensor(); }
+  [[nodiscard]] std::uint64_t total_bytes() const noexcept;
+
+  /// Appends. Errc::duplicate_key when the name is taken.
+  void add(std::string_view name, const Tensor& tensor);
+  void reserve(std::size_t tensors);
+
+  /// Absent and empty are two things in Safetensors files.
+  std::optional<Metadata> metadata = {};
+  std::vector<std::string> notes = {};  ///< sentences for people
+  std::string format = {};              ///< "safetensors", "torch-zip", …; empty when made by hand
+  std::string path = {};                ///< where it was opened; for messages
+
+  /// For readers: a row-major tensor of `storages()[storage]`, its name and shape taken as they are. The name must stay where it is
+  /// as long as something given to keep_alive() lives. False, and nothing added, when the name is taken.
+  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage, std::uint64_t bit_offset);
+  [[nodiscard]] std::uint32_t add_storage(std::shared_ptr<const Storage> storage);
+  void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
+
+ private:
+  friend struct Entry;
+
+  // 40 bytes a tensor, so that listing 100,000 of them stays in cache; shapes and strides lie in one flat vector.
+  struct Record {
+    const char* name;
+    std::uint64_t bit_offset;
+    std::uint32_t name_size;
+    std::uint32_t rank;
+    std::uint32_t storage;  // kNoStorage: shape only
+    DType dtype;
+    bool strided;           // rank strides follow the rank dimensions
+    std::uint64_t dims;     // index into dims_
+  };
+  static constexpr std::uint32_t kNoStorage = 0xFFFFFFFF;
+
+  // Names copied by add(): blocks that never move. A copy of the Checkpoint shares them and writes into new ones.
+  class NameBlocks {
+   public:
+    NameBlocks() = default;
+    NameBlocks(const NameBlocks& other) : blocks_(other.blocks_) {}
+    NameBlocks& operator=(const NameBlocks& other);
+    NameBlocks(NameBlocks&&) = default;
+    NameBlocks& operator=(NameBlocks&&) = default;
+    ~NameBlocks() = default;
+    std::string_view store(std::string_view text);
+
+   private:
+    std::vector<std::shared_ptr<char[]>> blocks_;
+    std::size_t left_ = 0;
+    char* next_ = nullptr;
+  };
+
+  [[nodiscard]] std::string_view name_of(const Record& record) const noexcept { return {record.name, record.name_size}; }
+  [[nodiscard]] std::size_t slot_of(std::string_view name) const noexcept;
+  bool append(const Record& record);
+  void grow_index(std::size_t tensors);
+
+  std::vector<Record> records_;
+  std::vector<std::int64_t> dims_;
+  std::vector<std::shared_ptr<const Storage>> storages_;
+  std::vector<std::uint32_t> index_;  // open addressing: position + 1, 0 is free
+  std::vector<std::shared_ptr<const void>> owners_;
+  NameBlocks names_;
+};
+
+class Checkpoint::Iterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = Entry;
+  using difference_type = std::ptrdiff_t;
+  using reference = Entry;
+  using pointer = void;
+
+  Entry operator*() const { return (*owner_)[index_]; }
+  Iterator& operator++() { ++index_; return *this; }
+  void operator++(int) { ++index_; }
+  friend bool operator==(const Iterator& a, const Iterator& b) { return a.index_ == b.index_; }
+
+ private:
+  friend class Checkpoint;
+  Iterator(const Checkpoint& owner, std::size_t index) : owner_(&owner), index_(index) {}
+  const Checkpoint* owner_;
+  std::size_t index_;
+};
+
+inline Checkpoint::Iterator Checkpoint::begin() const { return {*this, 0}; }
+inline Checkpoint::Iterator Checkpoint::end() const { return {*this, size()}; }
+
+}  // namespace ballast

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one exception of the library. Everything that cannot be done ends in an Error: a stable code to test,
+// the place it happened in (file, tensor, byte offset) and a sentence with the numbers and the likely cause.
+// docs/errors.md explains every code.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace ballast {
+
+enum class Errc : std::uint8_t {
+  // What the caller asked for
+  invalid_argument,   ///< an argument that makes no sense by itself
+  not_found,          ///< no such file, tensor, key or path
+  already_exists,     ///< the output is there and overwriting was not asked for
+  unsupported,        ///< understood, but not something Ballast does
+  not_representable,  ///< the target format cannot hold this value
+  // The file as a whole
+  io_error,          ///< the operating system said no; the message carries its reason
+  no_space,          ///< the disk is full, or the file may not grow that far
+  not_regular_file,  ///< a folder, pipe or device where a file is needed
+  file_changed,      ///< the file changed or shrank while it was read
+  unknown_format,    ///< none of the formats Ballast reads; the message says what it looks like
+  truncated,         ///< the file ends before what it promises
+  trailing_data,     ///< bytes after the end that the format does not allow
+  // Headers, names, sizes
+  header_too_large,     ///< a header beyond the format's limit
+  bad_utf8,             ///< text that is not UTF-8
+  bad_json,             ///< text that is not the JSON the format asks for
+  duplicate_key,        ///< one name twice
+  bad_name,             ///< a name the format or the reader does not allow
+  bad_dtype,            ///< an element type that does not exist or does not fit here
+  size_overflow,        ///< a size that does not fit into 64 bits
+  size_mismatch,        ///< two sizes that must agree and do not
+  misaligned,           ///< sub-byte elements that do not end on a byte
+  offset_out_of_range,  ///< a position outside the data
+  overlap,              ///< two things on the same bytes
+  gap,                  ///< bytes that belong to nothing
+  shape_mismatch,       ///< shapes that cannot be used together
+  // Pickle
+  forbidden_global,  ///< a call able to run code
+  forbidden_opcode,  ///< an opcode a model file has no use for
+  bad_pickle,        ///< not a well-formed pickle
+  frame_violation,   ///< an opcode across the end of its frame
+  type_mismatch,     ///< an operand of the wrong kind
+  memo_range,        ///< a memo slot that was never set, or is absurd
+  too_deep,          ///< nested beyond the limit
+  too_many,          ///< more items than the limit
+  expansion_limit,   ///< small input that unfolds into something huge
+  expanded_view,     ///< a view that shows far more elements than its storage holds
+  missing_storage,   ///< a tensor whose bytes are not in the file
+  // Containers
+  bad_zip,             ///< not a well-formed zip archive
+  zip_ambiguous,       ///< a zip that different readers would read differently
+  name_mismatch,       ///< the two directories of a zip name an entry differently
+  duplicate_entry,     ///< two entries with one name
+  encrypted_flag,      ///< an entry marked as encrypted
+  unsupported_method,  ///< a compression method Ballast does not read
+  bad_crc,             ///< a checksum that does not match the data
+  bad_tar,             ///< not a well-formed tar archive
+  path_escape,         ///< a path that leaves its folder
+  missing_shard,       ///< a shard named by the index that is not there
+  index_mismatch,      ///< index and shards disagree
+  // Loading
+  load_failed,  ///< the model and the checkpoint do not fit; the report says where
+};
+
+/// The stable spelling used in JSON, docs and tests: "size-mismatch".
+[[nodiscard]] std::string_view name(Errc code) noexcept;
+
+class Error : public std::runtime_error {
+ public:
+  /// `where` may be empty; what() is "where: what".
+  Error(Errc code, std::string where, const std::string& what);
+
+  [[nodiscard]] Errc code() const noexcept { return code_; }
+  [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
+ private:
+  Errc code_;
+  std::string where_;
+};
+
+}  // namespace ballast

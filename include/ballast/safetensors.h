@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Safetensors format: read with the reference implementation's exact verdicts, written byte for byte as it writes, streamed,
+// and edited without rewriting the data. docs/formats/safetensors.md describes the bytes. Part of ballast::core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/checkpoint.h"
+
+namespace ballast {
+
+/// Called now and then with bytes done and bytes in all; throwing from it stops the work, and nothing half-done remains.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+namespace safetensors {
+
+inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+
+enum class Mode : std::uint8_t {
+  strict,     ///< what the specification says: duplicate keys and NUL in names are refused too
+  reference,  ///< exactly what the reference implementation accepts
+};
+
+struct ReadOptions {
+  Mode mode = Mode::strict;
+  bool map = true;  ///< false: tensors are read by position when they are needed, nothing of the file is mapped
+};
+
+/// Header checked whole, data left where it is.
+[[nodiscard]] Checkpoint open(const std::string& path, const ReadOptions& options = {});
+/// The same for a file that lies in memory; tensors are views of it.
+[[nodiscard]] Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options = {});
+
+struct SaveOptions {
+  bool overwrite = false;
+  Progress progress = {};
+};
+
+/// Atomic. Tensors in the reference's order: dtype, then name; whatever their strides, they are written row-major.
+void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
+/// The same bytes, in memory.
+[[nodiscard]] std::vector<std::byte> serialize(const Checkpoint& checkpoint);
+
+/// Writes tensors that do not exist yet, or do not fit into memory: declare all of them, then bring their bytes in any order, from any
+/// thread. finish() checks that every byte came exactly once and gives the file its name.
+class StreamWriter {
+ public:
+  struct Declaration {
+    std::string name;
+    DType dtype;
+    Shape shape;
+  };
+  StreamWriter(const std::string& path, std::vector<Declaration> tensors, std::optional<Metadata> metadata = {},
+               const SaveOptions& options = {});
+  StreamWriter(StreamWriter&&) noexcept;
+  StreamWriter& operator=(StreamWriter&&) noexcept;
+  ~StreamWriter();  ///< without finish(): nothing remains
+
+  /// Bytes [offset, offset + bytes.size()) of the tensor's row-major form.
+  void write(std::string_view name, std::uint64_t offset, std::span<const std::byte> bytes);
+  /// All of a tensor; its dtype and shape must be the declared ones.
+  void write(std::string_view name, const Tensor& tensor);
+  void finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct HeaderEdit {
+  std::optional<Metadata> metadata = {};                              ///< replaces all of it
+  std::vector<std::pair<std::string, std::string>> rename = {};       ///< exact old name, new name
+};
+
+/// A copy of `in` with another header; the data goes from file to file inside the kernel. `in` and `out` may be one file.
+void edit(const std::string& in, const std::string& out, const HeaderEdit& change, const SaveOptions& options = {});
+
+}  // namespace safetensors
+}  // namespace ballast

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shape and Strides: short lists of 64-bit numbers that live inside the object up to six dimensions, which is all but a
+// handful of the tensors in the world, and on the heap beyond.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A look at somebody's dimensions; prints like a Shape.
+class ShapeView : public std::span<const std::int64_t> {
+ public:
+  using std::span<const std::int64_t>::span;
+  ShapeView(std::span<const std::int64_t> dims) : std::span<const std::int64_t>(dims) {}  // NOLINT(google-explicit-constructor)
+};
+
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<std::int64_t> values) : Dims(ShapeView(values.begin(), values.size())) {}
+  Dims(ShapeView values);  // NOLINT(google-explicit-constructor): a view of dims is a shape
+  Dims(const std::vector<std::int64_t>& values) : Dims(ShapeView(values)) {}  // NOLINT(google-explicit-constructor)
+  /// `count` times `value`.
+  static Dims filled(std::size_t count, std::int64_t value);
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::int64_t* data() noexcept { return size_ <= kInline ? inline_ : heap_.data(); }
+  [[nodiscard]] const std::int64_t* data() const noexcept { return size_ <= kInline ? inline_ : heap_.data(); }
+  [[nodiscard]] std::int64_t* begin() noexcept { return data(); }
+  [[nodiscard]] std::int64_t* end() noexcept { return data() + size_; }
+  [[nodiscard]] const std::int64_t* begin() const noexcept { return data(); }
+  [[nodiscard]] const std::int64_t* end() const noexcept { return data() + size_; }
+  std::int64_t& operator[](std::size_t i) noexcept { return data()[i]; }
+  std::int64_t operator[](std::size_t i) const noexcept { return data()[i]; }
+  [[nodiscard]] std::int64_t front() const noexcept { return data()[0]; }
+  [[nodiscard]] std::int64_t back() const noexcept { return data()[size_ - 1]; }
+
+  void push_back(std::int64_t value);
+  void insert(std::size_t position, std::int64_t value);
+  void erase(std::size_t position);
+
+  friend bool operator==(const Dims& a, const Dims& b) noexcept;
+
+ private:
+  static constexpr std::size_t kInline = 6;
+  std::size_t size_ = 0;
+  std::int64_t inline_[kInline] = {};
+  std::vector<std::int64_t> heap_;
+};
+
+using Shape = Dims;
+using Strides = Dims;  ///< in elements, like PyTorch's; may be 0 (expanded) or negative (reversed)
+
+/// Product of the dimensions; nullopt when one is negative or the product does not fit into int64.
+[[nodiscard]] std::optional<std::int64_t> try_numel(ShapeView shape) noexcept;
+/// Row-major strides of `shape`.
+[[nodiscard]] Strides contiguous_strides(ShapeView shape);
+/// "[2, 3]"
+[[nodiscard]] std::string to_string(ShapeView shape);
+std::ostream& operator<<(std::ostream& out, ShapeView shape);
+inline std::ostream& operator<<(std::ostream& out, const Dims& dims) { return out << ShapeView(dims); }
+
+}  // namespace ballast

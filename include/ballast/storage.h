@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storage: the bytes behind tensors, wherever they come from. Many tensors may look at one storage; it lives as long as one of
+// them does. Bytes may be there already (heap, mapped file, the caller's memory) or come into being when first asked
+// for (a compressed entry, a cast): data() is what makes them exist, read() streams them without keeping them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace ballast {
+
+class File;
+
+enum class DeviceType : std::uint8_t { cpu, cuda };
+
+struct Device {
+  DeviceType type = DeviceType::cpu;
+  int index = 0;
+  friend bool operator==(Device, Device) = default;
+};
+
+/// Bytes that lie unchanged in a file, so that they can be copied without passing through memory.
+struct FileSpan {
+  std::shared_ptr<const File> file;
+  std::uint64_t offset = 0;
+};
+
+class Storage {
+ public:
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  virtual ~Storage() = default;
+
+  /// New memory, 64-byte aligned; not initialised unless `zeroed`.
+  static std::shared_ptr<Storage> heap(std::uint64_t size, bool zeroed = false);
+  /// The caller's memory; `release` runs when the last tensor is gone (or never, when empty).
+  static std::shared_ptr<Storage> borrow(void* data, std::uint64_t size, std::function<void()> release = {},
+                                         Device device = {});
+  /// The caller's read-only memory.
+  static std::shared_ptr<const Storage> borrow(const void* data, std::uint64_t size, std::function<void()> release = {});
+  /// Bytes made by `fill` at the first data(); `fill` runs at most once with success, on the thread that came first.
+  static std::shared_ptr<const Storage> deferred(std::uint64_t size, std::function<void(std::span<std::byte>)> fill);
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] Device device() const noexcept { return device_; }
+
+  /// The first byte. Safe to call from several threads; may read a file or compute, so it may throw.
+  [[nodiscard]] virtual const std::byte* data() const = 0;
+  /// Null when the bytes may not be written.
+  [[nodiscard]] virtual std::byte* mutable_data() { return nullptr; }
+  /// Copies [offset, offset + out.size()), keeping nothing in memory when it can be avoided.
+  virtual void read(std::uint64_t offset, std::span<std::byte> out) const;
+  /// Where these bytes lie in a file, when they do.
+  [[nodiscard]] virtual std::optional<FileSpan> file_span() const { return std::nullopt; }
+
+ protected:
+  explicit Storage(std::uint64_t size, Device device = {}) noexcept : size_(size), device_(device) {}
+  void check_range(std::uint64_t offset, std::uint64_t length) const;
+
+ private:
+  std::uint64_t size_;
+  Device device_;
+};
+
+}  // namespace ballast

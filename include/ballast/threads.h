@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many threads Ballast works with.
+#pragma once
+
+namespace ballast {
+
+/// The caller's thread included; the machine's cores until set. At least 1.
+[[nodiscard]] int thread_count() noexcept;
+/// For work that starts after the call. Throws Errc::invalid_argument below 1.
+void set_thread_count(int count);
+
+}  // namespace ballast

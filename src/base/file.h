@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files, read: a regular file held open, its size known once, read by position or mapped. The size is checked again by whoever
+// depends on it (unchanged()); a file that shrinks gives an Error and not zeros.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+class File : public std::enable_shared_from_this<File> {
+ public:
+  /// Regular files only: a folder, pipe or device is Errc::not_regular_file, and opening one never blocks.
+  static std::shared_ptr<const File> open(const std::string& path);
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File();
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
+  /// Exactly out.size() bytes at `offset`; Errc::truncated when the range lies outside the file as it was opened,
+  /// Errc::file_changed when the file is shorter than that by now.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+  [[nodiscard]] std::vector<std::byte> read(std::uint64_t offset, std::uint64_t length) const;
+  /// The whole file, mapped read-only on first use and kept until the File is gone. Empty for an empty file.
+  [[nodiscard]] std::span<const std::byte> map() const;
+  /// Throws Errc::file_changed when size or modification time differ from those at opening.
+  void check_unchanged() const;
+  /// Same file on disk (device and inode), whatever the path.
+  [[nodiscard]] bool is_same_file(const std::string& path) const noexcept;
+
+ private:
+  struct Mapping;
+  explicit File(std::string path, int descriptor);
+
+  std::string path_;
+  int descriptor_;
+  std::uint64_t size_ = 0;
+  std::int64_t modified_ns_ = 0;
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
+  std::unique_ptr<Mapping> mapping_;
+};
+
+}  // namespace ballast

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nearest.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ballast/display.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::size_t kLongestCompared = 256;   // the distance costs length squared
+constexpr std::size_t kMostCompared = 20'000;   // a suggestion must not take longer than the failure
+
+// Levenshtein's distance, given up once it exceeds `limit`.
+std::size_t distance(std::string_view a, std::string_view b, std::size_t limit) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > limit) return limit + 1;
+  std::vector<std::size_t> row(a.size() + 1);
+  for (std::size_t i = 0; i <= a.size(); ++i) row[i] = i;
+  for (std::size_t j = 1; j <= b.size(); ++j) {
+    std::size_t diagonal = std::exchange(row[0], j);
+    std::size_t best = row[0];
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      const std::size_t substitution = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[i];
+      row[i] = std::min({row[i] + 1, row[i - 1] + 1, substitution});
+      best = std::min(best, row[i]);
+    }
+    if (best > limit) return limit + 1;
+  }
+  return row[a.size()];
+}
+
+}  // namespace
+
+std::vector<std::string_view> nearest(std::string_view wanted, std::span<const std::string_view> names, std::size_t count) {
+  if (wanted.size() > kLongestCompared) return {};
+  const std::size_t limit = std::max<std::size_t>(2, wanted.size() / 3);
+  std::vector<std::pair<std::size_t, std::string_view>> found;
+  for (const std::string_view candidate : names.first(std::min(names.size(), kMostCompared))) {
+    // A name that only lacks or has an outer prefix is as good as a typing error.
+    const bool prefixed = candidate.size() > wanted.size() ? candidate.ends_with(wanted) && candidate[candidate.size() - wanted.size() - 1] == '.'
+                                                           : wanted.ends_with(candidate) && wanted.size() > candidate.size() &&
+                                                                 wanted[wanted.size() - candidate.size() - 1] == '.';
+    const std::size_t far = prefixed ? 1 : distance(wanted, candidate.substr(0, kLongestCompared), limit);
+    if (far <= limit) found.emplace_back(far, candidate);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string_view> result;
+  for (const auto& [far, candidate] : found) {
+    if (result.size() == count) break;
+    result.push_back(candidate);
+  }
+  return result;
+}
+
+std::string did_you_mean(std::string_view wanted, std::span<const std::string_view> names) {
+  const auto found = nearest(wanted, names);
+  if (found.empty()) return "";
+  std::string text = "; did you mean ";
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i > 0) text += i + 1 == found.size() ? " or " : ", ";
+    text += quoted(found[i]);
+  }
+  return text + "?";
+}
+
+}  // namespace ballast

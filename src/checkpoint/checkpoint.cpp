@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "ballast/display.h"
+#include "base/hash.h"
+#include "base/nearest.h"
+
+namespace ballast {
+
+Entry::Entry(const Checkpoint& owner, std::size_t index)
+    : name(owner.name_of(owner.records_[index])),
+      dtype(owner.records_[index].dtype),
+      shape(owner.dims_.data() + owner.records_[index].dims, owner.records_[index].rank),
+      // Sizes were checked when the tensor was added.
+      bytes((static_cast<std::uint64_t>(*try_numel(shape)) * info(dtype).bits + 7) / 8),
+      owner_(&owner),
+      index_(index) {}
+
+Tensor Entry::tensor() const {
+  const Checkpoint::Record& record = owner_->records_[index_];
+  if (record.storage == Checkpoint::kNoStorage) return {dtype, shape};
+  const Strides strides =
+      record.strided ? Strides(ShapeView(shape.data() + record.rank, record.rank)) : contiguous_strides(shape);
+  return {dtype, shape, strides, owner_->storages_[record.storage], record.bit_offset};
+}
+
+std::string_view Checkpoint::NameBlocks::store(std::string_view text) {
+  constexpr std::size_t kBlock = 64U << 10U;
+  if (text.size() > left_) {
+    left_ = std::max(kBlock, text.size());
+    blocks_.emplace_back(new char[left_]);
+    next_ = blocks_.back().get();
+  }
+  std::memcpy(next_, text.data(), text.size());
+  const std::string_view stored(next_, text.size());
+  next_ += text.size();
+  left_ -= text.size();
+  return stored;
+}
+
+Checkpoint::NameBlocks& Checkpoint::NameBlocks::operator=(const NameBlocks& other) {
+  blocks_ = other.blocks_;
+  left_ = 0;
+  return *this;
+}
+
+// Where `name` is, or the free slot it would take.
+std::size_t Checkpoint::slot_of(std::string_view name) const noexcept {
+  const std::size_t mask = index_.size() - 1;
+  std::size_t slot = hash_name(name) & mask;
+  while (index_[slot] != 0 && name_of(records_[index_[slot] - 1]) != name) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void Checkpoint::grow_index(std::size_t tensors) {
+  std::size_t slots = std::max<std::size_t>(index_.size(), 16);
+  while (slots < tensors * 2) slots *= 2;
+  if (slots == index_.size()) return;
+  index_.assign(slots, 0);
+  for (std::size_t i = 0; i < records_.size(); ++i) index_[slot_of(name_of(records_[i]))] = static_cast<std::uint32_t>(i + 1);
+}
+
+void Checkpoint::reserve(std::size_t tensors) {
+  records_.reserve(tensors);
+  dims_.reserve(tensors * 2);
+  grow_index(tensors);
+}
+
+bool Checkpoint::append(const Record& record) {
+  if (records_.size() >= kNoStorage - 1) fail(Errc::too_many, display(path), "more than {} tensors", records_.size());
+  grow_index(records_.size() + 1);
+  const std::size_t slot = slot_of(name_of(record));
+  if (index_[slot] != 0) return false;
+  records_.push_back(record);
+  index_[slot] = static_cast<std::uint32_t>(records_.size());
+  return true;
+}
+
+std::uint32_t Checkpoint::add_storage(std::shared_ptr<const Storage> storage) {
+  storages_.push_back(std::move(storage));
+  return static_cast<std::uint32_t>(storages_.size() - 1);
+}
+
+bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage, std::uint64_t bit_offset) {
+  const Record record{.name = name.data(), .bit_offset = bit_offset, .name_size = static_cast<std::uint32_t>(name.size()),
+                      .rank = static_cast<std::uint32_t>(shape.size()), .storage = storage, .dtype = dtype,
+                      .strided = false, .dims = dims_.size()};
+  if (!append(record)) return false;
+  dims_.insert(dims_.end(), shape.begin(), shape.end());
+  return true;
+}
+
+void Checkpoint::add(std::string_view name, const Tensor& tensor) {
+  if (!tensor.defined()) fail(Errc::invalid_argument, quoted(name), "an undefined tensor cannot be added");
+  if (contains(name)) fail(Errc::duplicate_key, display(path), "tensor {} is there already", quoted(name));
+  std::uint32_t storage = kNoStorage;
+  if (tensor.has_data()) {
+    const bool same_as_last = !storages_.empty() && storages_.back() == tensor.storage();
+    storage = same_as_last ? static_cast<std::uint32_t>(storages_.size() - 1) : add_storage(tensor.storage());
+  }
+  const bool strided = !tensor.is_contiguous();
+  const std::string_view stored = names_.store(name);
+  append({.name = stored.data(), .bit_offset = tensor.bit_offset(), .name_size = static_cast<std::uint32_t>(stored.size()),
+          .rank = static_cast<std::uint32_t>(tensor.rank()), .storage = storage, .dtype = tensor.dtype(),
+          .strided = strided, .dims = dims_.size()});
+  dims_.insert(dims_.end(), tensor.shape().begin(), tensor.shape().end());
+  if (strided) dims_.insert(dims_.end(), tensor.strides().begin(), tensor.strides().end());
+}
+
+std::optional<std::size_t> Checkpoint::position(std::string_view name) const noexcept {
+  if (index_.empty()) return std::nullopt;
+  const std::uint32_t found = index_[slot_of(name)];
+  if (found == 0) return std::nullopt;
+  return found - 1;
+}
+
+Entry Checkpoint::at(std::string_view name) const {
+  if (const auto found = position(name)) return (*this)[*found];
+  std::vector<std::string_view> names;
+  for (const Entry& entry : *this) names.push_back(entry.name);
+  fail(Errc::not_found, display(path), "has no tensor {}{}", quoted(name), did_you_mean(name, names));
+}
+
+std::uint64_t Checkpoint::total_bytes() const noexcept {
+  std::uint64_t total = 0;
+  for (const Entry& entry : *this) total += entry.bytes;
+  return total;
+}
+
+}  // namespace ballast

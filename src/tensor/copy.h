@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements from any strides into row-major order: the one place that walks strides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+/// Elements [first, first + count) of `source` in row-major order, packed to `out`. Sub-byte elements: `out` gets whole bytes, so
+/// first * bits must be a multiple of 8.
+void gather(const Tensor& source, std::uint64_t first, std::uint64_t count, std::byte* out);
+
+/// All elements of `source`, row-major, on several threads; transposes are cache-blocked.
+void copy_contiguous(const Tensor& source, std::byte* out);
+
+}  // namespace ballast

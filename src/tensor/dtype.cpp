@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// THE table of element types.
+#include "ballast/dtype.h"
+
+#include <array>
+#include <ostream>
+
+namespace ballast {
+namespace {
+
+using K = DTypeKind;
+
+constexpr std::array<DTypeInfo, kDTypeCount> kTable = {{
+    {DType::boolean, "BOOL", "bool", 8, K::boolean, true},
+    {DType::f4, "F4", "float4_e2m1fn_x2", 4, K::floating, true},
+    {DType::f6_e2m3, "F6_E2M3", "", 6, K::floating, true},
+    {DType::f6_e3m2, "F6_E3M2", "", 6, K::floating, true},
+    {DType::u8, "U8", "uint8", 8, K::unsigned_integer, true},
+    {DType::i8, "I8", "int8", 8, K::signed_integer, true},
+    {DType::f8_e5m2, "F8_E5M2", "float8_e5m2", 8, K::floating, true},
+    {DType::f8_e4m3, "F8_E4M3", "float8_e4m3fn", 8, K::floating, true},
+    {DType::f8_e8m0, "F8_E8M0", "float8_e8m0fnu", 8, K::floating, true},
+    {DType::f8_e4m3fnuz, "F8_E4M3FNUZ", "float8_e4m3fnuz", 8, K::floating, true},
+    {DType::f8_e5m2fnuz, "F8_E5M2FNUZ", "float8_e5m2fnuz", 8, K::floating, true},
+    {DType::i16, "I16", "int16", 16, K::signed_integer, true},
+    {DType::u16, "U16", "uint16", 16, K::unsigned_integer, true},
+    {DType::f16, "F16", "float16", 16, K::floating, true},
+    {DType::bf16, "BF16", "bfloat16", 16, K::floating, true},
+    {DType::i32, "I32", "int32", 32, K::signed_integer, true},
+    {DType::u32, "U32", "uint32", 32, K::unsigned_integer, true},
+    {DType::f32, "F32", "float32", 32, K::floating, true},
+    {DType::c64, "C64", "complex64", 64, K::complex, true},
+    {DType::f64, "F64", "float64", 64, K::floating, true},
+    {DType::i64, "I64", "int64", 64, K::signed_integer, true},
+    {DType::u64, "U64", "uint64", 64, K::unsigned_integer, true},
+    {DType::c32, "C32", "complex32", 32, K::complex, false},
+    {DType::c128, "C128", "complex128", 128, K::complex, false},
+    {DType::qi8, "QI8", "qint8", 8, K::quantized, false},
+    {DType::qu8, "QU8", "quint8", 8, K::quantized, false},
+    {DType::qi32, "QI32", "qint32", 32, K::quantized, false},
+    {DType::qu4x2, "QU4X2", "quint4x2", 4, K::quantized, false},
+    {DType::qu2x4, "QU2X4", "quint2x4", 2, K::quantized, false},
+    {DType::bits1x8, "BITS1X8", "bits1x8", 8, K::opaque, false},
+    {DType::bits2x4, "BITS2X4", "bits2x4", 8, K::opaque, false},
+    {DType::bits4x2, "BITS4X2", "bits4x2", 8, K::opaque, false},
+    {DType::bits8, "BITS8", "bits8", 8, K::opaque, false},
+    {DType::bits16, "BITS16", "bits16", 16, K::opaque, false},
+}};
+
+constexpr bool in_enum_order() {
+  for (std::size_t i = 0; i < kTable.size(); ++i) {
+    if (static_cast<std::size_t>(kTable[i].dtype) != i) return false;
+  }
+  return true;
+}
+static_assert(in_enum_order(), "rows stand in the order of the enumerators");
+
+}  // namespace
+
+const DTypeInfo& info(DType dtype) noexcept { return kTable[static_cast<std::size_t>(dtype)]; }
+
+std::optional<DType> dtype_from_code(std::string_view code) noexcept {
+  for (const DTypeInfo& row : kTable) {
+    if (row.code == code) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<DType> dtype_from_torch(std::string_view torch_name) noexcept {
+  for (const DTypeInfo& row : kTable) {
+    if (!torch_name.empty() && row.torch_name == torch_name) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+bool is_real(DType dtype) noexcept {
+  const DTypeKind kind = info(dtype).kind;
+  return kind == K::boolean || kind == K::unsigned_integer || kind == K::signed_integer || kind == K::floating;
+}
+
+bool is_floating(DType dtype) noexcept { return info(dtype).kind == K::floating; }
+
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << info(dtype).code; }
+
+}  // namespace ballast

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/shape.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "base/checked.h"
+
+namespace ballast {
+
+Dims::Dims(ShapeView values) : size_(values.size()) {
+  if (size_ > kInline) heap_.assign(values.begin(), values.end());
+  else std::copy(values.begin(), values.end(), inline_);
+}
+
+Dims Dims::filled(std::size_t count, std::int64_t value) { return Dims(std::vector<std::int64_t>(count, value)); }
+
+void Dims::push_back(std::int64_t value) { insert(size_, value); }
+
+void Dims::insert(std::size_t position, std::int64_t value) {
+  std::vector<std::int64_t> values(begin(), end());
+  values.insert(values.begin() + static_cast<std::ptrdiff_t>(position), value);
+  *this = Dims(values);
+}
+
+void Dims::erase(std::size_t position) {
+  std::vector<std::int64_t> values(begin(), end());
+  values.erase(values.begin() + static_cast<std::ptrdiff_t>(position));
+  *this = Dims(values);
+}
+
+bool operator==(const Dims& a, const Dims& b) noexcept { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+std::optional<std::int64_t> try_numel(ShapeView shape) noexcept {
+  // An empty tensor has no elements however large its other dimensions are.
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t dim) { return dim < 0; })) return std::nullopt;
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  std::int64_t product = 1;
+  for (const std::int64_t dim : shape) {
+    const auto next = try_mul(product, dim);
+    if (!next) return std::nullopt;
+    product = *next;
+  }
+  return product;
+}
+
+Strides contiguous_strides(ShapeView shape) {
+  Strides strides = Dims::filled(shape.size(), 1);
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    // Of an empty tensor no stride is ever used; they must only not overflow.
+    stride = try_mul(stride, std::max<std::int64_t>(shape[i], 1)).value_or(1);
+  }
+  return strides;
+}
+
+std::string to_string(ShapeView shape) { return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", ")); }
+
+std::ostream& operator<<(std::ostream& out, ShapeView shape) { return out << to_string(shape); }
+
+}  // namespace ballast

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/storage.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "base/checked.h"
+#include "ballast/display.h"
+#include "base/file.h"
+#include "tensor/mapped.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20U;
+
+struct FreeBytes {
+  void operator()(std::byte* bytes) const { std::free(bytes); }  // NOLINT(cppcoreguidelines-no-malloc)
+};
+using Bytes = std::unique_ptr<std::byte, FreeBytes>;
+
+// Large blocks on huge pages: half of the cost of fresh memory is in its page faults.
+Bytes allocate(std::uint64_t size) {
+  const std::size_t alignment = size >= 2 * kHugePage ? kHugePage : 64;
+  const auto wanted = try_add<std::uint64_t>(size, alignment - 1);
+  if (!wanted) throw std::bad_alloc();
+  const std::size_t rounded = *wanted / alignment * alignment;
+  Bytes bytes(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded)));
+  if (!bytes) throw std::bad_alloc();
+  if (alignment == kHugePage) madvise(bytes.get(), rounded, MADV_HUGEPAGE);
+  return bytes;
+}
+
+class HeapStorage final : public Storage {
+ public:
+  HeapStorage(std::uint64_t size, bool zeroed) : Storage(size), bytes_(allocate(size)) {
+    if (zeroed) std::memset(bytes_.get(), 0, size);
+  }
+  [[nodiscard]] const std::byte* data() const override { return bytes_.get(); }
+  [[nodiscard]] std::byte* mutable_data() override { return bytes_.get(); }
+
+ private:
+  Bytes bytes_;
+};
+
+class BorrowedStorage final : public Storage {
+ public:
+  BorrowedStorage(const std::byte* data, std::byte* writable, std::uint64_t size, std::function<void()> release, Device device)
+      : Storage(size, device), data_(data), writable_(writable), release_(std::move(release)) {}
+  ~BorrowedStorage() override {
+    if (release_) release_();
+  }
+  [[nodiscard]] const std::byte* data() const override { return data_; }
+  [[nodiscard]] std::byte* mutable_data() override { return writable_; }
+
+ private:
+  const std::byte* data_;
+  std::byte* writable_;
+  std::function<void()> release_;
+};
+
+class DeferredStorage final : public Storage {
+ public:
+  DeferredStorage(std::uint64_t size, std::function<void(std::span<std::byte>)> fill)
+      : Storage(size), fill_(std::move(fill)) {}
+  [[nodiscard]] const std::byte* data() const override {
+    std::call_once(once_, [this] {
+      Bytes bytes = allocate(size());
+      fill_({bytes.get(), static_cast<std::size_t>(size())});
+      bytes_ = std::move(bytes);
+      fill_ = nullptr;  // and with it everything it was made from
+    });
+    return bytes_.get();
+  }
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::function<void(std::span<std::byte>)> fill_;
+  mutable Bytes bytes_;
+};
+
+class FileStorage final : public Storage {
+ public:
+  FileStorage(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t size, FileAccess access)
+      : Storage(size), file_(std::move(file)), offset_(offset), access_(access) {}
+  [[nodiscard]] const std::byte* data() const override {
+    if (size() == 0) return nullptr;
+    if (access_ == FileAccess::map) return file_->map().data() + offset_;
+    std::call_once(once_, [this] {
+      Bytes bytes = allocate(size());
+      file_->read(offset_, {bytes.get(), static_cast<std::size_t>(size())});
+      bytes_ = std::move(bytes);
+    });
+    return bytes_.get();
+  }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    check_range(offset, out.size());
+    file_->read(offset_ + offset, out);
+  }
+  [[nodiscard]] std::optional<FileSpan> file_span() const override { return FileSpan{file_, offset_}; }
+
+ private:
+  std::shared_ptr<const File> file_;
+  std::uint64_t offset_;
+  FileAccess access_;
+  mutable std::once_flag once_;
+  mutable Bytes bytes_;
+};
+
+}  // namespace
+
+std::shared_ptr<Storage> Storage::heap(std::uint64_t size, bool zeroed) {
+  return std::make_shared<HeapStorage>(size, zeroed);
+}
+
+std::shared_ptr<Storage> Storage::borrow(void* data, std::uint64_t size, std::function<void()> release, Device device) {
+  auto* bytes = static_cast<std::byte*>(data);
+  return std::make_shared<BorrowedStorage>(bytes, bytes, size, std::move(release), device);
+}
+
+std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size, std::function<void()> release) {
+  return std::make_shared<BorrowedStorage>(static_cast<const std::byte*>(data), nullptr, size, std::move(release), Device{});
+}
+
+std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size, std::function<void(std::span<std::byte>)> fill) {
+  return std::make_shared<DeferredStorage>(size, std::move(fill));
+}
+
+std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t size,
+                                            FileAccess access) {
+  if (!fits(offset, size, file->size())) {
+    fail(Errc::truncated, display(file->path()), "{} bytes at offset {} lie outside the file of {} bytes", size, offset,
+         file->size());
+  }
+  return std::make_shared<FileStorage>(std::move(file), offset, size, access);
+}
+
+void Storage::check_range(std::uint64_t offset, std::uint64_t length) const {
+  if (!fits(offset, length, size_)) {
+    fail(Errc::offset_out_of_range, "storage", "{} bytes at offset {} lie outside its {} bytes", length, offset, size_);
+  }
+}
+
+void Storage::read(std::uint64_t offset, std::span<std::byte> out) const {
+  check_range(offset, out.size());
+  if (!out.empty()) std::memcpy(out.data(), data() + offset, out.size());
+}
+
+}  // namespace ballast
