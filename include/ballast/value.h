@@ -60,7 +60,7 @@ struct TensorValue {
 class Value {
  public:
   /// None.
-  Value() noexcept = default;
+  Value() noexcept : ref_(2) {}
   Value(bool value) noexcept;  // NOLINT(google-explicit-constructor): values are written as literals
   template <class T>
     requires(std::integral<T> && !std::same_as<T, bool>)
@@ -144,8 +144,8 @@ class Value {
   Value(std::shared_ptr<const ValueTree> tree, std::uint64_t ref) noexcept : tree_(std::move(tree)), ref_(ref) {}
   static Value from_integer(std::int64_t value, bool is_unsigned);
 
-  std::shared_ptr<const ValueTree> tree_ = nullptr;  // null: the value is in ref_ itself
-  std::uint64_t ref_ = 2;                            // None; see src/checkpoint/value_tree.h
+  std::shared_ptr<const ValueTree> tree_;  // null: the value is in ref_ itself
+  std::uint64_t ref_;                      // 2: None; see src/checkpoint/value_tree.h
 };
 
 /// Walks a tree in order, without recursion; every container is entered once, so that cycles and bombs end.
