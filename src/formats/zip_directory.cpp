@@ -88,6 +88,10 @@ EndRecord DirectoryReader::find_end() {
   if (!last) {
     refuse(Errc::truncated, "no end of a zip archive in the last {} of {} bytes (cut download?)", window, source_.size);
   }
+  if (exact && *exact != *last) {
+    refuse(Errc::zip_ambiguous, "two end records, at offsets {} and {}: readers differ in which one they take", tail_start + *exact,
+           tail_start + *last);
+  }
   const std::byte* record = &tail[*last];
   const std::uint64_t position = tail_start + *last;
   const std::uint64_t comment = load_le<std::uint16_t>(record + 20);
@@ -107,10 +111,6 @@ EndRecord DirectoryReader::find_end() {
     refuse(Errc::bad_zip, "the end record at offset {} speaks of several disks", position);
   }
   follow_zip64(end, position);
-  // One inside the data of this archive's records is content: weights may hold a zip.
-  if (exact && *exact != *last && tail_start + *exact >= end.start) {
-    refuse(Errc::zip_ambiguous, "two end records, at offsets {} and {}: readers differ in which one they take", tail_start + *exact, position);
-  }
   if (after > comment) out_.anomalies.push_back(fmt::format("{} bytes after the end of the archive", after - comment));
   if (comment > 0) out_.anomalies.push_back(fmt::format("an archive comment of {} bytes", comment));
   return end;
@@ -170,6 +170,7 @@ void DirectoryReader::check_place(const EndRecord& end) const {
   }
   const std::uint64_t shift = end.position - end.size - end.start;
   if (shift == 0) return;
+  if (end.size == 0) refuse(Errc::zip_ambiguous, "the end record of an empty archive, behind {} bytes of something else", shift);
   std::array<std::byte, 4> lead{};
   source_.read(shift, lead);  // shift + 4 <= position: an end record follows
   if (load_le<std::uint32_t>(lead.data()) == kLocalSignature) {
