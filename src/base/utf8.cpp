@@ -21,13 +21,4 @@ CodePoint decode_utf8(std::string_view text) noexcept {
   return {lead, 0};
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text);
-    if (point.size == 0) return false;
-    text.remove_prefix(point.size);
-  }
-  return true;
-}
-
 }  // namespace ballast
