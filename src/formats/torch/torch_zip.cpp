@@ -154,7 +154,7 @@ Ref Archive::read(Document& document) {
   for (const std::string& anomaly : zip_.anomalies()) {
     document.notes.push_back(anomaly);
     if (ScanReport* report = objects_.settings().report) {
-      report->findings.push_back({.severity = Severity::warning, .code = Errc::bad_zip, .what = anomaly, .offset = 0, .entry = {}});
+      report->findings.push_back({.severity = Severity::note, .code = Errc::bad_zip, .what = anomaly, .offset = 0, .entry = {}});
     }
   }
   if (const ZipEntry* order = find("byteorder")) {
