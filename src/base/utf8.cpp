@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The only place that sees simdjson.
 #include "base/utf8.h"
+
+#include <simdjson.h>
 
 namespace ballast {
 
@@ -21,13 +24,6 @@ CodePoint decode_utf8(std::string_view text) noexcept {
   return {lead, 0};
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text);
-    if (point.size == 0) return false;
-    text.remove_prefix(point.size);
-  }
-  return true;
-}
+bool is_utf8(std::string_view text) noexcept { return simdjson::validate_utf8(text.data(), text.size()); }
 
 }  // namespace ballast
