@@ -51,12 +51,6 @@ std::vector<std::string> value_flags(const CLI::App& app) {
   return words;
 }
 
-std::string alternatives(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : "|") + word;
-  return out;
-}
-
 void print_bash(Output& out, const CLI::App& app) {
   out.write("# bash completion for ballast: source it, or put it into bash-completion's folder as \"ballast\".\n"
             "_ballast() {\n"

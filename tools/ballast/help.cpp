@@ -100,6 +100,13 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
 std::string Help::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const {
   if (app->get_parent() != nullptr && name.empty()) name = "ballast " + app->get_name();
   if (name.empty()) name = "ballast";

@@ -15,6 +15,8 @@ class Help : public CLI::FormatterBase {
 
 /// The names of all subcommands that are shown.
 [[nodiscard]] std::vector<std::string> command_names(const CLI::App& app);
+/// The subcommand of that name, hidden ones too; null when there is none.
+[[nodiscard]] const CLI::App* find_command(const CLI::App& app, const std::string& name);
 /// A sentence about what is wrong with the arguments, with the nearest option or command when something is misspelt.
 [[nodiscard]] std::string explain(const CLI::ParseError& error, const CLI::App& app);
 

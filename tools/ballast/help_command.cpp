@@ -14,7 +14,7 @@ void add_help(CLI::App& app, Session& session) {
   command.add_option("COMMAND", *topic, "The command to explain");
   command.callback([&app, &session, topic] {
     session.run = [&app, &session, topic] {
-      const CLI::App* page = topic->empty() ? &app : app.get_subcommand_no_throw(*topic);
+      const CLI::App* page = topic->empty() ? &app : find_command(app, *topic);
       if (page == nullptr) {
         const std::vector<std::string> names = command_names(app);
         const std::string_view near = nearest(*topic, names);

@@ -41,7 +41,7 @@ void add_commands(CLI::App& app, Session& session) {
 bool knows_first_word(const CLI::App& app, std::span<char*> arguments, Session& session) {
   if (arguments.size() < 2) return true;
   const std::string word = arguments[1];
-  if (word.starts_with('-') || app.get_subcommand_no_throw(word) != nullptr) return true;
+  if (word.starts_with('-') || find_command(app, word) != nullptr) return true;
   const std::vector<std::string> names = command_names(app);
   const std::string_view near = nearest(word, names);
   session.report("invalid-argument", "",
