@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values are looked at in blocks that stay in the first-level cache: brought to float (double for 64-bit ones and integers), then
-// counted, then summed twice, so that the spread of values far from zero is right. Partial results are combined in the order of
-// the data by Chan's rule, which makes them independent of the threads.
+// Values are looked at in blocks that stay in the first-level cache: brought to float (double for 64-bit ones
+// and integers), then counted, then summed twice, so that the spread of values far from zero is right.
+// Partial results are combined in the order of the data by Chan's rule, which makes them independent of the
+// threads.
 #include "ballast/stats.h"
 
 #include <algorithm>
@@ -17,10 +18,12 @@
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kPieceElements = std::uint64_t{1} << 20U;  // one thread's share; a multiple of 8, so that sub-byte pieces begin on bytes
+constexpr std::uint64_t kPieceElements =
+    std::uint64_t{1} << 20U;  // one thread's share; a multiple of 8, so that sub-byte pieces begin on bytes
 constexpr std::size_t kReadElements = 1U << 15U;
 constexpr std::size_t kBlock = 1U << 11U;
-constexpr std::size_t kLanes = 16;  // independent sums, so that the compiler may use vectors without changing any result
+constexpr std::size_t kLanes =
+    16;  // independent sums, so that the compiler may use vectors without changing any result
 
 struct Part {
   std::uint64_t count = 0;
@@ -69,7 +72,8 @@ struct Lanes {
   }
 };
 
-// The block is padded to whole groups of lanes with NaN, which no sum and no extreme sees; `padding` are taken off the count of NaN.
+// The block is padded to whole groups of lanes with NaN, which no sum and no extreme sees; `padding` are
+// taken off the count of NaN.
 template <class T>
 Part look_at_padded(const T* values, std::size_t padded, std::size_t padding) {
   Lanes<T> lanes;
@@ -123,13 +127,20 @@ struct Meaning {
 
 Meaning meaning_of(DType dtype) {
   switch (dtype) {
-    case DType::c32: return {DType::f16, 2};
-    case DType::c64: return {DType::f32, 2};
-    case DType::c128: return {DType::f64, 2};
-    case DType::qi8: return {DType::i8, 1};
-    case DType::qu8: return {DType::u8, 1};
-    case DType::qi32: return {DType::i32, 1};
-    default: break;
+    case DType::c32:
+      return {DType::f16, 2};
+    case DType::c64:
+      return {DType::f32, 2};
+    case DType::c128:
+      return {DType::f64, 2};
+    case DType::qi8:
+      return {DType::i8, 1};
+    case DType::qu8:
+      return {DType::u8, 1};
+    case DType::qi32:
+      return {DType::i32, 1};
+    default:
+      break;
   }
   if (is_real(dtype)) return {dtype, 1};
   return {DType::u8, 0};  // bytes
@@ -141,7 +152,9 @@ std::uint64_t values_in(const Tensor& tensor) {
   return static_cast<std::uint64_t>(tensor.numel()) * meaning.per_element;
 }
 
-bool needs_double(DType dtype) { return !is_floating(dtype) || dtype == DType::f64; }
+bool needs_double(DType dtype) {
+  return !is_floating(dtype) || dtype == DType::f64;
+}
 
 // Values [first, first + count) of the tensor, in blocks.
 class Reader {
@@ -161,11 +174,13 @@ class Reader {
       for (std::uint64_t at = 0; at < in_reach; at += kBlock) {
         const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, in_reach - at));
         const std::byte* source = raw_.data() + at * bits / 8;
-        if (stored_ == kWorking) std::memcpy(block.data(), source, size * sizeof(T));
-        else cast_elements(stored_, source, kWorking, reinterpret_cast<std::byte*>(block.data()), size);
+        if (stored_ == kWorking)
+          std::memcpy(block.data(), source, size * sizeof(T));
+        else
+          cast_elements(stored_, source, kWorking, reinterpret_cast<std::byte*>(block.data()), size);
         const std::size_t padded = (size + kLanes - 1) / kLanes * kLanes;
-        std::fill(block.begin() + static_cast<std::ptrdiff_t>(size), block.begin() + static_cast<std::ptrdiff_t>(padded),
-                  std::numeric_limits<T>::quiet_NaN());
+        std::fill(block.begin() + static_cast<std::ptrdiff_t>(size),
+                  block.begin() + static_cast<std::ptrdiff_t>(padded), std::numeric_limits<T>::quiet_NaN());
         part.append(look_at_padded(block.data(), padded, padded - size));
       }
     }
@@ -182,7 +197,8 @@ Part look_at_piece(const Tensor& tensor, std::uint64_t piece) {
   const std::uint64_t first = piece * kPieceElements;
   const std::uint64_t count = std::min(kPieceElements, values_in(tensor) - first);
   Reader reader(tensor);
-  return needs_double(meaning_of(tensor.dtype()).stored) ? reader.look_at<double>(first, count) : reader.look_at<float>(first, count);
+  return needs_double(meaning_of(tensor.dtype()).stored) ? reader.look_at<double>(first, count)
+                                                         : reader.look_at<float>(first, count);
 }
 
 TensorStats finish(const Part& part) {
@@ -207,16 +223,25 @@ struct NotFinite {
 
 std::optional<NotFinite> not_finite(DType dtype) {
   switch (dtype) {
-    case DType::f64: return NotFinite{0x7FF0000000000000, 0x7FF0000000000000};
-    case DType::f32: return NotFinite{0x7F800000, 0x7F800000};
-    case DType::f16: return NotFinite{0x7C00, 0x7C00};
-    case DType::bf16: return NotFinite{0x7F80, 0x7F80};
-    case DType::f8_e5m2: return NotFinite{0x7C, 0x7C};
-    case DType::f8_e4m3: return NotFinite{0x7F, 0x7F};
-    case DType::f8_e8m0: return NotFinite{0xFF, 0xFF};
+    case DType::f64:
+      return NotFinite{0x7FF0000000000000, 0x7FF0000000000000};
+    case DType::f32:
+      return NotFinite{0x7F800000, 0x7F800000};
+    case DType::f16:
+      return NotFinite{0x7C00, 0x7C00};
+    case DType::bf16:
+      return NotFinite{0x7F80, 0x7F80};
+    case DType::f8_e5m2:
+      return NotFinite{0x7C, 0x7C};
+    case DType::f8_e4m3:
+      return NotFinite{0x7F, 0x7F};
+    case DType::f8_e8m0:
+      return NotFinite{0xFF, 0xFF};
     case DType::f8_e4m3fnuz:
-    case DType::f8_e5m2fnuz: return NotFinite{0xFF, 0x80};
-    default: return std::nullopt;  // every bit pattern is a number
+    case DType::f8_e5m2fnuz:
+      return NotFinite{0xFF, 0x80};
+    default:
+      return std::nullopt;  // every bit pattern is a number
   }
 }
 
@@ -243,7 +268,8 @@ std::vector<std::uint64_t> piece_starts(std::span<const Tensor> tensors) {
 
 }  // namespace
 
-std::vector<TensorStats> stats(std::span<const Tensor> tensors, const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+std::vector<TensorStats> stats(std::span<const Tensor> tensors,
+                               const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   const std::vector<std::uint64_t> starts = piece_starts(tensors);
   std::vector<Part> parts(static_cast<std::size_t>(starts.back()));
   std::uint64_t total = 0;
@@ -251,7 +277,8 @@ std::vector<TensorStats> stats(std::span<const Tensor> tensors, const std::funct
   std::atomic<std::uint64_t> done{0};
   parallel_for(parts.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
     // upper_bound, not lower_bound: tensors without elements have no pieces.
-    auto owner = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
+    auto owner =
+        static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
     for (std::uint64_t piece = begin; piece < end; ++piece) {
       while (starts[owner + 1] <= piece) ++owner;
       Part& part = parts[static_cast<std::size_t>(piece)];
@@ -265,7 +292,8 @@ std::vector<TensorStats> stats(std::span<const Tensor> tensors, const std::funct
   results.reserve(tensors.size());
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     Part whole;
-    for (std::uint64_t piece = starts[t]; piece < starts[t + 1]; ++piece) whole.append(parts[static_cast<std::size_t>(piece)]);
+    for (std::uint64_t piece = starts[t]; piece < starts[t + 1]; ++piece)
+      whole.append(parts[static_cast<std::size_t>(piece)]);
     results.push_back(finish(whole));
   }
   return results;
@@ -278,18 +306,29 @@ std::uint64_t count_not_finite(const Tensor& tensor) {
   std::uint64_t count = 0;
   std::vector<std::byte> block;
   for (std::uint64_t at = 0; at < tensor.size_bytes(); at += block.size()) {
-    block.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kReadElements * 8, tensor.size_bytes() - at)));
+    block.resize(
+        static_cast<std::size_t>(std::min<std::uint64_t>(kReadElements * 8, tensor.size_bytes() - at)));
     tensor.read(at, block);
     switch (info(stored).bits) {
-      case 64: count += count_matches<std::uint64_t>(block, *what); break;
-      case 32: count += count_matches<std::uint32_t>(block, *what); break;
-      case 16: count += count_matches<std::uint16_t>(block, *what); break;
-      default: count += count_matches<std::uint8_t>(block, *what); break;
+      case 64:
+        count += count_matches<std::uint64_t>(block, *what);
+        break;
+      case 32:
+        count += count_matches<std::uint32_t>(block, *what);
+        break;
+      case 16:
+        count += count_matches<std::uint16_t>(block, *what);
+        break;
+      default:
+        count += count_matches<std::uint8_t>(block, *what);
+        break;
     }
   }
   return count;
 }
 
-TensorStats stats(const Tensor& tensor) { return stats(std::span(&tensor, 1)).front(); }
+TensorStats stats(const Tensor& tensor) {
+  return stats(std::span(&tensor, 1)).front();
+}
 
 }  // namespace ballast

@@ -36,13 +36,14 @@ std::string entry(const std::string& left, const std::string& description) {
   column = kLeft;
   for (const std::string& word : words_of(description)) {
     if (column > kLeft && column + word.size() > kWidth) {
+      out.pop_back();
       out += '\n' + std::string(kLeft, ' ');
       column = kLeft;
     }
     out += word + ' ';
     column += word.size() + 1;
   }
-  out.pop_back();
+  while (out.back() == ' ') out.pop_back();
   return out + '\n';
 }
 
@@ -56,7 +57,9 @@ std::string left_of(const CLI::Option& option) {
   for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
   if (names.empty()) names = "    ";
   for (const std::string& name : option.get_lnames()) names += (names == "    " ? "--" : ", --") + name;
-  if (option.get_type_size() > 0) names += ' ' + option.get_type_name();
+  const std::string type = option.get_type_name();
+  if (option.get_type_size() > 0)
+    names += ' ' + type.substr(0, type.find(':'));  // behind it: CLI11's words for the validators
   return names;
 }
 
@@ -71,14 +74,19 @@ std::string usage_of(const CLI::App& app, const std::string& name) {
 }
 
 std::string options_of(const CLI::App& app) {
-  std::string out;
-  for (const std::string& group : app.get_groups()) {
-    std::string entries;
-    for (const CLI::Option* option : app.get_options()) {
-      if (option->get_group() == group) entries += entry(left_of(*option), option->get_description());
-    }
-    if (!group.empty() && !entries.empty()) out += fmt::format("\n{}:\n{}", group, entries);
+  std::string arguments;
+  std::string own;
+  std::string common;
+  for (const CLI::Option* option : app.get_options()) {
+    std::string& section = option->get_positional()                ? arguments
+                           : option->get_group() == kCommonOptions ? common
+                                                                   : own;
+    if (!option->get_group().empty()) section += entry(left_of(*option), option->get_description());
   }
+  std::string out;
+  if (!arguments.empty()) out += "\nArguments:\n" + arguments;
+  if (!own.empty()) out += "\nOptions:\n" + own;
+  if (!common.empty()) out += fmt::format("\n{}:\n{}", kCommonOptions, common);
   return out;
 }
 
@@ -107,10 +115,10 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
-std::string Help::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const {
-  if (app->get_parent() != nullptr && name.empty()) name = "ballast " + app->get_name();
-  if (name.empty()) name = "ballast";
-  std::string out = app->get_description() + "\n";
+std::string Help::make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const {
+  const bool is_command = app->get_parent() != nullptr;
+  const std::string name = is_command ? "ballast " + app->get_name() : "ballast";
+  std::string out = fmt::format("{}: {}\n", name, app->get_description());
   if (!app->get_footer().empty()) out += fmt::format("\nExamples:\n{}\n", app->get_footer());
   out += fmt::format("\nUsage: {}\n", usage_of(*app, name));
   std::string commands;
@@ -119,11 +127,10 @@ std::string Help::make_help(const CLI::App* app, std::string name, CLI::AppForma
   }
   if (!commands.empty()) out += "\nCommands:\n" + commands;
   out += options_of(*app);
-  if (app->get_parent() == nullptr) {
-    out += "\nExit codes: 0 fine, 1 found something (not finite, not clean), 2 could not do it.\n"
-           "'ballast help COMMAND' shows a command's page; 'man ballast' has all of them.\n";
-  } else {
-    out.insert(0, name + ": ");
+  if (!is_command) {
+    out +=
+        "\nExit codes: 0 fine, 1 found something (not finite, not clean), 2 could not do it.\n"
+        "'ballast help COMMAND' shows a command's page; 'man ballast' has all of them.\n";
   }
   return out;
 }
@@ -131,19 +138,26 @@ std::string Help::make_help(const CLI::App* app, std::string name, CLI::AppForma
 std::string explain(const CLI::ParseError& error, const CLI::App& app) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
-  const std::string page = chosen.empty() ? "'ballast --help' lists the commands"
-                                          : fmt::format("'ballast {} --help' shows what it takes", command.get_name());
-  if (error.get_name() == "ExtrasError") {
-    for (const std::string& extra : command.remaining(true)) {
-      const std::string word = extra.substr(0, extra.find('='));
-      if (!word.starts_with('-')) return fmt::format("one argument too many: {}; {}", ballast::quoted(extra), page);
-      const std::vector<std::string> names = option_names(command);
-      const std::string_view near = nearest(word, names);
-      return fmt::format("no option {}; {}", ballast::quoted(word), near.empty() ? page : fmt::format("did you mean {}?", near));
-    }
+  const std::string page = chosen.empty()
+                               ? "'ballast --help' lists the commands"
+                               : fmt::format("'ballast {} --help' shows what it takes", command.get_name());
+  const std::string_view what = error.what();
+  const bool required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::string extra(what.substr(what.rfind(": ") + 2));
+    const std::string word = extra.substr(0, extra.find_first_of("= "));
+    if (!word.starts_with('-'))
+      return fmt::format("one argument too many: {}; {}", ballast::quoted(extra), page);
+    const std::vector<std::string> names = option_names(command);
+    const std::string_view near = nearest(word, names);
+    return fmt::format("no option {}; {}", ballast::quoted(word),
+                       near.empty() ? page : fmt::format("did you mean {}?", near));
   }
-  if (error.get_name() == "RequiredError" && chosen.empty()) return "a command is missing; " + page;
-  return fmt::format("{}; {}", error.what(), page);
+  if (required && chosen.empty()) return "a command is missing; " + page;
+  if (const std::size_t end = what.rfind(" is required"); required && end != std::string_view::npos) {
+    return fmt::format("{} is missing; {}", what.substr(0, end), page);
+  }
+  return fmt::format("{}; {}", what, page);
 }
 
 }  // namespace tool

@@ -7,7 +7,9 @@
 
 namespace tool {
 
-std::string to_text(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
+std::string to_text(const Json& value) {
+  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
 
 void write_document(Output& out, const Json& object) {
   out.write("{");
@@ -19,7 +21,8 @@ void write_document(Output& out, const Json& object) {
       out.write(to_text(value));
       continue;
     }
-    for (std::size_t i = 0; i < value.size(); ++i) out.print("{}\n  {}", i == 0 ? "[" : ",", to_text(value[i]));
+    for (std::size_t i = 0; i < value.size(); ++i)
+      out.print("{}\n  {}", i == 0 ? "[" : ",", to_text(value[i]));
     out.write("]");
   }
   out.write("}\n");
@@ -42,6 +45,8 @@ Json metadata_object(const ballast::Checkpoint& checkpoint) {
   return object;
 }
 
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json number_or_null(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
 
 }  // namespace tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as the tool writes it: ASCII only, so that no name can steer a terminal, and long arrays one item a line, so that grep
-// and diff work on it.
+// JSON as the tool writes it: ASCII only, so that no name can steer a terminal, and long arrays one item a
+// line, so that grep and diff work on it.
 #pragma once
 
 #include <nlohmann/json.hpp>

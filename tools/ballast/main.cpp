@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ballast command: one application, its subcommands, and the one place where a failure becomes a message and an exit code.
+// The ballast command: one application, its subcommands, and the one place where a failure becomes a message
+// and an exit code.
 #include <algorithm>
 #include <clocale>
 #include <memory>
@@ -16,10 +17,10 @@ namespace tool {
 namespace {
 
 constexpr const char* kExamples =
-    "  ballast ls model.safetensors                         what is inside\n"
-    "  ballast convert model.pt model.safetensors           another format\n"
-    "  ballast convert a.safetensors b.safetensors --dtype bf16\n"
-    "  ballast verify model.safetensors                     NaN, infinities, lost weights";
+    "  ballast ls model.safetensors\n"
+    "  ballast verify model.safetensors\n"
+    "  ballast convert model.pt model.safetensors\n"
+    "  ballast convert model.safetensors half.safetensors --dtype bf16";
 
 void add_commands(CLI::App& app, Session& session) {
   app.formatter(std::make_shared<Help>());
@@ -46,7 +47,8 @@ bool knows_first_word(const CLI::App& app, std::span<char*> arguments, Session& 
   const std::string_view near = nearest(word, names);
   session.report("invalid-argument", "",
                  fmt::format("no command {}; {}", ballast::quoted(word),
-                             near.empty() ? "'ballast --help' lists them" : fmt::format("did you mean {}?", ballast::quoted(near))));
+                             near.empty() ? "'ballast --help' lists them"
+                                          : fmt::format("did you mean {}?", ballast::quoted(near))));
   return false;
 }
 
@@ -75,7 +77,7 @@ int run(std::span<char*> arguments) {
   session.settle();
   int status = kFailed;
   try {
-    CLI::App app("Model weights without Python: PyTorch and Safetensors files, read, checked, converted.", "ballast");
+    CLI::App app("look into model weights, check and convert them, without Python", "ballast");
     app.footer(kExamples);
     add_commands(app, session);
     status = parse_and_run(app, session, arguments);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ballast meta: the string metadata of a file: list, get, set, remove. Editing rewrites the header alone; the data is copied by the
-// kernel and is the same to the byte.
+// ballast meta: the string metadata of a file: list, get, set, remove. Editing rewrites the header alone; the
+// data is copied by the kernel and is the same to the byte.
 #include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/safetensors.h"
@@ -19,17 +19,25 @@ struct MetaOptions {
   bool force = false;
 };
 
-[[noreturn]] void refuse(std::string_view what) { throw ballast::Error(ballast::Errc::invalid_argument, "meta", std::string(what)); }
+[[noreturn]] void refuse(std::string_view what) {
+  throw ballast::Error(ballast::Errc::invalid_argument, "meta", std::string(what));
+}
 
 int list(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
   if (session.json) {
-    write_document(session.out, {{"schema", 1}, {"file", options.file}, {"format", checkpoint.format}, {"metadata", metadata_object(checkpoint)}});
+    write_document(session.out, {{"schema", 1},
+                                 {"file", options.file},
+                                 {"format", checkpoint.format},
+                                 {"metadata", metadata_object(checkpoint)}});
     return kFine;
   }
   Table table({{"KEY"}, {"VALUE"}});
-  for (const auto& [key, value] : checkpoint.metadata.value_or(ballast::Metadata())) table.add({ballast::display(key), ballast::display(value)});
-  if (table.empty()) session.note(fmt::format("{} has no metadata", ballast::display(options.file)));
-  else table.print(session.out, session.stdout_terminal);
+  for (const auto& [key, value] : checkpoint.metadata.value_or(ballast::Metadata()))
+    table.add({ballast::display(key), ballast::display(value)});
+  if (table.empty())
+    session.note(fmt::format("{} has no metadata", ballast::display(options.file)));
+  else
+    table.print(session.out, session.stdout_terminal);
   return kFine;
 }
 
@@ -41,12 +49,14 @@ int get(Session& session, const MetaOptions& options, const ballast::Checkpoint&
     std::vector<std::string> keys;
     for (const auto& entry : metadata) keys.push_back(entry.first);
     const std::string_view near = nearest(options.words[0], keys);
-    throw ballast::Error(ballast::Errc::not_found, ballast::display(options.file),
-                         fmt::format("no metadata {}{}", ballast::quoted(options.words[0]),
-                                     near.empty() ? "" : fmt::format("; did you mean {}?", ballast::quoted(near))));
+    throw ballast::Error(
+        ballast::Errc::not_found, ballast::display(options.file),
+        fmt::format("no metadata {}{}", ballast::quoted(options.words[0]),
+                    near.empty() ? "" : fmt::format("; did you mean {}?", ballast::quoted(near))));
   }
   if (session.json) {
-    write_document(session.out, {{"schema", 1}, {"file", options.file}, {"key", found->first}, {"value", found->second}});
+    write_document(session.out,
+                   {{"schema", 1}, {"file", options.file}, {"key", found->first}, {"value", found->second}});
   } else if (session.stdout_terminal.is_terminal) {
     session.out.line(ballast::display(found->second, found->second.size()));
   } else {
@@ -60,12 +70,14 @@ ballast::Metadata changed(const MetaOptions& options, ballast::Metadata metadata
   for (const std::string& word : options.words) {
     if (options.action == "rm") {
       if (metadata.erase(word) == 0) {
-        throw ballast::Error(ballast::Errc::not_found, ballast::display(options.file), fmt::format("no metadata {}", ballast::quoted(word)));
+        throw ballast::Error(ballast::Errc::not_found, ballast::display(options.file),
+                             fmt::format("no metadata {}", ballast::quoted(word)));
       }
       continue;
     }
     const std::size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0) refuse(fmt::format("{} is not KEY=VALUE", ballast::quoted(word)));
+    if (equals == std::string::npos || equals == 0)
+      refuse(fmt::format("{} is not KEY=VALUE", ballast::quoted(word)));
     metadata[word.substr(0, equals)] = word.substr(equals + 1);
   }
   return metadata;
@@ -73,8 +85,10 @@ ballast::Metadata changed(const MetaOptions& options, ballast::Metadata metadata
 
 int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
   if (checkpoint.format != "safetensors" && checkpoint.format != "record") {
-    throw ballast::Error(ballast::Errc::unsupported, ballast::display(options.file),
-                         fmt::format("is {}; metadata can be changed in Safetensors files only (ballast convert makes one)", checkpoint.format));
+    throw ballast::Error(
+        ballast::Errc::unsupported, ballast::display(options.file),
+        fmt::format("is {}; metadata can be changed in Safetensors files only (ballast convert makes one)",
+                    checkpoint.format));
   }
   ballast::safetensors::HeaderEdit change;
   change.metadata = changed(options, checkpoint.metadata.value_or(ballast::Metadata()));
@@ -87,7 +101,9 @@ int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint
   if (session.json) {
     Json metadata = Json::object();
     for (const auto& [key, value] : *change.metadata) metadata[key] = value;
-    write_document(session.out, {{"schema", 1}, {"file", in_place ? options.file : options.out}, {"metadata", std::move(metadata)}});
+    write_document(
+        session.out,
+        {{"schema", 1}, {"file", in_place ? options.file : options.out}, {"metadata", std::move(metadata)}});
   }
   return kFine;
 }
@@ -102,19 +118,23 @@ int run(Session& session, const MetaOptions& options) {
 
 void add_meta(CLI::App& app, Session& session) {
   auto options = std::make_shared<MetaOptions>();
-  CLI::App& command = add_command(app, session, "meta", "List, read or change the metadata of a file",
-                                  "  ballast meta model.safetensors\n"
-                                  "  ballast meta model.safetensors get format\n"
-                                  "  ballast meta model.safetensors set license=apache-2.0 author='A. Turing'\n"
-                                  "  ballast meta model.safetensors rm author -o clean.safetensors");
+  CLI::App& command =
+      add_command(app, session, "meta", "list, read or change the metadata of a file",
+                  "  ballast meta model.safetensors\n"
+                  "  ballast meta model.safetensors get format\n"
+                  "  ballast meta model.safetensors set license=apache-2.0 author='A. Turing'\n"
+                  "  ballast meta model.safetensors rm author -o clean.safetensors");
   command.add_option("FILE", options->file, "A checkpoint; changing it needs a Safetensors file")->required();
-  command.add_option("ACTION", options->action, "get, set or rm; without it everything is listed")->check(CLI::IsMember({"get", "set", "rm"}));
+  command.add_option("ACTION", options->action, "get, set or rm; without it everything is listed")
+      ->check(CLI::IsMember({"get", "set", "rm"}));
   command.add_option("ARG", options->words, "KEY for get, KEY=VALUE... for set, KEY... for rm");
-  command.add_option("-o,--output", options->out, "Write a changed copy (default: FILE itself, replaced in one step)")->type_name("OUT");
+  command
+      .add_option("-o,--output", options->out,
+                  "Write a changed copy (default: FILE itself, replaced in one step)")
+      ->type_name("OUT");
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
-  command.callback([&session, options] {
-    session.run = [&session, options] { return run(session, *options); };
-  });
+  command.callback(
+      [&session, options] { session.run = [&session, options] { return run(session, *options); }; });
 }
 
 }  // namespace tool

@@ -38,7 +38,8 @@ void Output::flush() {
     if (written < 0) {
       const int reason = errno;
       buffer_.clear();
-      throw ballast::Error(reason == ENOSPC ? ballast::Errc::no_space : ballast::Errc::io_error, "standard output",
+      throw ballast::Error(reason == ENOSPC ? ballast::Errc::no_space : ballast::Errc::io_error,
+                           "standard output",
                            "cannot be written: " + std::generic_category().message(reason));
     }
     left.remove_prefix(static_cast<std::size_t>(written));

@@ -15,13 +15,16 @@ class Output {
  public:
   void write(std::string_view text);
   void line(std::string_view text);
+
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
     flush_when_large();
   }
+
   /// Throws ballast::Error when the bytes cannot be written.
   void flush();
+
   /// Forgets what was not written yet.
   void discard() noexcept { buffer_.clear(); }
 

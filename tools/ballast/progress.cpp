@@ -32,15 +32,19 @@ void write_stderr(std::string_view text) {
 
 }  // namespace
 
-std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, double seconds, bool unicode, int width) {
-  const double share = total == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, double seconds,
+                          bool unicode, int width) {
+  const double share =
+      total == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   std::string right = fmt::format("{:3.0f} %  {} / {}", share * 100, human_bytes(done), human_bytes(total));
   if (rate > 0) {
     right += fmt::format("  {}/s", human_bytes(static_cast<std::uint64_t>(rate)));
-    right += fmt::format("  {} left", human_seconds(static_cast<double>(total - std::min(done, total)) / rate));
+    right +=
+        fmt::format("  {} left", human_seconds(static_cast<double>(total - std::min(done, total)) / rate));
   }
-  const std::size_t room = width > 1 ? static_cast<std::size_t>(width) - 1 : 0;  // the last column would wrap on some terminals
+  const std::size_t room =
+      width > 1 ? static_cast<std::size_t>(width) - 1 : 0;  // the last column would wrap on some terminals
   const std::size_t taken = screen_width(label) + right.size() + 6;
   if (room < taken + kNarrowestBar) return right.substr(0, room);
   return fmt::format("{}  {}  {}", label, bar_of(share, std::min(kWidestBar, room - taken), unicode), right);

@@ -38,8 +38,9 @@ class ProgressBar {
   bool shown_ = false;
 };
 
-/// The line without its escapes: "label  [=====>    ]  50 %  1.00 GiB / 2.00 GiB  512 MiB/s  2 s left", cut to `width`.
-[[nodiscard]] std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, double seconds, bool unicode,
-                                        int width);
+/// The line without its escapes: "label  [=====>    ]  50 %  1.00 GiB / 2.00 GiB  512 MiB/s  2 s left", cut
+/// to `width`.
+[[nodiscard]] std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total,
+                                        double seconds, bool unicode, int width);
 
 }  // namespace tool

@@ -12,8 +12,13 @@
 namespace tool {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_separator(char c) { return c == '.' || c == '/' || c == '_'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_separator(char c) {
+  return c == '.' || c == '/' || c == '_';
+}
 
 // layers.12.norm1.weight → layers.#.norm1.weight: a number counts where separators stand on both sides.
 std::string pattern_of(std::string_view name) {
@@ -22,7 +27,8 @@ std::string pattern_of(std::string_view name) {
   while (at < name.size()) {
     std::size_t end = at;
     while (end < name.size() && is_digit(name[end])) ++end;
-    const bool alone = end > at && (at == 0 || is_separator(name[at - 1])) && (end == name.size() || is_separator(name[end]));
+    const bool alone = end > at && (at == 0 || is_separator(name[at - 1])) &&
+                       (end == name.size() || is_separator(name[end]));
     if (alone) {
       pattern += '#';
       at = end;
@@ -54,7 +60,8 @@ std::vector<Row> folded(const std::vector<Row>& rows) {
   std::unordered_map<std::string, std::size_t> seen;
   for (const Row& row : rows) {
     std::string pattern = pattern_of(row.name);
-    const std::string key = fmt::format("{}\n{}\n{}", ballast::info(row.dtype).code, ballast::to_string(row.shape), pattern);
+    const std::string key =
+        fmt::format("{}\n{}\n{}", ballast::info(row.dtype).code, ballast::to_string(row.shape), pattern);
     const auto [found, is_new] = seen.emplace(key, result.size());
     if (is_new) {
       result.push_back(row);  // alone, it keeps its own name
@@ -88,7 +95,8 @@ bool natural_less(std::string_view a, std::string_view b) {
       if (x != y) return x < y;
       continue;
     }
-    if (a.front() != b.front()) return static_cast<unsigned char>(a.front()) < static_cast<unsigned char>(b.front());
+    if (a.front() != b.front())
+      return static_cast<unsigned char>(a.front()) < static_cast<unsigned char>(b.front());
     a.remove_prefix(1);
     b.remove_prefix(1);
   }
@@ -98,7 +106,8 @@ bool natural_less(std::string_view a, std::string_view b) {
 
 void sort_rows(std::vector<Row>& rows, std::string_view order) {
   if (order == "name") {
-    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return natural_less(a.name, b.name); });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return natural_less(a.name, b.name); });
   } else if (order == "size") {
     std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
   }
@@ -125,7 +134,8 @@ std::string Totals::dtypes() const {
 }
 
 std::string Totals::text() const {
-  const std::string sums = fmt::format("{}, {} parameters, {}", counted(tensors, "tensor"), human_count(parameters), human_bytes(bytes));
+  const std::string sums = fmt::format("{}, {} parameters, {}", counted(tensors, "tensor"),
+                                       human_count(parameters), human_bytes(bytes));
   return tensors == 0 ? "no tensors" : fmt::format("{} ({})", sums, dtypes());
 }
 

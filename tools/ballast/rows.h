@@ -37,7 +37,8 @@ struct Totals {
 };
 
 [[nodiscard]] std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint, const NameFilter& filter);
-/// Rows that differ only in the numbers between dots, slashes and underscores become one. Keeps the order of first appearance.
+/// Rows that differ only in the numbers between dots, slashes and underscores become one. Keeps the order of
+/// first appearance.
 [[nodiscard]] std::vector<Row> folded(const std::vector<Row>& rows);
 /// "file", "name" (numbers inside names count as numbers) or "size" (largest first).
 void sort_rows(std::vector<Row>& rows, std::string_view order);

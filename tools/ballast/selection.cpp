@@ -11,7 +11,8 @@
 namespace tool {
 namespace {
 
-std::vector<std::unique_ptr<RE2>> compile_all(const std::vector<std::string>& patterns, std::string_view option) {
+std::vector<std::unique_ptr<RE2>> compile_all(const std::vector<std::string>& patterns,
+                                              std::string_view option) {
   std::vector<std::unique_ptr<RE2>> compiled;
   for (const std::string& pattern : patterns) compiled.push_back(compile_pattern(pattern, option));
   return compiled;
@@ -19,7 +20,8 @@ std::vector<std::unique_ptr<RE2>> compile_all(const std::vector<std::string>& pa
 
 bool any_matches(const std::vector<std::unique_ptr<RE2>>& patterns, std::string_view name) {
   const re2::StringPiece text(name.data(), name.size());
-  return std::any_of(patterns.begin(), patterns.end(), [&](const auto& pattern) { return RE2::PartialMatch(text, *pattern); });
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const auto& pattern) { return RE2::PartialMatch(text, *pattern); });
 }
 
 }  // namespace
@@ -38,13 +40,15 @@ std::unique_ptr<RE2> compile_pattern(const std::string& pattern, std::string_vie
   auto compiled = std::make_unique<RE2>(pattern, quiet);
   if (!compiled->ok()) {
     throw ballast::Error(ballast::Errc::invalid_argument, std::string(option),
-                         fmt::format("{} is not a regular expression RE2 knows: {}", ballast::quoted(pattern), compiled->error()));
+                         fmt::format("{} is not a regular expression RE2 knows: {}", ballast::quoted(pattern),
+                                     compiled->error()));
   }
   return compiled;
 }
 
 NameFilter::NameFilter(const Selection& selection)
-    : include_(compile_all(selection.include, "--include")), exclude_(compile_all(selection.exclude, "--exclude")) {}
+    : include_(compile_all(selection.include, "--include")),
+      exclude_(compile_all(selection.exclude, "--exclude")) {}
 
 bool NameFilter::takes(std::string_view name) const {
   return (include_.empty() || any_matches(include_, name)) && !any_matches(exclude_, name);

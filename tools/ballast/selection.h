@@ -27,6 +27,7 @@ class NameFilter {
   explicit NameFilter(const Selection& selection);
   /// Some include pattern matches somewhere in the name (or there is none), and no exclude pattern does.
   [[nodiscard]] bool takes(std::string_view name) const;
+
   [[nodiscard]] bool takes_all() const noexcept { return include_.empty() && exclude_.empty(); }
 
  private:

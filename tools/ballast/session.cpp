@@ -10,6 +10,7 @@
 #include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/threads.h"
+#include "help.h"
 #include "signals.h"
 #include "text.h"
 
@@ -25,7 +26,8 @@ struct Failure {
 // The sentence without its place: what() is "where: sentence".
 std::string sentence_of(const ballast::Error& error) {
   std::string_view what = error.what();
-  if (!error.where().empty() && what.starts_with(error.where() + ": ")) what.remove_prefix(error.where().size() + 2);
+  if (!error.where().empty() && what.starts_with(error.where() + ": "))
+    what.remove_prefix(error.where().size() + 2);
   return std::string(what);
 }
 
@@ -81,8 +83,9 @@ void Session::settle() {
 
 ballast::Checkpoint Session::open(const std::string& path, const ballast::OpenOptions& options) const {
   if (path == "-") {
-    throw ballast::Error(ballast::Errc::unsupported, "standard input",
-                         "cannot be read: a checkpoint is read by position, and a pipe has none; save it to a file first");
+    throw ballast::Error(
+        ballast::Errc::unsupported, "standard input",
+        "cannot be read: a checkpoint is read by position, and a pipe has none; save it to a file first");
   }
   reading_file(path, json);
   return ballast::open(path, options);
@@ -126,7 +129,6 @@ int for_each_file(Session& session, const std::vector<std::string>& files,
   for (std::size_t i = 0; i < files.size(); ++i) {
     Json object = {{"schema", 1}, {"file", files[i]}};
     try {
-      if (i > 0 && !session.json) session.out.line("");
       worst = std::max(worst, work(files[i], object));
       if (session.json && files.size() == 1) write_document(session.out, object);
     } catch (...) {
@@ -142,16 +144,18 @@ int for_each_file(Session& session, const std::vector<std::string>& files,
       list.push_back(std::move(object));
     }
   }
-  if (session.json && files.size() > 1) write_document(session.out, {{"schema", 1}, {"files", std::move(list)}});
+  if (session.json && files.size() > 1)
+    write_document(session.out, {{"schema", 1}, {"files", std::move(list)}});
   return worst;
 }
 
 void add_common_options(CLI::App& command, Session& session) {
-  const std::string group = "Common options";
+  const std::string group = kCommonOptions;
   command.add_flag("--json", session.json, "Print one JSON object with \"schema\": 1")->group(group);
   command.add_flag("-q,--quiet", session.quiet, "No notes, no summaries, no progress bar")->group(group);
   command.add_flag("--no-progress", session.no_progress, "No progress bar")->group(group);
-  command.add_option("--color", session.color, "auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured")
+  command
+      .add_option("--color", session.color, "auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN")
       ->group(group);
@@ -161,11 +165,11 @@ void add_common_options(CLI::App& command, Session& session) {
       ->group(group);
 }
 
-CLI::App& add_command(CLI::App& app, Session& session, const std::string& name, const std::string& description,
-                      const std::string& examples) {
+CLI::App& add_command(CLI::App& app, Session& session, const std::string& name,
+                      const std::string& description, const std::string& examples) {
   CLI::App* command = app.add_subcommand(name, description);
   command->footer(examples);
-  command->set_help_flag("-h,--help", "This page")->group("Common options");
+  command->set_help_flag("-h,--help", "This page")->group(kCommonOptions);
   add_common_options(*command, session);
   return *command;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of the tool: what every subcommand shares. Results go to `out`, messages to standard error, and the outcome is one of
-// three exit codes.
+// One run of the tool: what every subcommand shares. Results go to `out`, messages to standard error, and the
+// outcome is one of three exit codes.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -37,12 +37,14 @@ struct Session {
 
   /// After the options are known.
   void settle();
-  /// ballast::open() for a subcommand's FILE: "-" is refused, and a crash of the mapping is about this file from here on.
-  [[nodiscard]] ballast::Checkpoint open(const std::string& path, const ballast::OpenOptions& options = {}) const;
+  /// ballast::open() for a subcommand's FILE: "-" is refused, and a crash of the mapping is about this file
+  /// from here on.
+  [[nodiscard]] ballast::Checkpoint open(const std::string& path,
+                                         const ballast::OpenOptions& options = {}) const;
   [[nodiscard]] ProgressBar progress(std::string_view verb, const std::string& path) const;
 
-  void note(std::string_view text) const;     ///< "note: …", not with --quiet
-  void warn(std::string_view text) const;     ///< "ballast: warning: …", always
+  void note(std::string_view text) const;  ///< "note: …", not with --quiet
+  void warn(std::string_view text) const;  ///< "ballast: warning: …", always
   /// Says what went wrong: on standard error, and with --json as an object on standard output too.
   void report(std::string_view code, std::string_view where, std::string_view message);
   /// The exception being handled, whatever it is.
@@ -50,15 +52,16 @@ struct Session {
   [[nodiscard]] Json current_exception_as_json() const;
 };
 
-/// Runs `work` for every file: with --json a single file gives its object, several give {"schema":1,"files":[…]}. A file that fails is
-/// reported and the next one taken. Returns the worst exit code. `work` fills the object it is given (JSON) or prints (text).
+/// Runs `work` for every file: with --json a single file gives its object, several give
+/// {"schema":1,"files":[…]}. A file that fails is reported and the next one taken. Returns the worst exit
+/// code. `work` fills the object it is given (JSON) or prints (text).
 int for_each_file(Session& session, const std::vector<std::string>& files,
                   const std::function<int(const std::string& path, Json& object)>& work);
 
 /// --json, --color, --quiet, --threads, --no-progress: the options every subcommand has.
 void add_common_options(CLI::App& command, Session& session);
 /// A subcommand with its description and the examples its help begins with.
-CLI::App& add_command(CLI::App& app, Session& session, const std::string& name, const std::string& description,
-                      const std::string& examples);
+CLI::App& add_command(CLI::App& app, Session& session, const std::string& name,
+                      const std::string& description, const std::string& examples);
 
 }  // namespace tool

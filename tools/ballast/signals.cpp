@@ -19,7 +19,8 @@
 namespace tool {
 namespace {
 
-// What a handler may touch: prepared bytes and flags. A reader of a half-replaced message would print a torn line, no worse.
+// What a handler may touch: prepared bytes and flags. A reader of a half-replaced message would print a torn
+// line, no worse.
 struct Prepared {
   std::array<char, 4096> text{};
   std::atomic<std::size_t> size{0};
@@ -30,14 +31,16 @@ struct Prepared {
     std::memcpy(text.data(), from.data(), length);
     size.store(length);
   }
+
   void write_to(int descriptor) const {
     const ssize_t ignored = ::write(descriptor, text.data(), size.load());
     static_cast<void>(ignored);
   }
 };
 
-Prepared shrunk_message;   // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handlers have no arguments
-Prepared shrunk_json;      // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+Prepared shrunk_message;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handlers have
+                          // no arguments
+Prepared shrunk_json;     // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 std::atomic<bool> bar{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 void wipe_progress_line() {
@@ -64,6 +67,7 @@ extern "C" void on_bus_error(int) {
 
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
+
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   // Unblocked inside the handler, so that the second, deadly one is delivered at once.
@@ -77,8 +81,10 @@ void install_signal_handlers() {
   handle(SIGPIPE, on_stop);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction current {};
+
     sigaction(signal, nullptr, &current);
-    if (current.sa_handler != SIG_IGN) handle(signal, on_stop);  // nohup and a shell's background jobs ignore some on purpose
+    if (current.sa_handler != SIG_IGN)
+      handle(signal, on_stop);  // nohup and a shell's background jobs ignore some on purpose
   }
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit becomes EFBIG and with it an Error
   handle(SIGBUS, on_bus_error);
@@ -88,10 +94,14 @@ void install_signal_handlers() {
 void reading_file(const std::string& path, bool json) {
   const std::string shown = ballast::display(path);
   shrunk_message.set("ballast: " + shown + ": changed or shrank while it was read [file-changed]\n");
-  shrunk_json.set(json ? to_text(error_object(name(ballast::Errc::file_changed), shown, "changed or shrank while it was read")) + '\n'
+  shrunk_json.set(json ? to_text(error_object(name(ballast::Errc::file_changed), shown,
+                                              "changed or shrank while it was read")) +
+                             '\n'
                        : std::string());
 }
 
-void progress_line_shown(bool shown) noexcept { bar.store(shown); }
+void progress_line_shown(bool shown) noexcept {
+  bar.store(shown);
+}
 
 }  // namespace tool

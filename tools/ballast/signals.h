@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals: an interrupted program leaves no temporary files, and a file that shrinks under its mapping is one sentence and exit
-// code 2, not a core dump.
+// Signals: an interrupted program leaves no temporary files, and a file that shrinks under its mapping is one
+// sentence and exit code 2, not a core dump.
 #pragma once
 
 #include <string>

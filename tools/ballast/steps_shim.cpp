@@ -20,8 +20,11 @@ using ballast::Error;
 // Casts when it is read and counts what turned from finite to not finite on the way.
 class CountingCast final : public ballast::Storage {
  public:
-  CountingCast(ballast::Tensor source, ballast::DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed)
-      : Storage(ballast::Tensor(dtype, source.shape()).size_bytes()), source_(std::move(source)), dtype_(dtype),
+  CountingCast(ballast::Tensor source, ballast::DType dtype,
+               std::shared_ptr<std::atomic<std::uint64_t>> overflowed)
+      : Storage(ballast::Tensor(dtype, source.shape()).size_bytes()),
+        source_(std::move(source)),
+        dtype_(dtype),
         overflowed_(std::move(overflowed)),
         whole_(Storage::deferred(size(), [this](std::span<std::byte> out) { read(0, out); })) {}
 
@@ -55,7 +58,8 @@ class CountingCast final : public ballast::Storage {
 
   [[nodiscard]] ballast::Tensor convert(std::span<const std::byte> block, std::uint64_t count) const {
     const auto borrowed = Storage::borrow(static_cast<const void*>(block.data()), block.size());
-    const auto piece = ballast::Tensor::contiguous_view(source_.dtype(), {static_cast<std::int64_t>(count)}, borrowed);
+    const auto piece =
+        ballast::Tensor::contiguous_view(source_.dtype(), {static_cast<std::int64_t>(count)}, borrowed);
     const ballast::Tensor cast = piece.to(dtype_);
     const std::uint64_t before = ballast::count_not_finite(piece);
     overflowed_->fetch_add(ballast::count_not_finite(cast) - before);
@@ -91,14 +95,18 @@ std::string translate(const std::string& to, const RE2& pattern, const std::stri
     const bool braces = i + 1 < to.size() && to[i + 1] == '{';
     std::size_t end = i + (braces ? 2 : 1);
     const std::size_t begin = end;
-    while (end < to.size() && (braces ? to[end] != '}' : std::isdigit(static_cast<unsigned char>(to[end])) != 0)) ++end;
+    while (end < to.size() &&
+           (braces ? to[end] != '}' : std::isdigit(static_cast<unsigned char>(to[end])) != 0))
+      ++end;
     std::string group = to.substr(begin, end - begin);
-    if (const auto named = pattern.NamedCapturingGroups().find(group); named != pattern.NamedCapturingGroups().end()) {
+    if (const auto named = pattern.NamedCapturingGroups().find(group);
+        named != pattern.NamedCapturingGroups().end()) {
       group = std::to_string(named->second);
     }
     const bool number = group.size() == 1 && std::isdigit(static_cast<unsigned char>(group[0])) != 0;
     if (!number || group[0] - '0' > pattern.NumberOfCapturingGroups()) {
-      throw Error(Errc::invalid_argument, "--rename", fmt::format("{} has no group {}", ballast::quoted(rule), ballast::quoted(group)));
+      throw Error(Errc::invalid_argument, "--rename",
+                  fmt::format("{} has no group {}", ballast::quoted(rule), ballast::quoted(group)));
     }
     out += '\\' + group;
     i = braces ? end : end - 1;
@@ -111,7 +119,8 @@ std::vector<Rule> parse_rules(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw Error(Errc::invalid_argument, "--rename", fmt::format("{} is not PATTERN=REPLACEMENT", ballast::quoted(text)));
+      throw Error(Errc::invalid_argument, "--rename",
+                  fmt::format("{} is not PATTERN=REPLACEMENT", ballast::quoted(text)));
     }
     Rule rule{text, compile_pattern(text.substr(0, equals), "--rename"), {}, false};
     rule.replacement = translate(text.substr(equals + 1), *rule.pattern, text);
@@ -131,7 +140,8 @@ ballast::Tensor cast(const ballast::Tensor& tensor, ballast::DType dtype, StepsR
   if (!ballast::is_floating(tensor.dtype()) || tensor.dtype() == dtype) return tensor;
   ++report.cast;
   if (!tensor.has_data()) return {dtype, tensor.shape()};
-  return ballast::Tensor::contiguous_view(dtype, tensor.shape(), std::make_shared<CountingCast>(tensor, dtype, report.overflowed));
+  return ballast::Tensor::contiguous_view(dtype, tensor.shape(),
+                                          std::make_shared<CountingCast>(tensor, dtype, report.overflowed));
 }
 
 ballast::Checkpoint empty_like(const ballast::Checkpoint& checkpoint) {
@@ -143,10 +153,15 @@ ballast::Checkpoint empty_like(const ballast::Checkpoint& checkpoint) {
   return result;
 }
 
-void add_renamed(ballast::Checkpoint& result, const std::string& name, std::string_view old_name, const ballast::Tensor& tensor) {
-  if (name.empty()) throw Error(Errc::bad_name, "--rename", fmt::format("{} would have no name left", ballast::quoted(old_name)));
+void add_renamed(ballast::Checkpoint& result, const std::string& name, std::string_view old_name,
+                 const ballast::Tensor& tensor) {
+  if (name.empty())
+    throw Error(Errc::bad_name, "--rename",
+                fmt::format("{} would have no name left", ballast::quoted(old_name)));
   if (result.contains(name)) {
-    throw Error(Errc::duplicate_key, "--rename", fmt::format("{} and another tensor would both be called {}", ballast::quoted(old_name), ballast::quoted(name)));
+    throw Error(Errc::duplicate_key, "--rename",
+                fmt::format("{} and another tensor would both be called {}", ballast::quoted(old_name),
+                            ballast::quoted(name)));
   }
   result.add(name, tensor);
 }
@@ -155,12 +170,14 @@ void add_renamed(ballast::Checkpoint& result, const std::string& name, std::stri
 
 ballast::DType parse_dtype(const std::string& word) {
   std::string code = word;
-  std::transform(code.begin(), code.end(), code.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(code.begin(), code.end(), code.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (const auto dtype = ballast::dtype_from_code(code)) return *dtype;
   if (const auto dtype = ballast::dtype_from_torch(word)) return *dtype;
   if (word == "half") return ballast::DType::f16;
   throw Error(Errc::invalid_argument, "--dtype",
-              fmt::format("{} is no dtype; f32, f16, bf16, f64, f8_e4m3 and f8_e5m2 are the usual ones", ballast::quoted(word)));
+              fmt::format("{} is no dtype; f32, f16, bf16, f64, f8_e4m3 and f8_e5m2 are the usual ones",
+                          ballast::quoted(word)));
 }
 
 ballast::Checkpoint apply(ballast::Checkpoint checkpoint, const Steps& steps, StepsReport& report) {
@@ -169,7 +186,8 @@ ballast::Checkpoint apply(ballast::Checkpoint checkpoint, const Steps& steps, St
   const bool casts = !steps.dtype.empty();
   const ballast::DType dtype = casts ? parse_dtype(steps.dtype) : ballast::DType::f32;
   if (casts && !ballast::is_floating(dtype)) {
-    throw Error(Errc::invalid_argument, "--dtype", fmt::format("{} is no floating-point dtype", ballast::info(dtype).code));
+    throw Error(Errc::invalid_argument, "--dtype",
+                fmt::format("{} is no floating-point dtype", ballast::info(dtype).code));
   }
   if (steps.root.empty() && rules.empty() && filter.takes_all() && !casts) return checkpoint;
 
@@ -190,10 +208,13 @@ ballast::Checkpoint apply(ballast::Checkpoint checkpoint, const Steps& steps, St
     add_renamed(result, name, entry.name, casts ? cast(tensor, dtype, report) : tensor);
   }
   for (const Rule& rule : rules) {
-    if (!rule.matched) report.notes.push_back(fmt::format("--rename {} matched nothing", ballast::quoted(rule.text)));
+    if (!rule.matched)
+      report.notes.push_back(fmt::format("--rename {} matched nothing", ballast::quoted(rule.text)));
   }
   if (result.empty() && !checkpoint.empty()) {
-    throw Error(Errc::not_found, checkpoint.path, fmt::format("none of its {} tensors is left after --root, --include and --exclude", checkpoint.size()));
+    throw Error(Errc::not_found, checkpoint.path,
+                fmt::format("none of its {} tensors is left after --root, --include and --exclude",
+                            checkpoint.size()));
   }
   return result;
 }

@@ -41,8 +41,10 @@ void Table::print(Output& out, const Terminal& terminal, std::string_view indent
     const std::size_t padding = widths[column] - std::min(widths[column], width);
     if (column > 0) line += kBetween;
     if (columns_[column].align == Align::right) line.append(padding, ' ');
-    if (style == Style::plain) line += text;
-    else line += terminal.paint(text, style);
+    if (style == Style::plain)
+      line += text;
+    else
+      line += terminal.paint(text, style);
     if (columns_[column].align == Align::left && column + 1 < count) line.append(padding, ' ');
   };
   const auto finish = [&] {
@@ -53,7 +55,8 @@ void Table::print(Output& out, const Terminal& terminal, std::string_view indent
 
   line = indent;
   if (titles) {
-    for (std::size_t i = 0; i < count; ++i) put(i, columns_[i].title, screen_width(columns_[i].title), Style::bold);
+    for (std::size_t i = 0; i < count; ++i)
+      put(i, columns_[i].title, screen_width(columns_[i].title), Style::bold);
     finish();
   }
   for (std::size_t i = 0; i < cells_.size(); ++i) {

@@ -22,9 +22,14 @@ struct Column {
 };
 
 struct Cell {
-  Cell(std::string t, Style s = Style::plain) : text(std::move(t)), style(s) {}       // NOLINT(google-explicit-constructor)
-  Cell(const char* t, Style s = Style::plain) : text(t), style(s) {}                  // NOLINT(google-explicit-constructor)
-  Cell(std::string_view t, Style s = Style::plain) : text(t), style(s) {}             // NOLINT(google-explicit-constructor)
+  Cell(std::string t, Style s = Style::plain)
+      : text(std::move(t)), style(s) {}  // NOLINT(google-explicit-constructor)
+
+  Cell(const char* t, Style s = Style::plain) : text(t), style(s) {}  // NOLINT(google-explicit-constructor)
+
+  Cell(std::string_view t, Style s = Style::plain)
+      : text(t), style(s) {}  // NOLINT(google-explicit-constructor)
+
   std::string text;
   Style style;
 };
@@ -35,8 +40,11 @@ class Table {
 
   /// One cell a column.
   void add(std::initializer_list<Cell> row) { cells_.insert(cells_.end(), row); }
+
   [[nodiscard]] bool empty() const noexcept { return cells_.empty(); }
-  /// The first column is never wider than what leaves room for the others: a longer text pushes its own row aside and no other.
+
+  /// The first column is never wider than what leaves room for the others: a longer text pushes its own row
+  /// aside and no other.
   void print(Output& out, const Terminal& terminal, std::string_view indent = {}, bool titles = true) const;
 
  private:

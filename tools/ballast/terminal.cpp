@@ -25,13 +25,20 @@ bool wants_color(bool is_terminal, ColorChoice choice) {
 
 const char* code_of(Style style) {
   switch (style) {
-    case Style::plain: return "";
-    case Style::bold: return "\x1b[1m";
-    case Style::dim: return "\x1b[2m";
-    case Style::red: return "\x1b[31m";
-    case Style::green: return "\x1b[32m";
-    case Style::yellow: return "\x1b[33m";
-    case Style::cyan: return "\x1b[36m";
+    case Style::plain:
+      return "";
+    case Style::bold:
+      return "\x1b[1m";
+    case Style::dim:
+      return "\x1b[2m";
+    case Style::red:
+      return "\x1b[31m";
+    case Style::green:
+      return "\x1b[32m";
+    case Style::yellow:
+      return "\x1b[33m";
+    case Style::cyan:
+      return "\x1b[36m";
   }
   return "";
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about where a stream goes: a terminal or not, how wide, and whether colour and Unicode line art are welcome.
+// What is known about where a stream goes: a terminal or not, how wide, and whether colour and Unicode line
+// art are welcome.
 #pragma once
 
 #include <cstdint>

@@ -31,10 +31,13 @@ struct Sums {
     bytes += other.bytes;
     dtypes |= other.dtypes;
   }
+
   [[nodiscard]] std::string dtype_text() const {
     std::string text;
     for (std::size_t i = 0; i < dtypes.size(); ++i) {
-      if (dtypes[i]) text += fmt::format("{}{}", text.empty() ? "" : " ", ballast::info(static_cast<ballast::DType>(i)).code);
+      if (dtypes[i])
+        text +=
+            fmt::format("{}{}", text.empty() ? "" : " ", ballast::info(static_cast<ballast::DType>(i)).code);
     }
     return text;
   }
@@ -75,7 +78,9 @@ void insert(Node& root, const Row& row) {
 }
 
 void describe(Node& node) {
-  const auto mix = [&node](std::size_t value) { node.contents = node.contents * 0x9E3779B97F4A7C15U + value + 1; };
+  const auto mix = [&node](std::size_t value) {
+    node.contents = node.contents * 0x9E3779B97F4A7C15U + value + 1;
+  };
   if (node.row != nullptr) {
     mix(static_cast<std::size_t>(node.row->dtype));
     for (const std::int64_t dim : node.row->shape) mix(static_cast<std::size_t>(dim));
@@ -91,7 +96,8 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Numbered blocks stand in the order of their numbers, whatever the order of the file; everything else stays as it is there.
+// Numbered blocks stand in the order of their numbers, whatever the order of the file; everything else stays
+// as it is there.
 void sort_numbered(Node& node) {
   const auto numbered = [](const auto& child) { return is_number(child->label); };
   if (std::all_of(node.children.begin(), node.children.end(), numbered)) {
@@ -122,20 +128,46 @@ class Printer {
     return end - first;
   }
 
+  // a.b.c where nothing branches off is one line.
+  [[nodiscard]] static bool has_only_child(const Node& node) {
+    return node.children.size() == 1 && node.row == nullptr;
+  }
+
+  static const Node& end_of_chain(const Node& top) {
+    const Node* node = &top;
+    while (has_only_child(*node)) node = node->children.front().get();
+    return *node;
+  }
+
+  // What follows its own label.
+  static std::string rest_of_chain(const Node& top) {
+    std::string label;
+    for (const Node* node = &top; has_only_child(*node);) {
+      node = node->children.front().get();
+      label += '.' + ballast::display(node->label);
+    }
+    return label;
+  }
+
+  [[nodiscard]] std::string label_of(const Node& first, const Node& last, std::size_t run) const {
+    const std::string label = ballast::display(first.label);
+    if (run == 1) return label + rest_of_chain(first);
+    return fmt::format("{}{}{}{}  {}{}", label, terminal_.unicode ? "…" : "..", last.label, rest_of_chain(first),
+                       terminal_.unicode ? "×" : "x", run);
+  }
+
   void children(const Node& node, const std::string& prefix, int level) {
     for (std::size_t i = 0; i < node.children.size();) {
       const std::size_t run = run_length(node, i);
       const bool last = i + run == node.children.size();
-      const std::string branch = prefix + (terminal_.unicode ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "));
+      const std::string branch =
+          prefix + (terminal_.unicode ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "));
       const std::string below = prefix + (last ? "   " : terminal_.unicode ? "│  " : "|  ");
-      const Node& child = *node.children[i];
+      const Node& top = *node.children[i];
+      const Node& child = end_of_chain(top);
       Sums sums;
       for (std::size_t k = i; k < i + run; ++k) sums.add(node.children[k]->sums);
-      std::string label = ballast::display(child.label);
-      if (run > 1) {
-        label = fmt::format("{}{}{}  {}{}", label, terminal_.unicode ? "…" : "..", node.children[i + run - 1]->label,
-                            terminal_.unicode ? "×" : "x", run);
-      }
+      const std::string label = label_of(top, *node.children[i + run - 1], run);
       line(branch + label, child, sums);
       if (options_.depth == 0 || level < options_.depth) children(child, below, level + 1);
       i += run;
@@ -146,8 +178,11 @@ class Printer {
     const bool leaf = node.children.empty();
     const std::string what = leaf ? to_string(node.row->shape) : counted(sums.tensors, "tensor");
     const Style style = leaf ? Style::plain : Style::dim;
-    table_.add({{name, leaf ? Style::plain : Style::bold}, {sums.dtype_text(), Style::cyan}, {what, style},
-                {human_count(sums.parameters), style}, {human_bytes(sums.bytes), style}});
+    table_.add({{name, leaf ? Style::plain : Style::bold},
+                {sums.dtype_text(), Style::cyan},
+                {what, style},
+                {human_count(sums.parameters), style},
+                {human_bytes(sums.bytes), style}});
   }
 
   const Terminal& terminal_;
@@ -157,7 +192,8 @@ class Printer {
 
 }  // namespace
 
-void print_tree(Output& out, const Terminal& terminal, const std::vector<Row>& rows, const TreeOptions& options) {
+void print_tree(Output& out, const Terminal& terminal, const std::vector<Row>& rows,
+                const TreeOptions& options) {
   Node root;
   for (const Row& row : rows) insert(root, row);
   sort_numbered(root);

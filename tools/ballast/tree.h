@@ -15,6 +15,7 @@ struct TreeOptions {
   int depth = 0;     ///< levels shown; 0 is all
 };
 
-void print_tree(Output& out, const Terminal& terminal, const std::vector<Row>& rows, const TreeOptions& options);
+void print_tree(Output& out, const Terminal& terminal, const std::vector<Row>& rows,
+                const TreeOptions& options);
 
 }  // namespace tool

@@ -27,9 +27,12 @@ ValueWalk::Limits walk_limits(const ValueLimits& limits) {
 
 Style style_of(Kind kind) {
   switch (kind) {
-    case Kind::tensor: return Style::cyan;
-    case Kind::object: return Style::yellow;
-    default: return Style::plain;
+    case Kind::tensor:
+      return Style::cyan;
+    case Kind::object:
+      return Style::yellow;
+    default:
+      return Style::plain;
   }
 }
 
@@ -40,7 +43,8 @@ class SiblingCount {
 
   enum class Verdict { show, last, skip };
 
-  // `last`: the first one too many, whose line says how many are left out; what lies below a skipped value is skipped too.
+  // `last`: the first one too many, whose line says how many are left out; what lies below a skipped value is
+  // skipped too.
   Verdict next(std::size_t depth) {
     counts_.resize(depth + 1, 0);
     const std::size_t index = counts_[depth]++;
@@ -65,15 +69,19 @@ void print_values(Output& out, const Terminal& terminal, const Value& root, cons
   while (const auto step = walk.next()) {
     const std::string indent(step->depth * 2, ' ');
     switch (siblings.next(step->depth)) {
-      case SiblingCount::Verdict::skip: continue;
+      case SiblingCount::Verdict::skip:
+        continue;
       case SiblingCount::Verdict::last:
         table.add({{indent + "...", Style::dim}, "", {"more; --all shows them", Style::dim}});
         continue;
-      case SiblingCount::Verdict::show: break;
+      case SiblingCount::Verdict::show:
+        break;
     }
     const std::string label = step->depth == 0 ? "(all)" : step->label;
     const std::string value = step->value.summary() + (step->repeated ? " (shown above)" : "");
-    table.add({indent + label, {ballast::display(step->value.type(), 60), Style::dim}, {value, style_of(step->value.kind())}});
+    table.add({indent + label,
+               {ballast::display(step->value.type(), 60), Style::dim},
+               {value, style_of(step->value.kind())}});
   }
   table.print(out, terminal);
   if (walk.cut() && limits.all) out.line(fmt::format("... cut after {} values", grouped(kMostSteps)));
@@ -84,24 +92,41 @@ namespace {
 Json as_json(const Value& value) {
   Json object = {{"kind", name(value.kind())}, {"type", value.type()}};
   switch (value.kind()) {
-    case Kind::none: object["value"] = nullptr; break;
-    case Kind::boolean: object["value"] = value.as_bool(); break;
-    case Kind::integer: object["value"] = value.fits_int() ? Json(value.as_int()) : Json(value.as_decimal()); break;
-    case Kind::floating: object["value"] = number_or_null(value.as_float()); break;
-    case Kind::complex: object["value"] = {value.as_complex().real(), value.as_complex().imag()}; break;
-    case Kind::string: object["value"] = value.as_string(); break;
-    case Kind::bytes: object["size"] = value.as_bytes().size(); break;
+    case Kind::none:
+      object["value"] = nullptr;
+      break;
+    case Kind::boolean:
+      object["value"] = value.as_bool();
+      break;
+    case Kind::integer:
+      object["value"] = value.fits_int() ? Json(value.as_int()) : Json(value.as_decimal());
+      break;
+    case Kind::floating:
+      object["value"] = number_or_null(value.as_float());
+      break;
+    case Kind::complex:
+      object["value"] = {value.as_complex().real(), value.as_complex().imag()};
+      break;
+    case Kind::string:
+      object["value"] = value.as_string();
+      break;
+    case Kind::bytes:
+      object["size"] = value.as_bytes().size();
+      break;
     case Kind::tensor: {
       const ballast::Tensor tensor = value.as_tensor();
       object["dtype"] = ballast::info(tensor.dtype()).code;
       object["shape"] = shape_array(tensor.shape());
       break;
     }
-    case Kind::object: break;
+    case Kind::object:
+      break;
     case Kind::list:
     case Kind::tuple:
     case Kind::set:
-    case Kind::dict: object["size"] = value.size(); break;
+    case Kind::dict:
+      object["size"] = value.size();
+      break;
   }
   return object;
 }
@@ -115,7 +140,9 @@ Json values_as_json(const Value& root, const std::string& path, const ValueLimit
   while (const auto step = walk.next()) {
     paths.resize(step->depth + 1);
     std::string& here = paths[step->depth];
-    here = step->depth == 0 ? path : (paths[step->depth - 1].empty() ? step->label : paths[step->depth - 1] + '.' + step->label);
+    here = step->depth == 0
+               ? path
+               : (paths[step->depth - 1].empty() ? step->label : paths[step->depth - 1] + '.' + step->label);
     Json entry = {{"path", here}};
     entry.update(as_json(step->value));
     if (step->repeated) entry["repeated"] = true;

@@ -18,8 +18,11 @@ struct ValueLimits {
   bool all = false;           ///< neither applies
 };
 
-void print_values(Output& out, const Terminal& terminal, const ballast::Value& root, const ValueLimits& limits);
-/// [{"path","kind","type","value" | "size" | "dtype","shape"}…]; every level with `all`, else down to `depth`.
-[[nodiscard]] Json values_as_json(const ballast::Value& root, const std::string& path, const ValueLimits& limits);
+void print_values(Output& out, const Terminal& terminal, const ballast::Value& root,
+                  const ValueLimits& limits);
+/// [{"path","kind","type","value" | "size" | "dtype","shape"}…]; every level with `all`, else down to
+/// `depth`.
+[[nodiscard]] Json values_as_json(const ballast::Value& root, const std::string& path,
+                                  const ValueLimits& limits);
 
 }  // namespace tool

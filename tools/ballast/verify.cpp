@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ballast verify: is this file sound? Its structure (by opening it), and its values: NaN, infinities, weights that are all zero.
+// ballast verify: is this file sound? Its structure (by opening it), and its values: NaN, infinities, weights
+// that are all zero.
 #include <cmath>
 
 #include "ballast/display.h"
@@ -36,8 +37,11 @@ struct Checked {
   std::uint64_t bytes = 0;
 };
 
-void judge(Checked& checked, std::size_t index, const ballast::TensorStats& stats, const VerifyOptions& options) {
-  const auto of = [&](std::uint64_t count) { return fmt::format("{} of {} values", grouped(count), grouped(stats.count)); };
+void judge(Checked& checked, std::size_t index, const ballast::TensorStats& stats,
+           const VerifyOptions& options) {
+  const auto of = [&](std::uint64_t count) {
+    return fmt::format("{} of {} values", grouped(count), grouped(stats.count));
+  };
   const auto add = [&](std::string kind, std::string heading, std::uint64_t count, std::string detail) {
     checked.findings.push_back({index, std::move(kind), std::move(heading), count, std::move(detail)});
   };
@@ -59,13 +63,15 @@ void note_alignment(Checked& checked) {
     const ballast::Tensor& tensor = checked.tensors[i];
     const auto span = tensor.storage()->file_span();
     const std::uint64_t size = ballast::info(tensor.dtype()).bits / 8;
-    if (!span || size < 2 || tensor.numel() == 0 || (span->offset + tensor.bit_offset() / 8) % size == 0) continue;
+    if (!span || size < 2 || tensor.numel() == 0 || (span->offset + tensor.bit_offset() / 8) % size == 0)
+      continue;
     if (misaligned++ == 0) first = ballast::quoted(checked.names[i]);
   }
   if (misaligned == 0) return;
-  checked.notes.push_back(fmt::format("{} not aligned to the element size in the file ({}{}): fine, but not usable without a copy",
-                                      misaligned == 1 ? "1 tensor is" : grouped(misaligned) + " tensors are", first,
-                                      misaligned == 1 ? "" : ", …"));
+  checked.notes.push_back(fmt::format(
+      "{} not aligned to the element size in the file ({}{}): fine, but not usable without a copy",
+      misaligned == 1 ? "1 tensor is" : grouped(misaligned) + " tensors are", first,
+      misaligned == 1 ? "" : ", …"));
 }
 
 Checked collect(const ballast::Checkpoint& checkpoint, const NameFilter& filter) {
@@ -83,24 +89,32 @@ Checked collect(const ballast::Checkpoint& checkpoint, const NameFilter& filter)
     checked.tensors.push_back(std::move(tensor));
   }
   checked.notes = checkpoint.notes;
-  if (without_data > 0) checked.notes.push_back(counted(without_data, "tensor") + " without data (shape only)");
+  if (without_data > 0)
+    checked.notes.push_back(counted(without_data, "tensor") + " without data (shape only)");
   note_alignment(checked);
   return checked;
 }
 
 void print_findings(Session& session, const std::string& path, const Checked& checked) {
   const Terminal& terminal = session.stdout_terminal;
-  const std::string scope = fmt::format("{}, {}", counted(checked.tensors.size(), "tensor"), human_bytes(checked.bytes));
+  const std::string scope =
+      fmt::format("{}, {}", counted(checked.tensors.size(), "tensor"), human_bytes(checked.bytes));
   if (checked.findings.empty()) {
-    if (!session.quiet) session.out.print("{}: {}: {}, every value finite\n", ballast::display(path), terminal.paint("ok", Style::green), scope);
+    if (!session.quiet)
+      session.out.print("{}: {}: {}, every value finite\n", ballast::display(path),
+                        terminal.paint("ok", Style::green), scope);
     return;
   }
-  session.out.print("{}: {} in {}\n", ballast::display(path), terminal.paint(counted(checked.findings.size(), "finding"), Style::red), scope);
+  session.out.print("{}: {} in {}\n", ballast::display(path),
+                    terminal.paint(counted(checked.findings.size(), "finding"), Style::red), scope);
   Table table({{"WHAT"}, {"TENSOR"}, {"DTYPE"}, {"SHAPE"}, {"HOW MANY"}});
   for (const Finding& finding : checked.findings) {
     const ballast::Tensor& tensor = checked.tensors[finding.tensor];
-    table.add({{finding.heading, Style::red}, ballast::display(checked.names[finding.tensor]), {ballast::info(tensor.dtype()).code, Style::cyan},
-               to_string(tensor.shape()), finding.detail});
+    table.add({{finding.heading, Style::red},
+               ballast::display(checked.names[finding.tensor]),
+               {ballast::info(tensor.dtype()).code, Style::cyan},
+               to_string(tensor.shape()),
+               finding.detail});
   }
   table.print(session.out, terminal, "  ");
 }
@@ -113,8 +127,11 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const Checke
   Json findings = Json::array();
   for (const Finding& finding : checked.findings) {
     const ballast::Tensor& tensor = checked.tensors[finding.tensor];
-    findings.push_back({{"name", checked.names[finding.tensor]}, {"dtype", ballast::info(tensor.dtype()).code},
-                        {"shape", shape_array(tensor.shape())}, {"kind", finding.kind}, {"count", finding.count}});
+    findings.push_back({{"name", checked.names[finding.tensor]},
+                        {"dtype", ballast::info(tensor.dtype()).code},
+                        {"shape", shape_array(tensor.shape())},
+                        {"kind", finding.kind},
+                        {"count", finding.count}});
   }
   object["findings"] = std::move(findings);
   object["notes"] = checked.notes;
@@ -144,19 +161,25 @@ int verify(Session& session, const VerifyOptions& options, const std::string& pa
 
 void add_verify(CLI::App& app, Session& session) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App& command = add_command(app, session, "verify", "Check structure and values: NaN, infinities, tensors that are all zero",
+  CLI::App& command = add_command(app, session, "verify",
+                                  "check structure and values: NaN, infinities, tensors that are all zero",
                                   "  ballast verify model.safetensors\n"
                                   "  ballast verify *.safetensors --quiet && echo all fine\n"
                                   "  ballast verify model.pt --max-abs 1e4 --json");
   command.add_option("FILE", options->files, "Checkpoints of any format")->required();
   add_selection_options(command, options->selection);
-  command.add_flag("--allow-zeros", options->allow_zeros, "A tensor of nothing but zeros is fine (one zero by itself always is)");
-  command.add_option("--max-abs", options->max_abs, "A magnitude above this is a finding")->type_name("X")->check(CLI::PositiveNumber);
-  command.add_flag("--inert", options->inert, "Read past calls in a pickle that could run code; nothing is ever run");
+  command.add_flag("--allow-zeros", options->allow_zeros,
+                   "A tensor of nothing but zeros is fine (one zero by itself always is)");
+  command.add_option("--max-abs", options->max_abs, "A magnitude above this is a finding")
+      ->type_name("X")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--inert", options->inert,
+                   "Read past calls in a pickle that could run code; nothing is ever run");
   command.callback([&session, options] {
     session.run = [&session, options] {
-      return for_each_file(session, options->files,
-                           [&](const std::string& path, Json& object) { return verify(session, *options, path, object); });
+      return for_each_file(session, options->files, [&](const std::string& path, Json& object) {
+        return verify(session, *options, path, object);
+      });
     };
   });
 }
