@@ -121,7 +121,7 @@ int convert(Session& session, const ConvertOptions& options) {
     print_plan(session, before, after);
   } else if (!session.quiet) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    session.out.print("{}: {}{}, written in {}\n", ballast::display(options.out), totals_of(after).text(),
+    session.out.print("wrote {}: {}{}, in {}\n", ballast::display(options.out), totals_of(after).text(),
                       changes_of(report), human_seconds(seconds));
   }
   session.out.flush();

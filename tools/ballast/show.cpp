@@ -16,7 +16,7 @@
 namespace tool {
 namespace {
 
-constexpr std::int64_t kPreview = 8;
+constexpr std::int64_t kPreview = 6;
 
 struct ShowOptions {
   std::string file;
@@ -46,7 +46,7 @@ std::vector<double> first_values(const ballast::Tensor& tensor) {
 std::string preview(const ballast::Tensor& tensor) {
   std::string text;
   for (const double value : first_values(tensor))
-    text += fmt::format("{}{:.6g}", text.empty() ? "" : ", ", value);
+    text += fmt::format("{}{:.5g}", text.empty() ? "" : ", ", value);
   return tensor.numel() > kPreview && !text.empty() ? text + ", ..." : text;
 }
 
