@@ -4,6 +4,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/display.h"
+#include "ballast/dlpack.h"
 #include "ballast/dtype.h"
 #include "ballast/error.h"
 #include "ballast/io.h"
