@@ -30,7 +30,8 @@ struct SaveOptions {
   Progress progress = {};
 };
 
-/// A state dict of the checkpoint's tensors; or its whole tree, when it has one and its tensors are still those of the tree. Tensors on one
+/// A state dict of the checkpoint's tensors; or its whole tree, when it has one that is no pickled model and its tensors are still those of
+/// the tree (reset `tree` to write the tensors alone). Tensors on one
 /// storage stay on one storage, strides and offsets stay as they are. String metadata has no place in these files and is not
 /// written. Atomic; memory does not grow with the tensors.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
