@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch files, written: what torch.save would write, readable by torch.load(weights_only=True) and, with a plain dict as its root, by
-// libtorch. docs/formats/pytorch.md describes the bytes and which Python values can be written. Part of ballast::import.
+// libtorch. docs/formats/pytorch-writing.md describes the bytes and which Python values can be written. Part of ballast::import.
 #pragma once
 
 #include <cstdint>
