@@ -123,7 +123,7 @@ template <class T>
 void collect_struct(Collector& out, T& object) {
   if constexpr (!kIsFlat<T>) out.node(type_name<T>(), kind_of<T>());
   const auto visit = [&out](std::string_view name, auto& field) {
-    const Collector::Scope scope(out, name);
+    const Collector::Scope scope(out, kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);
     collect(out, field);
   };
   if constexpr (HasKind<T>) {

@@ -18,7 +18,8 @@ struct PReLU {
   PReLUOptions options;
   Tensor alpha;  ///< [num_parameters]
 
-  explicit PReLU(std::int64_t parameters = 1, const PReLUOptions& options = {});
+  PReLU() : PReLU(1) {}
+  explicit PReLU(std::int64_t parameters, const PReLUOptions& options = {});
   BALLAST_FIELDS(alpha);
 };
 

@@ -94,7 +94,7 @@ struct LayerNorm {
   Tensor gamma;
   Tensor beta;
 
-  explicit LayerNorm(std::int64_t size, const LayerNormOptions& options = {}) : LayerNorm(Shape{size}, options) {}
+  explicit LayerNorm(std::int64_t size, const LayerNormOptions& norm_options = {}) : LayerNorm(Shape{size}, norm_options) {}
   explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
@@ -137,7 +137,7 @@ struct RMSNorm {
   RMSNormOptions options;
   Tensor gamma;
 
-  explicit RMSNorm(std::int64_t size, const RMSNormOptions& options = {}) : RMSNorm(Shape{size}, options) {}
+  explicit RMSNorm(std::int64_t size, const RMSNormOptions& norm_options = {}) : RMSNorm(Shape{size}, norm_options) {}
   explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});
 
   static constexpr void visit_fields(auto& self, auto&& visit) {

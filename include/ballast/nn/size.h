@@ -37,7 +37,8 @@ struct Padding {
     requires(sizeof...(Each) == N && N > 1)
   constexpr Padding(Each... each) : amount(each...) {}       // NOLINT(google-explicit-constructor)
   /// Errc::invalid_argument for any other name.
-  Padding(const char* name) : same(is_same(name)) {}         // NOLINT(google-explicit-constructor)
+  template <std::size_t Length>
+  Padding(const char (&name)[Length]) : same(is_same(name)) {}  // NOLINT(google-explicit-constructor): a literal, as 0 is a pointer too
 
  private:
   static bool is_same(std::string_view name);
