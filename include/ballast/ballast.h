@@ -12,3 +12,4 @@
 #include "ballast/storage.h"
 #include "ballast/tensor.h"
 #include "ballast/threads.h"
+#include "ballast/value.h"

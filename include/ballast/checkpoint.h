@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ballast/tensor.h"
+#include "ballast/value.h"
 
 namespace ballast {
 
@@ -65,6 +66,11 @@ class Checkpoint {
   std::vector<std::string> notes = {};  ///< sentences for people
   std::string format = {};              ///< "safetensors", "torch-zip", …; empty when made by hand
   std::string path = {};                ///< where it was opened; for messages
+  /// PyTorch files: everything that was saved, tensors included.
+  std::optional<Value> tree = {};
+
+  /// A value of the tree by its dotted path: "optimizer.param_groups.0.lr". Errc::not_found when it, or the tree, is not there.
+  [[nodiscard]] Value value(std::string_view dotted) const;
 
   /// For readers: a row-major tensor of `storages()[storage]`, its name and shape taken as they are. The name must stay where it is
   /// as long as something given to keep_alive() lives. False, and nothing added, when the name is taken.

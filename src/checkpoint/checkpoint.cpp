@@ -125,6 +125,11 @@ Entry Checkpoint::at(std::string_view name) const {
   fail(Errc::not_found, display(path), "has no tensor {}{}", quoted(name), did_you_mean(name, names));
 }
 
+Value Checkpoint::value(std::string_view dotted) const {
+  if (!tree) fail(Errc::not_found, display(path), "holds tensors only, no other values ({} was asked for)", quoted(dotted));
+  return tree->at(dotted);
+}
+
 std::uint64_t Checkpoint::total_bytes() const noexcept {
   std::uint64_t total = 0;
   for (const Entry& entry : *this) total += entry.bytes;
