@@ -32,7 +32,8 @@ def tensor(store=None, offset=0, size=(4,), stride=(1,), hooks=ORDERED_DICT, gra
 
 
 def tensor_v3(store, offset, size, stride, dtype="float8_e4m3fn"):
-    return call(glob("torch._utils", "_rebuild_tensor_v3"), store, offset, size, stride, False, ORDERED_DICT, cls(dtype))
+    return call(glob("torch._utils", "_rebuild_tensor_v3"), store, offset, size, stride, False, ORDERED_DICT,
+                cls(dtype))
 
 
 def parameter(inner):

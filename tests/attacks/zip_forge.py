@@ -71,8 +71,7 @@ def local_record(entry, at):
                                  f["csize"], f["usize"], f.get("nlen", len(f["name"])), f.get("xlen", len(f["extra"])))
     out += f["name"] + f["extra"] + entry.data()
     if entry.flags & DESCRIPTOR_FLAG:
-        d = dict(entry.true(), sig=b"PK\x07\x08", **{})
-        d.update(entry.desc)
+        d = {**entry.true(), "sig": b"PK\x07\x08", **entry.desc}
         if not d.get("omit"):
             out += d["sig"] + struct.pack("<III", d["crc"] & U32, d["csize"], d["usize"])
     return out
@@ -96,24 +95,32 @@ def zip64_extra(*numbers, length=None):
     return struct.pack("<HH", 1, len(body) if length is None else length) + body
 
 
-def zip64_end(count, size, offset, **lie):
+def zip64_end(count, size, offset, /, **lie):
     f = {"disk": 0, "start": 0, "here": count, "total": count, "size": size, "offset": offset}
     f.update(lie)
     return b"PK\x06\x06" + struct.pack("<QHHIIQQQQ", f.get("length", 44), 0, 0, f["disk"], f["start"], f["here"],
                                        f["total"], f["size"], f["offset"])
 
 
-def zip64_locator(offset, **lie):
+def zip64_locator(offset, /, **lie):
     f = {"disk": 0, "offset": offset, "disks": 1}
     f.update(lie)
     return b"PK\x06\x07" + struct.pack("<IQI", f["disk"], f["offset"], f["disks"])
 
 
-def end_record(count, size, offset, comment=b"", **lie):
+def end_record(count, size, offset, comment=b"", /, **lie):
     f = {"disk": 0, "start": 0, "here": count, "total": count, "size": size, "offset": offset, "clen": len(comment)}
     f.update(lie)
     return b"PK\x05\x06" + struct.pack("<HHHHIIH", f["disk"], f["start"], f["here"], f["total"], f["size"],
                                        f["offset"], f["clen"]) + comment
+
+
+def start_of(entries, place):
+    """Offset of the local header of entry number `place` (the directory, when place is the number of entries)."""
+    at = 0
+    for entry in entries[:place]:
+        at += len(local_record(entry, at)) if entry.written else 0
+    return at
 
 
 def build(entries, *, lead=b"", gap=b"", after_directory=b"", comment=b"", tail=b"", zip64=True,
