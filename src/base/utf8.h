@@ -14,6 +14,7 @@ struct CodePoint {
 
 /// The first code point of `text`, which is not empty.
 [[nodiscard]] CodePoint decode_utf8(std::string_view text) noexcept;
+/// All of it, at several bytes a nanosecond (json_utf8.cpp).
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
 }  // namespace ballast

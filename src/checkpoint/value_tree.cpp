@@ -78,6 +78,7 @@ ValueTree::~ValueTree() {
 }
 
 std::byte* ValueTree::allocate_slow(std::size_t size) {
+  if (footprint_ > most_ || size > most_) fail(Errc::too_many, "value tree", "holds more than {} bytes of objects", most_);
   const std::size_t usual = std::clamp<std::size_t>(footprint_, kFirstChunk, kLargestChunk);
   const bool huge = std::max(size, usual) >= kHugePage;
   const std::size_t alignment = huge ? kHugePage : 64;

@@ -89,9 +89,10 @@ struct TensorRecord {
 
 struct Node {
   NodeKind kind;
-  bool flag = false;           // boolean: its value. big_integer: `text` is decimal digits.
-  std::uint8_t role = 0;       // for readers: what a global means
-  bool has_attributes = false; // in ValueTree::attributes_of
+  std::uint8_t role = 0;            // for readers: what a global means, what an object still has to become
+  bool flag = false;                // boolean: its value. big_integer: `text` is decimal digits.
+  bool has_attributes : 1 = false;  // in ValueTree::attributes_of
+  bool visited : 1 = false;         // for readers: seen by the check of a finished graph
   TypeId type = 0;
   std::uint32_t size = 0;      // bytes, elements, or pairs
   std::uint32_t capacity = 0;  // Refs at `refs`
@@ -104,7 +105,7 @@ struct Node {
     ObjectRecord* object;
     TensorRecord* tensor;
     const Value* link;
-    std::uint64_t index;    // storage: into ValueTree::storages
+    std::uint64_t index;    // storage: into a table of the reader's
   };
 };
 static_assert(sizeof(Node) == 24 && std::is_trivially_destructible_v<Node>);
@@ -156,8 +157,8 @@ class ValueTree {
   T* allocate_array(std::size_t count) { return static_cast<T*>(static_cast<void*>(allocate(sizeof(T) * count))); }
   /// Kept alive as long as the tree: what string views point into.
   void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
-  /// Bytes the arena holds.
-  [[nodiscard]] std::uint64_t footprint() const noexcept { return footprint_; }
+  /// Beyond this many bytes of nodes building fails with Errc::too_many: a reader's guard against files that are all objects.
+  void limit_footprint(std::uint64_t bytes) noexcept { most_ = bytes; }
 
   // Looking.
   [[nodiscard]] std::string_view type_name(TypeId id) const noexcept { return types_[id]; }
@@ -189,6 +190,7 @@ class ValueTree {
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
   std::uint64_t footprint_ = 0;
+  std::uint64_t most_ = UINT64_MAX;
   std::vector<std::unique_ptr<std::byte, void (*)(std::byte*)>> chunks_;
   std::vector<std::string_view> types_;
   std::unordered_map<std::string_view, TypeId> type_ids_;

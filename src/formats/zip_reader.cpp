@@ -9,6 +9,7 @@
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/crc32.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "formats/zip.h"
@@ -281,7 +282,7 @@ bool ZipArchive::check_crc(const ZipEntry& entry) const {
   for (std::uint64_t at = 0; at < entry.size; at += buffer.size()) {
     const auto piece = std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), entry.size - at)));
     content->read(at, piece);
-    crc = libdeflate_crc32(crc, piece.data(), piece.size());
+    crc = crc32(crc, piece);
   }
   if (entry.size == 0) static_cast<void>(check_header(entry));
   if (!entry.has_crc()) return false;
