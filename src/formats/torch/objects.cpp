@@ -15,8 +15,6 @@ constexpr std::uint64_t kFootprint = std::uint64_t{64} << 20U;  // and eight tim
 
 Role role_of(const Node* node) { return static_cast<Role>(node->role); }
 
-bool is_dunder(std::string_view text) { return text.size() > 4 && text.starts_with("__") && text.ends_with("__"); }
-
 // Values that stand for a torch constant are text with a class of their own.
 std::string_view constant_type(Role role) {
   switch (role) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// open() for a file that lies in memory: fuzzing, tests, files inside files.
+#pragma once
+
+#include <memory>
+
+#include "ballast/io.h"
+
+namespace ballast {
+
+/// Tensors are views of `bytes`.
+[[nodiscard]] Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& options = {});
+
+}  // namespace ballast
