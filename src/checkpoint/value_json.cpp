@@ -2,6 +2,7 @@
 #include "checkpoint/value_json.h"
 
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/json_scanner.h"
+#include "base/json_writer.h"
 #include "base/utf8.h"
 
 namespace ballast {
@@ -52,7 +54,53 @@ Value next_value(JsonScanner& in) {
   return {};
 }
 
+constexpr std::size_t kDeepest = 500;  // deeper ones would cost stack, and are cycles
+
+void write(JsonWriter& json, const Value& value, const std::string& where, std::size_t depth) {
+  if (depth > kDeepest) fail(Errc::too_deep, where, "values are nested more than {} deep", kDeepest);
+  switch (value.kind()) {
+    case Kind::none: json.null(); return;
+    case Kind::boolean: json.value(value.as_bool()); return;
+    case Kind::integer:
+      if (value.fits_int()) json.value(value.as_int());
+      else fail(Errc::not_representable, where, "{} is beyond 64 bits", value.summary());
+      return;
+    case Kind::floating:
+      if (!std::isfinite(value.as_float())) fail(Errc::not_representable, where, "JSON has no {}", value.summary());
+      json.value(value.as_float());
+      return;
+    case Kind::string: json.value(value.as_string()); return;
+    case Kind::list:
+    case Kind::tuple:
+    case Kind::set:
+      json.begin_array();
+      for (std::size_t i = 0; i < value.size(); ++i) write(json, value.element(i), where, depth + 1);
+      json.end_array();
+      return;
+    case Kind::dict:
+      json.begin_object();
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        if (value.key(i).kind() != Kind::string) fail(Errc::not_representable, where, "JSON has no key {}", value.key(i).summary());
+        json.key(value.key(i).as_string());
+        write(json, value.value(i), where, depth + 1);
+      }
+      json.end_object();
+      return;
+    case Kind::complex:
+    case Kind::bytes:
+    case Kind::tensor:
+    case Kind::object: break;
+  }
+  fail(Errc::not_representable, where, "JSON has no {}", value.summary());
+}
+
 }  // namespace
+
+std::string write_json(const Value& value, const std::string& where) {
+  JsonWriter json;
+  write(json, value, where, 0);
+  return std::move(json).text();
+}
 
 Value parse_json(std::string_view text, const std::string& where) {
   if (!is_utf8(text)) fail(Errc::bad_utf8, where, "is not UTF-8 text, so it is not JSON");

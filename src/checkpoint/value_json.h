@@ -2,6 +2,7 @@
 // JSON as a Value: objects are dicts, arrays are lists, whole numbers are integers of any size.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,9 @@ namespace ballast {
 [[nodiscard]] Value parse_json(std::string_view text, const std::string& where);
 /// The same for a file of at most `kMaxJsonFile` bytes.
 [[nodiscard]] Value read_json(const std::string& path);
+
+/// Errc::not_representable for what JSON does not have: NaN, infinities, bytes, tensors, objects, keys that are not text.
+[[nodiscard]] std::string write_json(const Value& value, const std::string& where);
 
 inline constexpr std::uint64_t kMaxJsonFile = 64U << 20U;
 

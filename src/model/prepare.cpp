@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ballast/display.h"
 #include "base/fail.h"
@@ -25,6 +26,21 @@ Adapter adapter_of(const Checkpoint& checkpoint) {
 }
 
 namespace {
+
+// The tensors below a key, without it. Errc::not_found lists the keys there are.
+Checkpoint under(const Checkpoint& in, const std::string& root) {
+  Checkpoint out = without_tensors(in);
+  std::set<std::string> tops;
+  const std::string prefix = root + ".";
+  for (const Entry& entry : in) {
+    if (entry.name.starts_with(prefix)) out.add(entry.name.substr(prefix.size()), entry.tensor());
+    tops.emplace(entry.name.substr(0, entry.name.find('.')));
+  }
+  if (!out.empty()) return out;
+  std::string known;
+  for (const std::string& top : tops) known += (known.empty() ? "" : ", ") + quoted(top);
+  fail(Errc::not_found, display(in.path), "no tensors lie under {}; there are tensors under {}", quoted(root), known.empty() ? "nothing" : known);
+}
 
 bool model_has_member(const Slots& slots, std::string_view prefix) {
   return std::any_of(slots.slots.begin(), slots.slots.end(), [&](const Slot& slot) { return slot.path.starts_with(prefix); });
@@ -50,6 +66,7 @@ class Preparation {
 
   Prepared run() {
     const std::size_t notes_before = result_.checkpoint.notes.size();
+    if (!options_.root.empty()) result_.checkpoint = under(result_.checkpoint, options_.root);
     for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
     if (!options_.rename.empty()) result_.checkpoint = rename(result_.checkpoint, options_.rename).checkpoint;
     if (!options_.rules.empty()) apply_rules();
