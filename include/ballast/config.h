@@ -57,7 +57,6 @@ template <class E, std::size_t V>
 consteval std::string_view enumerator_name() {
   std::string_view text = field_signature<E, static_cast<E>(V)>();
   text.remove_suffix(text.size() - text.find_last_of(']'));
-  if (const std::size_t more = text.find(';'); more != text.npos) text = text.substr(0, more);
   std::size_t begin = text.size();
   while (begin > 0 && is_identifier(text[begin - 1])) --begin;
   text.remove_prefix(begin);
