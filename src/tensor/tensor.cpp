@@ -168,7 +168,10 @@ void Tensor::read(std::uint64_t first, std::span<std::byte> out) const {
 
 double Tensor::item() const {
   if (numel_ != 1) fail(Errc::shape_mismatch, describe(dtype_, shape_), "has {} elements, item() wants one", numel_);
-  return to(DType::f64).reshape({1}).span<double>()[0];
+  const Tensor number = to(DType::f64);
+  double value = 0;  // copied: a file need not align it
+  number.read(0, std::as_writable_bytes(std::span(&value, 1)));
+  return value;
 }
 
 Tensor Tensor::contiguous() const {
