@@ -53,6 +53,8 @@ class Storage {
   [[nodiscard]] virtual const std::byte* data() const = 0;
   /// Null when the bytes may not be written.
   [[nodiscard]] virtual std::byte* mutable_data() { return nullptr; }
+  /// True when data() only has to hand out an address: nothing is left to read or to compute.
+  [[nodiscard]] virtual bool ready() const noexcept { return true; }
   /// Copies [offset, offset + out.size()), keeping nothing in memory when it can be avoided.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const;
   /// Where these bytes lie in a file, when they do.

@@ -120,6 +120,7 @@ class Tensor {
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> bytes);
   const std::byte* span_bytes(DType dtype, std::size_t alignment) const;
   [[nodiscard]] std::size_t axis(std::int64_t dim, std::size_t rank) const;
+  void advance(std::int64_t elements) noexcept;
 
   DType dtype_ = DType::f32;
   bool defined_ = false;

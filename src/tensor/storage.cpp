@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -74,14 +75,17 @@ class DeferredStorage final : public Storage {
       fill_({bytes.get(), static_cast<std::size_t>(size())});
       bytes_ = std::move(bytes);
       fill_ = nullptr;  // and with it everything it was made from
+      ready_.store(true, std::memory_order_release);
     });
     return bytes_.get();
   }
+  [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
 
  private:
   mutable std::once_flag once_;
   mutable std::function<void(std::span<std::byte>)> fill_;
   mutable Bytes bytes_;
+  mutable std::atomic<bool> ready_{false};
 };
 
 class FileStorage final : public Storage {
@@ -95,8 +99,12 @@ class FileStorage final : public Storage {
       Bytes bytes = allocate(size());
       file_->read(offset_, {bytes.get(), static_cast<std::size_t>(size())});
       bytes_ = std::move(bytes);
+      ready_.store(true, std::memory_order_release);
     });
     return bytes_.get();
+  }
+  [[nodiscard]] bool ready() const noexcept override {
+    return access_ == FileAccess::map || ready_.load(std::memory_order_acquire);
   }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
@@ -110,6 +118,7 @@ class FileStorage final : public Storage {
   FileAccess access_;
   mutable std::once_flag once_;
   mutable Bytes bytes_;
+  mutable std::atomic<bool> ready_{false};
 };
 
 }  // namespace

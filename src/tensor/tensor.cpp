@@ -9,20 +9,11 @@
 #include "base/checked.h"
 #include "tensor/cast.h"
 #include "tensor/copy.h"
+#include "tensor/describe.h"
+#include "tensor/lazy_cast.h"
 
 namespace ballast {
 namespace {
-
-std::string describe(DType dtype, ShapeView shape) { return fmt::format("tensor {} {}", info(dtype).code, to_string(shape)); }
-
-std::int64_t numel_of(DType dtype, ShapeView shape) {
-  const auto count = try_numel(shape);
-  // Bits must be countable too, so that no later size computation has to ask.
-  if (!count || !try_mul<std::int64_t>(*count, info(dtype).bits)) {
-    fail(Errc::size_overflow, describe(dtype, shape), "has a negative dimension or more elements than 64 bits can count");
-  }
-  return *count;
-}
 
 // Every element of the view lies inside the storage, or this throws.
 void check_extent(DType dtype, ShapeView shape, ShapeView strides, std::uint64_t storage_size, std::uint64_t bit_offset) {
@@ -41,53 +32,6 @@ void check_extent(DType dtype, ShapeView shape, ShapeView strides, std::uint64_t
   }
 }
 
-// Casts when it is read, piece by piece.
-class CastStorage final : public Storage {
- public:
-  CastStorage(Tensor source, DType dtype)
-      : Storage(Tensor(dtype, source.shape()).size_bytes()), source_(std::move(source)), dtype_(dtype),
-        whole_(Storage::deferred(size(), [this](std::span<std::byte> out) { convert(0, source_.numel(), out.data()); })) {}
-
-  [[nodiscard]] const std::byte* data() const override { return whole_->data(); }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    check_range(offset, out.size());
-    const std::uint64_t bits = info(dtype_).bits;
-    // Whole groups of eight elements end on a byte in every dtype.
-    std::uint64_t first = offset * 8 / bits / 8 * 8;
-    std::vector<std::byte> block;
-    while (!out.empty()) {
-      const std::uint64_t count = std::min<std::uint64_t>(kElementsAtOnce, static_cast<std::uint64_t>(source_.numel()) - first);
-      block.resize(static_cast<std::size_t>((count * bits + 7) / 8));
-      convert(first, static_cast<std::int64_t>(count), block.data());
-      const std::size_t skip = static_cast<std::size_t>(offset - first * bits / 8);
-      const std::size_t take = std::min(out.size(), block.size() - skip);
-      std::memcpy(out.data(), block.data() + skip, take);
-      out = out.subspan(take);
-      offset += take;
-      first += count;
-    }
-  }
-
- private:
-  static constexpr std::uint64_t kElementsAtOnce = 1U << 16U;
-
-  void convert(std::uint64_t first, std::int64_t count, std::byte* out) const {
-    const std::uint64_t bits = info(source_.dtype()).bits;
-    std::vector<std::byte> in;
-    for (std::uint64_t done = 0; done < static_cast<std::uint64_t>(count); done += kElementsAtOnce) {
-      const std::uint64_t piece = std::min<std::uint64_t>(kElementsAtOnce, static_cast<std::uint64_t>(count) - done);
-      in.resize(static_cast<std::size_t>((piece * bits + 7) / 8));
-      source_.read((first + done) * bits / 8, in);
-      cast_elements(source_.dtype(), in.data(), dtype_, out + done * info(dtype_).bits / 8, piece);
-    }
-  }
-
-  Tensor source_;
-  DType dtype_;
-  std::shared_ptr<const Storage> whole_;
-};
-
 void require_castable(const Tensor& tensor, DType to) {
   if (tensor.dtype() == to || (is_real(tensor.dtype()) && is_real(to))) return;
   fail(Errc::bad_dtype, describe(tensor.dtype(), tensor.shape()), "cannot be cast to {}", info(to).code);
@@ -95,11 +39,22 @@ void require_castable(const Tensor& tensor, DType to) {
 
 }  // namespace
 
+std::string describe(DType dtype, ShapeView shape) { return fmt::format("tensor {} {}", info(dtype).code, to_string(shape)); }
+
+std::int64_t checked_numel(DType dtype, ShapeView shape) {
+  const auto count = try_numel(shape);
+  // Bits must be countable too, so that no later size computation has to ask.
+  if (!count || !try_mul<std::int64_t>(*count, info(dtype).bits)) {
+    fail(Errc::size_overflow, describe(dtype, shape), "has a negative dimension or more elements than 64 bits can count");
+  }
+  return *count;
+}
+
 Tensor::Tensor(DType dtype, Shape shape)
-    : dtype_(dtype), defined_(true), numel_(numel_of(dtype, shape)), shape_(std::move(shape)), strides_(contiguous_strides(shape_)) {}
+    : dtype_(dtype), defined_(true), numel_(checked_numel(dtype, shape)), shape_(std::move(shape)), strides_(contiguous_strides(shape_)) {}
 
 Tensor::Tensor(DType dtype, Shape shape, Strides strides, std::shared_ptr<const Storage> storage, std::uint64_t bit_offset)
-    : dtype_(dtype), defined_(true), numel_(numel_of(dtype, shape)), shape_(std::move(shape)), strides_(std::move(strides)),
+    : dtype_(dtype), defined_(true), numel_(checked_numel(dtype, shape)), shape_(std::move(shape)), strides_(std::move(strides)),
       storage_(std::move(storage)), bit_offset_(bit_offset) {
   if (!storage_) fail(Errc::invalid_argument, describe(dtype_, shape_), "needs a storage");
   if (strides_.size() != shape_.size()) {
@@ -163,14 +118,15 @@ const std::byte* Tensor::data() const {
     fail(Errc::unsupported, describe(dtype_, shape_), "lies in the memory of another device");
   }
   if (bit_offset_ % 8 != 0) fail(Errc::misaligned, describe(dtype_, shape_), "begins inside a byte (bit {})", bit_offset_);
-  return storage_->data() + bit_offset_ / 8;
+  const std::byte* bytes = storage_->data();
+  return bytes == nullptr ? nullptr : bytes + bit_offset_ / 8;  // an empty storage may have no address
 }
 
 std::byte* Tensor::mutable_data() {
   static_cast<void>(data());  // the same refusals
   std::byte* bytes = const_cast<Storage*>(storage_.get())->mutable_data();
   if (bytes == nullptr && numel_ > 0) fail(Errc::invalid_argument, describe(dtype_, shape_), "is read-only (a file's bytes?); clone() it first");
-  return bytes + bit_offset_ / 8;
+  return bytes == nullptr ? nullptr : bytes + bit_offset_ / 8;
 }
 
 const std::byte* Tensor::span_bytes(DType dtype, std::size_t alignment) const {
@@ -191,12 +147,20 @@ void Tensor::read(std::uint64_t first, std::span<std::byte> out) const {
   }
   if (out.empty()) return;
   if (!storage_) static_cast<void>(data());  // throws
-  if (is_contiguous() && bit_offset_ % 8 == 0) return storage_->read(bit_offset_ / 8 + first, out);
   const std::uint64_t bits = info(dtype_).bits;
-  if (first * 8 % bits == 0 && out.size() * 8 % bits == 0) return gather(*this, first * 8 / bits, out.size() * 8 / bits, out.data());
-  // A piece that begins or ends inside an element: gather whole groups of eight elements around it.
+  const auto count = static_cast<std::uint64_t>(numel_);
+  if (is_contiguous() && bit_offset_ % 8 == 0) {
+    storage_->read(bit_offset_ / 8 + first, out);
+    // The last byte may be shared with elements that are not ours.
+    const std::uint64_t used = count * bits % 8;
+    if (used != 0 && first + out.size() == size_bytes()) out.back() &= static_cast<std::byte>((1U << used) - 1);
+    return;
+  }
+  // Every eighth element begins on a byte, in every dtype; a piece that cuts one in two is taken from whole ones around it.
   const std::uint64_t begin = first * 8 / bits / 8 * 8;
-  const std::uint64_t end = std::min<std::uint64_t>(((first + out.size()) * 8 / bits / 8 + 1) * 8, static_cast<std::uint64_t>(numel_));
+  const std::uint64_t end = std::min(((first + out.size()) * 8 + bits - 1) / bits, count);
+  if (begin * bits == first * 8 && (end * bits + 7) / 8 == first + out.size()) return gather(*this, begin, end - begin, out.data());
+  if (bits % 8 == 0 && first * 8 % bits == 0 && out.size() * 8 % bits == 0) return gather(*this, first * 8 / bits, out.size() * 8 / bits, out.data());
   std::vector<std::byte> block(static_cast<std::size_t>(((end - begin) * bits + 7) / 8));
   gather(*this, begin, end - begin, block.data());
   std::memcpy(out.data(), block.data() + (first - begin * bits / 8), out.size());
@@ -205,79 +169,6 @@ void Tensor::read(std::uint64_t first, std::span<std::byte> out) const {
 double Tensor::item() const {
   if (numel_ != 1) fail(Errc::shape_mismatch, describe(dtype_, shape_), "has {} elements, item() wants one", numel_);
   return to(DType::f64).reshape({1}).span<double>()[0];
-}
-
-std::size_t Tensor::axis(std::int64_t dim, std::size_t rank) const {
-  const auto count = static_cast<std::int64_t>(rank);
-  if (dim < -count || dim >= count) fail(Errc::shape_mismatch, describe(dtype_, shape_), "has no dimension {}", dim);
-  return static_cast<std::size_t>(dim < 0 ? dim + count : dim);
-}
-
-Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
-  Tensor view = *this;
-  const std::size_t i = axis(a, rank());
-  const std::size_t j = axis(b, rank());
-  std::swap(view.shape_[i], view.shape_[j]);
-  std::swap(view.strides_[i], view.strides_[j]);
-  return view;
-}
-
-Tensor Tensor::permute(std::span<const std::int64_t> order) const {
-  if (order.size() != rank()) fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be permuted by {} numbers", order.size());
-  Tensor view = *this;
-  std::vector<bool> seen(rank(), false);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::size_t from = axis(order[i], rank());
-    if (seen[from]) fail(Errc::shape_mismatch, describe(dtype_, shape_), "dimension {} appears twice in the permutation", order[i]);
-    seen[from] = true;
-    view.shape_[i] = shape_[from];
-    view.strides_[i] = strides_[from];
-  }
-  return view;
-}
-
-Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const {
-  const std::size_t i = axis(dim, rank());
-  if (start < 0 || length < 0 || start > shape_[i] - length) {
-    fail(Errc::shape_mismatch, describe(dtype_, shape_), "has no {} elements from {} in dimension {}", length, start, i);
-  }
-  const std::int64_t stop = start + length;
-  std::vector<Index> indices(i, Index(Slice{}));
-  indices.emplace_back(Slice{start, stop, {}});
-  return index(indices);
-}
-
-Tensor Tensor::unsqueeze(std::int64_t dim) const {
-  const std::size_t i = axis(dim, rank() + 1);
-  Tensor view = *this;
-  view.shape_.insert(i, 1);
-  view.strides_.insert(i, i < rank() ? strides_[i] * shape_[i] : 1);
-  return view;
-}
-
-Tensor Tensor::squeeze(std::int64_t dim) const {
-  const std::size_t i = axis(dim, rank());
-  if (shape_[i] != 1) return *this;
-  Tensor view = *this;
-  view.shape_.erase(i);
-  view.strides_.erase(i);
-  return view;
-}
-
-Tensor Tensor::expand(Shape shape) const {
-  const std::size_t extra = shape.size() - std::min(shape.size(), rank());
-  if (shape.size() < rank()) fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be expanded to {}", to_string(shape));
-  Tensor view = *this;
-  view.strides_ = Dims::filled(shape.size(), 0);
-  for (std::size_t i = 0; i < rank(); ++i) {
-    std::int64_t& wanted = shape[extra + i];
-    if (wanted == -1) wanted = shape_[i];
-    if (shape_[i] != wanted && shape_[i] != 1) fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be expanded to {}", to_string(shape));
-    view.strides_[extra + i] = shape_[i] == wanted ? strides_[i] : 0;
-  }
-  view.numel_ = numel_of(dtype_, shape);
-  view.shape_ = std::move(shape);
-  return view;
 }
 
 Tensor Tensor::contiguous() const {
@@ -298,7 +189,7 @@ Tensor Tensor::to(DType dtype) const {
   const Tensor source = contiguous();
   Tensor result = empty(dtype, shape_);
   if (numel_ > 0) {
-    cast_elements(dtype_, source.storage_->data() + source.bit_offset_ / 8, dtype, result.mutable_data(), static_cast<std::uint64_t>(numel_));
+    cast_elements(dtype_, source.data(), dtype, result.mutable_data(), static_cast<std::uint64_t>(numel_));
   }
   return result;
 }
@@ -307,7 +198,7 @@ Tensor Tensor::to_lazy(DType dtype) const {
   if (dtype == dtype_) return *this;
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
-  return contiguous_view(dtype, shape_, std::make_shared<CastStorage>(*this, dtype));
+  return contiguous_view(dtype, shape_, lazy_cast(*this, dtype));
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {

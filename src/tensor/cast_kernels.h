@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts casts are put together from. A source is first widened to a hub, a type that holds each of its values exactly (f32,
+// f64, i64 or u64); the hub's values are then rounded to the target. Two small sets of kernels make every pair.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ballast/dtype.h"
+#include "tensor/isa.h"
+
+namespace ballast {
+
+/// Converts `count` elements between unaligned buffers. `stream`: the output is large and not read soon, keep it out of the cache.
+using CastKernel = void (*)(const std::byte* in, std::byte* out, std::size_t count, bool stream);
+
+/// f32, f64, i64 or u64: the type that holds every value of `from`.
+[[nodiscard]] DType hub_of(DType from) noexcept;
+
+/// From `from` to hub_of(from); null when it is its own hub.
+[[nodiscard]] CastKernel widening_kernel(DType from, Isa isa) noexcept;
+/// From a hub to `to`; null when they are the same.
+[[nodiscard]] CastKernel rounding_kernel(DType hub, DType to, Isa isa) noexcept;
+
+// What the vector files have; null for pairs they have nothing for.
+[[nodiscard]] CastKernel avx2_kernel(DType from, DType to) noexcept;
+[[nodiscard]] CastKernel avx512_kernel(DType from, DType to) noexcept;
+
+}  // namespace ballast
