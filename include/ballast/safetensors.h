@@ -11,13 +11,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ballast/checkpoint.h"
 
 namespace ballast {
 
-/// Called now and then with bytes done and bytes in all; throwing from it stops the work, and nothing half-done remains.
+/// Called now and then with bytes done and bytes in all, from one thread at a time but not always the same; throwing from it stops the work, and
+/// nothing half-done remains.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 namespace safetensors {
@@ -25,7 +27,7 @@ namespace safetensors {
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 enum class Mode : std::uint8_t {
-  strict,     ///< what the specification says: duplicate keys and NUL in names are refused too
+  strict,     ///< what the specification says: duplicate keys, NUL in names and dimensions beyond 63 bits are refused too
   reference,  ///< exactly what the reference implementation accepts
 };
 
@@ -44,7 +46,8 @@ struct SaveOptions {
   Progress progress = {};
 };
 
-/// Atomic. Tensors in the reference's order: dtype, then name; whatever their strides, they are written row-major.
+/// Atomic. Tensors in the reference's order: dtype, then name; whatever their strides, they are written row-major. Memory stays flat whatever the size; a
+/// source file that changed meanwhile is Errc::file_changed, and nothing is written under `path`, which may be a source itself.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 /// The same bytes, in memory.
 [[nodiscard]] std::vector<std::byte> serialize(const Checkpoint& checkpoint);
@@ -64,23 +67,26 @@ class StreamWriter {
   StreamWriter& operator=(StreamWriter&&) noexcept;
   ~StreamWriter();  ///< without finish(): nothing remains
 
-  /// Bytes [offset, offset + bytes.size()) of the tensor's row-major form.
+  /// Bytes [offset, offset + bytes.size()) of the tensor's row-major form. Errc::overlap when some of them came before.
   void write(std::string_view name, std::uint64_t offset, std::span<const std::byte> bytes);
   /// All of a tensor; its dtype and shape must be the declared ones.
   void write(std::string_view name, const Tensor& tensor);
+  /// Errc::gap, naming tensor and bytes, when some never came. Nothing may be called after it.
   void finish();
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  [[nodiscard]] State& live() const;
+  std::unique_ptr<State> state_;  // null when finished
 };
 
 struct HeaderEdit {
-  std::optional<Metadata> metadata = {};                              ///< replaces all of it
-  std::vector<std::pair<std::string, std::string>> rename = {};       ///< exact old name, new name
+  std::optional<Metadata> metadata = {};                         ///< replaces all of it
+  bool remove_metadata = false;                                  ///< so that the file has none at all
+  std::vector<std::pair<std::string, std::string>> rename = {};  ///< exact old name, new name; all at once, so that two may be swapped
 };
 
-/// A copy of `in` with another header; the data goes from file to file inside the kernel. `in` and `out` may be one file.
+/// A copy of `in` with another header; the data stays in its order and goes from file to file inside the kernel. `in` and `out` may be one file.
 void edit(const std::string& in, const std::string& out, const HeaderEdit& change, const SaveOptions& options = {});
 
 }  // namespace safetensors

@@ -59,6 +59,8 @@ class Storage {
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const;
   /// Where these bytes lie in a file, when they do.
   [[nodiscard]] virtual std::optional<FileSpan> file_span() const { return std::nullopt; }
+  /// Throws Errc::file_changed when the bytes come from a file that is not as it was when it was opened: for writers, before they publish a copy.
+  virtual void check_unchanged() const {}
 
  protected:
   explicit Storage(std::uint64_t size, Device device = {}) noexcept : size_(size), device_(device) {}

@@ -30,6 +30,9 @@ class CastStorage final : public Storage {
   }
 
   [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
+  void check_unchanged() const override {
+    if (source_.storage()) source_.storage()->check_unchanged();
+  }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());

@@ -111,6 +111,7 @@ class FileStorage final : public Storage {
     file_->read(offset_ + offset, out);
   }
   [[nodiscard]] std::optional<FileSpan> file_span() const override { return FileSpan{file_, offset_}; }
+  void check_unchanged() const override { file_->check_unchanged(); }
 
  private:
   std::shared_ptr<const File> file_;
