@@ -12,3 +12,5 @@
 #include "ballast/storage.h"
 #include "ballast/tensor.h"
 #include "ballast/threads.h"
+#include "ballast/torch.h"
+#include "ballast/value.h"

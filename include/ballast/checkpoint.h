@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ballast/tensor.h"
+#include "ballast/value.h"
 
 namespace ballast {
 
@@ -65,6 +66,11 @@ class Checkpoint {
   std::vector<std::string> notes = {};  ///< sentences for people
   std::string format = {};              ///< "safetensors", "torch-zip", …; empty when made by hand
   std::string path = {};                ///< where it was opened; for messages
+  /// PyTorch files: everything that was saved, tensors included.
+  std::optional<Value> tree = {};
+
+  /// A value of the tree by its dotted path: "optimizer.param_groups.0.lr". Errc::not_found when it, or the tree, is not there.
+  [[nodiscard]] Value value(std::string_view dotted) const;
 
   /// For readers: a row-major tensor of `storages()[storage]`, its name and shape taken as they are. The name must stay where it is
   /// as long as something given to keep_alive() lives. False, and nothing added, when the name is taken.
@@ -106,14 +112,20 @@ class Checkpoint {
   };
 
   [[nodiscard]] std::string_view name_of(const Record& record) const noexcept { return {record.name, record.name_size}; }
-  [[nodiscard]] std::size_t slot_of(std::string_view name) const noexcept;
+  // Where a name's record is. Half of the hash is kept, so that other names are passed over without being looked at.
+  struct Slot {
+    std::uint32_t position_plus_1 = 0;  // 0: free
+    std::uint32_t tag = 0;
+  };
+
+  [[nodiscard]] std::size_t slot_of(std::string_view name, std::uint64_t hash) const noexcept;
   bool append(const Record& record);
   void grow_index(std::size_t tensors);
 
   std::vector<Record> records_;
   std::vector<std::int64_t> dims_;
   std::vector<std::shared_ptr<const Storage>> storages_;
-  std::vector<std::uint32_t> index_;  // open addressing: position + 1, 0 is free
+  std::vector<Slot> index_;  // open addressing; a power of two, at most half full
   std::vector<std::shared_ptr<const void>> owners_;
   NameBlocks names_;
 };

@@ -29,6 +29,7 @@ struct DTypeInfo {
   std::uint8_t bits;            ///< per element, as it lies in memory
   DTypeKind kind;
   bool in_safetensors;
+  std::string_view torch_scalar;  ///< "BFloat16": PyTorch's C++ name, and with "Storage" behind it its storage class
 };
 
 [[nodiscard]] const DTypeInfo& info(DType dtype) noexcept;
@@ -37,6 +38,8 @@ struct DTypeInfo {
 [[nodiscard]] std::optional<DType> dtype_from_code(std::string_view code) noexcept;
 /// "float32" → DType::f32.
 [[nodiscard]] std::optional<DType> dtype_from_torch(std::string_view torch_name) noexcept;
+/// "Float" → DType::f32.
+[[nodiscard]] std::optional<DType> dtype_from_torch_scalar(std::string_view torch_scalar) noexcept;
 
 /// Integer, floating or boolean: what casts between values are defined for.
 [[nodiscard]] bool is_real(DType dtype) noexcept;

@@ -210,16 +210,20 @@ JsonScanner::Number JsonScanner::number() {
 }
 
 bool JsonScanner::take_unsigned(std::uint64_t& value) {
+  constexpr std::ptrdiff_t kAlwaysFits = 19;  // digits
   const char* c = at_;
-  if (!is_digit(*c) || (*c == '0' && is_digit(c[1]))) return false;
   std::uint64_t sum = 0;
-  for (; is_digit(*c); ++c) {
-    if (!fits_u64(sum, digit_of(*c))) return false;
-    sum = sum * 10 + digit_of(*c);
+  for (; is_digit(*c); ++c) sum = sum * 10 + digit_of(*c);
+  const std::ptrdiff_t digits = c - at_;
+  if (digits == 0 || (*at_ == '0' && digits > 1) || *c == '.' || *c == 'e' || *c == 'E') return false;
+  if (digits > kAlwaysFits) {
+    // 2^64 - 1 has twenty digits; the sum wrapped around unless it continues the first nineteen.
+    std::uint64_t start = 0;
+    for (const char* d = at_; d < at_ + kAlwaysFits; ++d) start = start * 10 + digit_of(*d);
+    if (digits > kAlwaysFits + 1 || !fits_u64(start, digit_of(at_[kAlwaysFits]))) return false;
   }
-  if (*c == '.' || *c == 'e' || *c == 'E') return false;
   value = sum;
-  at_ += c - at_;
+  at_ += digits;
   return true;
 }
 

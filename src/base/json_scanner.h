@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/fail.h"
+#include "base/utf8.h"  // is_utf8
 
 namespace ballast {
 
@@ -125,8 +126,5 @@ class JsonScanner {
   int depth_ = 0;
   std::string where_;
 };
-
-/// Strict UTF-8: no overlong forms, no surrogates.
-[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
 }  // namespace ballast

@@ -48,20 +48,31 @@ Checkpoint::NameBlocks& Checkpoint::NameBlocks::operator=(const NameBlocks& othe
   return *this;
 }
 
+namespace {
+
+std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32U); }
+
+}  // namespace
+
 // Where `name` is, or the free slot it would take.
-std::size_t Checkpoint::slot_of(std::string_view name) const noexcept {
+std::size_t Checkpoint::slot_of(std::string_view name, std::uint64_t hash) const noexcept {
   const std::size_t mask = index_.size() - 1;
-  std::size_t slot = hash_name(name) & mask;
-  while (index_[slot] != 0 && name_of(records_[index_[slot] - 1]) != name) slot = (slot + 1) & mask;
-  return slot;
+  for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
+    const Slot& slot = index_[i];
+    if (slot.position_plus_1 == 0) return i;
+    if (slot.tag == tag_of(hash) && name_of(records_[slot.position_plus_1 - 1]) == name) return i;
+  }
 }
 
 void Checkpoint::grow_index(std::size_t tensors) {
   std::size_t slots = std::max<std::size_t>(index_.size(), 16);
   while (slots < tensors * 2) slots *= 2;
   if (slots == index_.size()) return;
-  index_.assign(slots, 0);
-  for (std::size_t i = 0; i < records_.size(); ++i) index_[slot_of(name_of(records_[i]))] = static_cast<std::uint32_t>(i + 1);
+  index_.assign(slots, {});
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const std::uint64_t hash = hash_name(name_of(records_[i]));
+    index_[slot_of(name_of(records_[i]), hash)] = {static_cast<std::uint32_t>(i + 1), tag_of(hash)};
+  }
 }
 
 void Checkpoint::reserve(std::size_t tensors) {
@@ -73,10 +84,11 @@ void Checkpoint::reserve(std::size_t tensors) {
 bool Checkpoint::append(const Record& record) {
   if (records_.size() >= kNoStorage - 1) fail(Errc::too_many, display(path), "more than {} tensors", records_.size());
   grow_index(records_.size() + 1);
-  const std::size_t slot = slot_of(name_of(record));
-  if (index_[slot] != 0) return false;
+  const std::uint64_t hash = hash_name(name_of(record));
+  Slot& slot = index_[slot_of(name_of(record), hash)];
+  if (slot.position_plus_1 != 0) return false;
   records_.push_back(record);
-  index_[slot] = static_cast<std::uint32_t>(records_.size());
+  slot = {static_cast<std::uint32_t>(records_.size()), tag_of(hash)};
   return true;
 }
 
@@ -113,7 +125,7 @@ void Checkpoint::add(std::string_view name, const Tensor& tensor) {
 
 std::optional<std::size_t> Checkpoint::position(std::string_view name) const noexcept {
   if (index_.empty()) return std::nullopt;
-  const std::uint32_t found = index_[slot_of(name)];
+  const std::uint32_t found = index_[slot_of(name, hash_name(name))].position_plus_1;
   if (found == 0) return std::nullopt;
   return found - 1;
 }
@@ -123,6 +135,11 @@ Entry Checkpoint::at(std::string_view name) const {
   std::vector<std::string_view> names;
   for (const Entry& entry : *this) names.push_back(entry.name);
   fail(Errc::not_found, display(path), "has no tensor {}{}", quoted(name), did_you_mean(name, names));
+}
+
+Value Checkpoint::value(std::string_view dotted) const {
+  if (!tree) fail(Errc::not_found, display(path), "holds tensors only, no other values ({} was asked for)", quoted(dotted));
+  return tree->at(dotted);
 }
 
 std::uint64_t Checkpoint::total_bytes() const noexcept {

@@ -11,40 +11,40 @@ namespace {
 using K = DTypeKind;
 
 constexpr std::array<DTypeInfo, kDTypeCount> kTable = {{
-    {DType::boolean, "BOOL", "bool", 8, K::boolean, true},
-    {DType::f4, "F4", "float4_e2m1fn_x2", 4, K::floating, true},
-    {DType::f6_e2m3, "F6_E2M3", "", 6, K::floating, true},
-    {DType::f6_e3m2, "F6_E3M2", "", 6, K::floating, true},
-    {DType::u8, "U8", "uint8", 8, K::unsigned_integer, true},
-    {DType::i8, "I8", "int8", 8, K::signed_integer, true},
-    {DType::f8_e5m2, "F8_E5M2", "float8_e5m2", 8, K::floating, true},
-    {DType::f8_e4m3, "F8_E4M3", "float8_e4m3fn", 8, K::floating, true},
-    {DType::f8_e8m0, "F8_E8M0", "float8_e8m0fnu", 8, K::floating, true},
-    {DType::f8_e4m3fnuz, "F8_E4M3FNUZ", "float8_e4m3fnuz", 8, K::floating, true},
-    {DType::f8_e5m2fnuz, "F8_E5M2FNUZ", "float8_e5m2fnuz", 8, K::floating, true},
-    {DType::i16, "I16", "int16", 16, K::signed_integer, true},
-    {DType::u16, "U16", "uint16", 16, K::unsigned_integer, true},
-    {DType::f16, "F16", "float16", 16, K::floating, true},
-    {DType::bf16, "BF16", "bfloat16", 16, K::floating, true},
-    {DType::i32, "I32", "int32", 32, K::signed_integer, true},
-    {DType::u32, "U32", "uint32", 32, K::unsigned_integer, true},
-    {DType::f32, "F32", "float32", 32, K::floating, true},
-    {DType::c64, "C64", "complex64", 64, K::complex, true},
-    {DType::f64, "F64", "float64", 64, K::floating, true},
-    {DType::i64, "I64", "int64", 64, K::signed_integer, true},
-    {DType::u64, "U64", "uint64", 64, K::unsigned_integer, true},
-    {DType::c32, "C32", "complex32", 32, K::complex, false},
-    {DType::c128, "C128", "complex128", 128, K::complex, false},
-    {DType::qi8, "QI8", "qint8", 8, K::quantized, false},
-    {DType::qu8, "QU8", "quint8", 8, K::quantized, false},
-    {DType::qi32, "QI32", "qint32", 32, K::quantized, false},
-    {DType::qu4x2, "QU4X2", "quint4x2", 4, K::quantized, false},
-    {DType::qu2x4, "QU2X4", "quint2x4", 2, K::quantized, false},
-    {DType::bits1x8, "BITS1X8", "bits1x8", 8, K::opaque, false},
-    {DType::bits2x4, "BITS2X4", "bits2x4", 8, K::opaque, false},
-    {DType::bits4x2, "BITS4X2", "bits4x2", 8, K::opaque, false},
-    {DType::bits8, "BITS8", "bits8", 8, K::opaque, false},
-    {DType::bits16, "BITS16", "bits16", 16, K::opaque, false},
+    {DType::boolean, "BOOL", "bool", 8, K::boolean, true, "Bool"},
+    {DType::f4, "F4", "float4_e2m1fn_x2", 4, K::floating, true, "Float4_e2m1fn_x2"},
+    {DType::f6_e2m3, "F6_E2M3", "", 6, K::floating, true, ""},
+    {DType::f6_e3m2, "F6_E3M2", "", 6, K::floating, true, ""},
+    {DType::u8, "U8", "uint8", 8, K::unsigned_integer, true, "Byte"},
+    {DType::i8, "I8", "int8", 8, K::signed_integer, true, "Char"},
+    {DType::f8_e5m2, "F8_E5M2", "float8_e5m2", 8, K::floating, true, "Float8_e5m2"},
+    {DType::f8_e4m3, "F8_E4M3", "float8_e4m3fn", 8, K::floating, true, "Float8_e4m3fn"},
+    {DType::f8_e8m0, "F8_E8M0", "float8_e8m0fnu", 8, K::floating, true, "Float8_e8m0fnu"},
+    {DType::f8_e4m3fnuz, "F8_E4M3FNUZ", "float8_e4m3fnuz", 8, K::floating, true, "Float8_e4m3fnuz"},
+    {DType::f8_e5m2fnuz, "F8_E5M2FNUZ", "float8_e5m2fnuz", 8, K::floating, true, "Float8_e5m2fnuz"},
+    {DType::i16, "I16", "int16", 16, K::signed_integer, true, "Short"},
+    {DType::u16, "U16", "uint16", 16, K::unsigned_integer, true, "UInt16"},
+    {DType::f16, "F16", "float16", 16, K::floating, true, "Half"},
+    {DType::bf16, "BF16", "bfloat16", 16, K::floating, true, "BFloat16"},
+    {DType::i32, "I32", "int32", 32, K::signed_integer, true, "Int"},
+    {DType::u32, "U32", "uint32", 32, K::unsigned_integer, true, "UInt32"},
+    {DType::f32, "F32", "float32", 32, K::floating, true, "Float"},
+    {DType::c64, "C64", "complex64", 64, K::complex, true, "ComplexFloat"},
+    {DType::f64, "F64", "float64", 64, K::floating, true, "Double"},
+    {DType::i64, "I64", "int64", 64, K::signed_integer, true, "Long"},
+    {DType::u64, "U64", "uint64", 64, K::unsigned_integer, true, "UInt64"},
+    {DType::c32, "C32", "complex32", 32, K::complex, false, "ComplexHalf"},
+    {DType::c128, "C128", "complex128", 128, K::complex, false, "ComplexDouble"},
+    {DType::qi8, "QI8", "qint8", 8, K::quantized, false, "QInt8"},
+    {DType::qu8, "QU8", "quint8", 8, K::quantized, false, "QUInt8"},
+    {DType::qi32, "QI32", "qint32", 32, K::quantized, false, "QInt32"},
+    {DType::qu4x2, "QU4X2", "quint4x2", 4, K::quantized, false, "QUInt4x2"},
+    {DType::qu2x4, "QU2X4", "quint2x4", 2, K::quantized, false, "QUInt2x4"},
+    {DType::bits1x8, "BITS1X8", "bits1x8", 8, K::opaque, false, "Bits1x8"},
+    {DType::bits2x4, "BITS2X4", "bits2x4", 8, K::opaque, false, "Bits2x4"},
+    {DType::bits4x2, "BITS4X2", "bits4x2", 8, K::opaque, false, "Bits4x2"},
+    {DType::bits8, "BITS8", "bits8", 8, K::opaque, false, "Bits8"},
+    {DType::bits16, "BITS16", "bits16", 16, K::opaque, false, "Bits16"},
 }};
 
 constexpr bool in_enum_order() {
@@ -69,6 +69,13 @@ std::optional<DType> dtype_from_code(std::string_view code) noexcept {
 std::optional<DType> dtype_from_torch(std::string_view torch_name) noexcept {
   for (const DTypeInfo& row : kTable) {
     if (!torch_name.empty() && row.torch_name == torch_name) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<DType> dtype_from_torch_scalar(std::string_view torch_scalar) noexcept {
+  for (const DTypeInfo& row : kTable) {
+    if (!torch_scalar.empty() && row.torch_scalar == torch_scalar) return row.dtype;
   }
   return std::nullopt;
 }

@@ -158,6 +158,7 @@ void Storage::check_range(std::uint64_t offset, std::uint64_t length) const {
 
 void Storage::read(std::uint64_t offset, std::span<std::byte> out) const {
   check_range(offset, out.size());
+  if (device_.type != DeviceType::cpu) fail(Errc::unsupported, "storage", "lies in the memory of another device");
   if (!out.empty()) std::memcpy(out.data(), data() + offset, out.size());
 }
 

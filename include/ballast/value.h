@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Value: what else a checkpoint holds besides tensors. The whole Python object of a PyTorch file as data: numbers, text, lists,
+// dicts with any keys, tensors, and objects of classes nobody has here, each with the name of its Python class. A Value is a handle: copying
+// it copies a pointer. Trees are immutable, may share parts and may contain cycles; nothing here recurses.
+#pragma once
+
+#include <complex>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+class ValueTree;
+
+/// What a value is made of; type() says which Python class it is. numpy.float64 is `floating`, torch.Size is a `tuple`,
+/// argparse.Namespace is a `dict`, torch.dtype, torch.device, paths and dates are a `string`.
+enum class Kind : std::uint8_t { none, boolean, integer, floating, complex, string, bytes, list, tuple, set, dict, tensor, object };
+
+[[nodiscard]] std::string_view name(Kind kind) noexcept;
+
+/// How the integers of a quantized tensor stand for numbers: (q - zero_point) * scale.
+struct Quantization {
+  std::string scheme = "per_tensor_affine";  ///< or per_channel_affine, per_channel_affine_float_qparams
+  double scale = 1.0;                        ///< of the whole tensor
+  std::int64_t zero_point = 0;
+  Tensor scales = {};       ///< per channel; undefined when per tensor
+  Tensor zero_points = {};
+  std::int64_t axis = 0;
+};
+
+/// The parts a sparse tensor is stored as. The tensor itself is their dense form, computed when it is read.
+struct Sparse {
+  std::string layout = "coo";  ///< coo, csr, csc, bsr, bsc
+  Tensor indices = {};         ///< coo: [dims, count]
+  Tensor compressed = {};      ///< the others: row (or column) pointers
+  Tensor plain = {};           ///< the others: column (or row) indices
+  Tensor values = {};
+};
+
+/// A tensor and what Python knew of it.
+struct TensorValue {
+  Tensor tensor;
+  bool requires_grad = false;
+  bool is_parameter = false;
+  std::string location = "cpu";  ///< where it lay when it was saved: "cuda:0"
+  std::optional<Quantization> quantization = {};
+  std::optional<Sparse> sparse = {};
+};
+
+class Value {
+ public:
+  /// None.
+  Value() noexcept : ref_(2) {}
+  Value(bool value) noexcept;  // NOLINT(google-explicit-constructor): values are written as literals
+  template <class T>
+    requires(std::integral<T> && !std::same_as<T, bool>)
+  Value(T value) : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {}  // NOLINT
+  Value(double value);                     // NOLINT(google-explicit-constructor)
+  Value(std::complex<double> value);       // NOLINT(google-explicit-constructor)
+  Value(std::string_view text);            // NOLINT(google-explicit-constructor)
+  Value(const std::string& text) : Value(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  Value(const char* text) : Value(std::string_view(text)) {}         // NOLINT(google-explicit-constructor)
+  Value(const Tensor& tensor);             // NOLINT(google-explicit-constructor)
+  Value(const TensorValue& tensor);        // NOLINT(google-explicit-constructor)
+
+  /// An integer of any size, from its decimal digits. Errc::invalid_argument when they are not digits.
+  static Value integer(std::string_view decimal);
+  static Value bytes(std::span<const std::byte> bytes);
+  static Value list(const std::vector<Value>& elements);
+  static Value tuple(const std::vector<Value>& elements);
+  static Value set(const std::vector<Value>& elements);
+  static Value dict(const std::vector<std::pair<Value, Value>>& pairs);
+  /// An object of a Python class: its class name, constructor arguments (a tuple, or None) and state.
+  static Value object(std::string_view class_name, const Value& args = {}, const Value& state = {});
+  /// The same structure as another Python class: dict → "collections.OrderedDict". A new object.
+  [[nodiscard]] Value as_type(std::string_view type) const;
+  /// The same dict or object with Python attributes (OrderedDict's `_metadata`). A new object.
+  [[nodiscard]] Value with_attributes(const Value& dict) const;
+
+  [[nodiscard]] Kind kind() const noexcept;
+  /// "int", "collections.OrderedDict", "numpy.float64", "__main__.Net". Valid as long as a Value of this tree lives.
+  [[nodiscard]] std::string_view type() const noexcept;
+  [[nodiscard]] bool is_none() const noexcept { return kind() == Kind::none; }
+  /// One object in two places, not just two equal ones.
+  [[nodiscard]] bool same_object(const Value& other) const noexcept;
+
+  // Leaves. Errc::type_mismatch, naming what it is, when it is something else.
+  [[nodiscard]] bool as_bool() const;
+  /// Errc::size_overflow beyond 64 bits. A bool is 0 or 1.
+  [[nodiscard]] std::int64_t as_int() const;
+  /// Integers too.
+  [[nodiscard]] double as_float() const;
+  [[nodiscard]] std::complex<double> as_complex() const;
+  /// Valid as long as a Value of this tree lives.
+  [[nodiscard]] std::string_view as_string() const;
+  [[nodiscard]] std::span<const std::byte> as_bytes() const;
+  /// Decimal digits of an integer of any size.
+  [[nodiscard]] std::string as_decimal() const;
+  [[nodiscard]] bool fits_int() const noexcept;
+  [[nodiscard]] Tensor as_tensor() const { return tensor_value().tensor; }
+  [[nodiscard]] TensorValue tensor_value() const;
+
+  // Containers.
+  /// Elements of a list, tuple or set, pairs of a dict; 0 for everything else.
+  [[nodiscard]] std::size_t size() const noexcept;
+  /// Errc::offset_out_of_range outside it.
+  [[nodiscard]] Value element(std::size_t index) const;
+  [[nodiscard]] Value key(std::size_t index) const;
+  [[nodiscard]] Value value(std::size_t index) const;
+  /// The value of a dict's text key (or integer key, by its decimal), an object's attribute.
+  [[nodiscard]] std::optional<Value> find(std::string_view key) const;
+  [[nodiscard]] bool contains(std::string_view key) const { return find(key).has_value(); }
+  /// A dotted path of keys, list indices and attributes: "optimizer.param_groups.0.lr". Keys may contain dots themselves: the longest
+  /// that leads somewhere is taken. The empty path is the value itself. Errc::not_found names how far it got.
+  [[nodiscard]] Value at(std::string_view path) const;
+  [[nodiscard]] std::optional<Value> find_path(std::string_view path) const;
+
+  // Objects.
+  /// A class or function itself, not an instance of it; type() is its name.
+  [[nodiscard]] bool is_global() const noexcept;
+  [[nodiscard]] Value args() const;    ///< tuple, or None
+  [[nodiscard]] Value kwargs() const;  ///< dict, or None
+  [[nodiscard]] Value state() const;   ///< whatever the class's __setstate__ was to get; None when there was none
+  [[nodiscard]] Value items() const;   ///< list appended to it, or None: list subclasses
+  [[nodiscard]] Value pairs() const;   ///< dict set on it, or None: dict subclasses
+  /// Python attributes of a dict (`_metadata` of a state dict) or object, as a dict; None when it has none.
+  [[nodiscard]] Value attributes() const;
+
+  /// One line: "3", "\"text\"", "list of 2", "F32 [2, 3]", "__main__.Net object"; text from the file made safe to show.
+  [[nodiscard]] std::string summary() const;
+
+ private:
+  friend class ValueTree;
+  Value(std::shared_ptr<const ValueTree> tree, std::uint64_t ref) noexcept : tree_(std::move(tree)), ref_(ref) {}
+  static Value from_integer(std::int64_t value, bool is_unsigned);
+
+  std::shared_ptr<const ValueTree> tree_;  // null: the value is in ref_ itself
+  std::uint64_t ref_;                      // 2: None; see src/checkpoint/value_tree.h
+};
+
+/// Walks a tree in order, without recursion; every container is entered once, so that cycles and bombs end.
+class ValueWalk {
+ public:
+  struct Step {
+    Value value;
+    std::string label;      ///< key, index or attribute name below its parent, made safe to show; empty for the root
+    std::size_t depth = 0;  ///< 0 for the root
+    bool repeated = false;  ///< a container met before: what is in it is not shown again
+  };
+  struct Limits {
+    std::size_t steps = 1'000'000;
+    std::size_t depth = 1'000'000;  ///< containers below it are not entered
+  };
+  explicit ValueWalk(Value root) : ValueWalk(std::move(root), Limits{}) {}
+  ValueWalk(Value root, Limits limits);
+  ~ValueWalk();
+  ValueWalk(ValueWalk&&) noexcept;
+  ValueWalk& operator=(ValueWalk&&) noexcept;
+
+  /// The next value, or nullopt at the end.
+  [[nodiscard]] std::optional<Step> next();
+  /// True when the walk ended because of its limits, not because there was nothing left.
+  [[nodiscard]] bool cut() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ballast

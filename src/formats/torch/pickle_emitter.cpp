@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/torch/pickle_emitter.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+namespace ballast::torch {
+namespace {
+
+template <class T>
+void put(std::string& out, T value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  out.append(bytes, sizeof value);
+}
+
+// Two's complement, little-endian, as short as it can be.
+std::string twos_complement(std::string_view decimal) {
+  const bool negative = decimal.starts_with('-');
+  std::vector<std::uint32_t> words;  // magnitude, lowest first
+  for (const char digit : decimal.substr(negative ? 1 : 0)) {
+    std::uint64_t carry = static_cast<std::uint64_t>(digit - '0');
+    for (std::uint32_t& word : words) {
+      carry += std::uint64_t{word} * 10;
+      word = static_cast<std::uint32_t>(carry);
+      carry >>= 32U;
+    }
+    if (carry != 0) words.push_back(static_cast<std::uint32_t>(carry));
+  }
+  words.push_back(0);  // room for the sign
+  if (negative) {
+    std::uint64_t carry = 1;
+    for (std::uint32_t& word : words) {
+      carry += static_cast<std::uint32_t>(~word);
+      word = static_cast<std::uint32_t>(carry);
+      carry >>= 32U;
+    }
+  }
+  std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint32_t));
+  const char filler = negative ? '\xFF' : '\0';
+  while (bytes.size() > 1 && bytes.back() == filler && ((bytes[bytes.size() - 2] ^ filler) & 0x80) == 0) bytes.pop_back();
+  return bytes;
+}
+
+}  // namespace
+
+void PickleEmitter::integer(std::int64_t value) {
+  if (value >= 0 && value <= 0xFF) {
+    out_ += 'K';
+    put(out_, static_cast<std::uint8_t>(value));
+  } else if (value >= 0 && value <= 0xFFFF) {
+    out_ += 'M';
+    put(out_, static_cast<std::uint16_t>(value));
+  } else if (value >= INT32_MIN && value <= INT32_MAX) {
+    out_ += 'J';
+    put(out_, static_cast<std::int32_t>(value));
+  } else {
+    out_ += "\x8A\x08";  // always eight bytes: libtorch reads no other length
+    put(out_, value);
+  }
+}
+
+bool PickleEmitter::big_integer(std::string_view decimal) {
+  if (decimal.size() > 700) return false;  // 255 bytes are at most 614 digits
+  const std::string bytes = twos_complement(decimal);
+  if (bytes.size() > 0xFF) return false;
+  out_ += '\x8A';
+  out_ += static_cast<char>(bytes.size());
+  out_ += bytes;
+  return true;
+}
+
+void PickleEmitter::floating(double value) {
+  out_ += 'G';
+  std::string bytes;
+  put(bytes, std::bit_cast<std::uint64_t>(value));
+  std::reverse(bytes.begin(), bytes.end());  // the one big-endian number of the format
+  out_ += bytes;
+}
+
+void PickleEmitter::string(std::string_view text) {
+  out_ += 'X';
+  put(out_, static_cast<std::uint32_t>(text.size()));
+  out_ += text;
+}
+
+void PickleEmitter::repeated_string(std::string_view text) {
+  if (const auto found = strings_.find(text); found != strings_.end()) return recall(found->second);
+  string(text);
+  strings_.emplace(text, remember());
+}
+
+void PickleEmitter::latin1(std::span<const std::byte> bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  for (const std::byte byte : bytes) {
+    const auto code = std::to_integer<unsigned>(byte);
+    if (code < 0x80) {
+      text += static_cast<char>(code);
+    } else {
+      text += static_cast<char>(0xC0U | code >> 6U);
+      text += static_cast<char>(0x80U | (code & 0x3FU));
+    }
+  }
+  string(text);
+  repeated_string("latin1");
+}
+
+void PickleEmitter::global(std::string_view name) {
+  if (const auto found = globals_.find(name); found != globals_.end()) return recall(found->second);
+  out_ += 'c';
+  out_ += name;
+  globals_.emplace(name, remember());
+}
+
+void PickleEmitter::tuple(std::size_t size) {
+  constexpr std::string_view kSmall = ")\x85\x86\x87";
+  out_ += size < kSmall.size() ? kSmall[size] : 't';
+}
+
+void PickleEmitter::integers(ShapeView numbers) {
+  if (numbers.size() > 3) mark();
+  for (const std::int64_t number : numbers) integer(number);
+  tuple(numbers.size());
+}
+
+void PickleEmitter::ordered_dict() {
+  global("collections\nOrderedDict\n");
+  empty_tuple();
+  call();
+}
+
+std::uint32_t PickleEmitter::remember() {
+  if (slots_ <= 0xFF) {
+    out_ += 'q';
+    put(out_, static_cast<std::uint8_t>(slots_));
+  } else {
+    out_ += 'r';
+    put(out_, slots_);
+  }
+  return slots_++;
+}
+
+void PickleEmitter::recall(std::uint32_t slot) {
+  if (slot <= 0xFF) {
+    out_ += 'h';
+    put(out_, static_cast<std::uint8_t>(slot));
+  } else {
+    out_ += 'j';
+    put(out_, slot);
+  }
+}
+
+}  // namespace ballast::torch

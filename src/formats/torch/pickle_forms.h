@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a Value is written into a pickle, or why it cannot be.
+#pragma once
+
+#include <cstdint>
+
+#include "ballast/value.h"
+
+namespace ballast::torch {
+
+enum class Form : std::uint8_t {
+  none, boolean, integer, floating, complex, string, bytes, bytearray, dtype, device, layout, constant,  // leaves
+  list, tuple, size, set, dict, ordered_dict, counter,                                                   // containers
+  tensor,
+  unrepresentable,
+};
+
+struct FormOptions {
+  bool plain_dict = false;  // OrderedDicts as dicts
+  bool simplify = false;    // foreign classes as what they are made of
+};
+
+[[nodiscard]] Form form_of(const Value& value, const FormOptions& options);
+[[nodiscard]] bool is_container(Form form) noexcept;
+/// Made of its elements, so that it cannot contain itself in a pickle.
+[[nodiscard]] bool is_made_last(Form form) noexcept;
+/// May be a key of a dict or an element of a set.
+[[nodiscard]] bool is_hashable(Form form) noexcept;
+/// With `simplify`: what stands for a dict- or list-like object; the value itself otherwise.
+[[nodiscard]] Value written_value(const Value& value, const FormOptions& options);
+
+}  // namespace ballast::torch

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/torch/tensor_pickle.h"
+
+#include <array>
+
+#include "base/fail.h"
+
+namespace ballast::torch {
+namespace {
+
+// "torch\nFloatStorage\n" and "torch\nfloat32\n" for every dtype; the emitter refers to them as long as it lives.
+struct Globals {
+  std::array<std::string, kDTypeCount> storage;
+  std::array<std::string, kDTypeCount> dtype;
+};
+
+const Globals& globals() {
+  static const Globals made = [] {
+    Globals all;
+    for (std::size_t i = 0; i < kDTypeCount; ++i) {
+      const DTypeInfo& row = info(static_cast<DType>(i));
+      all.storage[i] = "torch\n" + std::string(row.torch_scalar) + "Storage\n";
+      all.dtype[i] = "torch\n" + std::string(row.torch_name) + "\n";
+    }
+    return all;
+  }();
+  return made;
+}
+
+std::vector<const Tensor*> parts_of(const Sparse& sparse) {
+  if (sparse.layout == "coo") return {&sparse.indices, &sparse.values};
+  return {&sparse.compressed, &sparse.plain, &sparse.values};
+}
+
+}  // namespace
+
+void TensorPickler::note(const Tensor& tensor, const Where& where) {
+  if (!tensor.defined()) fail(Errc::not_representable, where(), "a tensor that was never given a value");
+  if (legacy_ && !has_storage_class(tensor.dtype())) {
+    fail(Errc::not_representable, where(), "the legacy format has no storage for {}", info(tensor.dtype()).code);
+  }
+  storages_.note(tensor, where);
+}
+
+void TensorPickler::note(const TensorValue& value, const Where& where) {
+  if (value.sparse) {
+    for (const Tensor* part : parts_of(*value.sparse)) note(*part, where);
+    return;
+  }
+  const bool quantized = info(value.tensor.dtype()).kind == DTypeKind::quantized;
+  if (quantized && !value.quantization) fail(Errc::not_representable, where(), "{} without scale and zero point", info(value.tensor.dtype()).code);
+  note(value.tensor, where);
+  if (!value.quantization || !value.quantization->scales.defined()) return;
+  note(value.quantization->scales, where);
+  note(value.quantization->zero_points, where);
+}
+
+void TensorPickler::write(const TensorValue& value) {
+  if (value.is_parameter) {  // a call around the tensor: (tensor, requires_grad, hooks)
+    out_.global("torch._utils\n_rebuild_parameter\n");
+    out_.mark();
+  }
+  const bool requires_grad = value.requires_grad && !value.is_parameter;
+  if (value.sparse) write_sparse(*value.sparse, value.tensor.shape());
+  else write_plain(value.tensor, requires_grad, value.quantization ? &*value.quantization : nullptr);
+  if (value.is_parameter) {
+    out_.boolean(value.requires_grad);
+    out_.ordered_dict();
+    out_.marked_tuple();
+    out_.call();
+  }
+}
+
+void TensorPickler::write(const Tensor& tensor, bool requires_grad) { write_plain(tensor, requires_grad, nullptr); }
+
+// function (storage, offset, size, stride, [quantizer,] requires_grad, hooks [, dtype])
+void TensorPickler::write_plain(const Tensor& tensor, bool requires_grad, const Quantization* quantization) {
+  if (!tensor.has_data()) return write_shape_only(tensor, requires_grad);
+  const bool typed = has_storage_class(tensor.dtype());
+  if (quantization != nullptr) out_.global("torch._utils\n_rebuild_qtensor\n");
+  else out_.global(typed ? "torch._utils\n_rebuild_tensor_v2\n" : "torch._utils\n_rebuild_tensor_v3\n");
+  const Placement placement = storages_.place(tensor);
+  out_.mark();
+  write_storage(placement.record);
+  out_.integer(placement.offset);
+  out_.integers(placement.shape);
+  out_.integers(placement.strides);
+  if (quantization != nullptr) write_quantizer(*quantization);
+  out_.boolean(requires_grad);
+  out_.ordered_dict();
+  if (!typed) write_dtype(tensor.dtype());
+  out_.marked_tuple();
+  out_.call();
+}
+
+void TensorPickler::write_storage(std::uint32_t record) {
+  const StorageRecord& storage = storages_.records()[record];
+  out_.mark();
+  out_.repeated_string("storage");
+  if (storage.scalar.empty()) out_.global("torch.storage\nUntypedStorage\n");
+  else out_.global(globals().storage[static_cast<std::size_t>(*dtype_from_torch_scalar(storage.scalar))]);
+  out_.string(std::to_string(record));
+  out_.repeated_string("cpu");
+  out_.integer(static_cast<std::int64_t>(storage.numel));
+  if (legacy_) out_.none();  // a view's place in its root; ours are all roots
+  out_.marked_tuple();
+  out_.persistent_id();
+}
+
+void TensorPickler::write_shape_only(const Tensor& tensor, bool requires_grad) {
+  out_.global("torch._utils\n_rebuild_meta_tensor_no_storage\n");
+  out_.mark();
+  write_dtype(tensor.dtype());
+  out_.integers(tensor.shape());
+  out_.integers(tensor.strides());
+  out_.boolean(requires_grad);
+  out_.marked_tuple();
+  out_.call();
+}
+
+void TensorPickler::write_quantizer(const Quantization& quantization) {
+  const bool per_channel = quantization.scales.defined();
+  out_.mark();
+  if (!per_channel) out_.global("torch\nper_tensor_affine\n");
+  else if (quantization.scheme == "per_channel_affine") out_.global("torch\nper_channel_affine\n");
+  else out_.global("torch\nper_channel_affine_float_qparams\n");
+  if (per_channel) {
+    write(quantization.scales);
+    write(quantization.zero_points);
+    out_.integer(quantization.axis);
+  } else {
+    out_.floating(quantization.scale);
+    out_.integer(quantization.zero_point);
+  }
+  out_.marked_tuple();
+}
+
+// (layout, (indices, values, size)) or (layout, (compressed, plain, values, size))
+void TensorPickler::write_sparse(const Sparse& sparse, ShapeView shape) {
+  out_.global("torch._utils\n_rebuild_sparse_tensor\n");
+  out_.global("torch.serialization\n_get_layout\n");
+  out_.string("torch.sparse_" + sparse.layout);
+  out_.tuple(1);
+  out_.call();
+  out_.mark();
+  for (const Tensor* part : parts_of(sparse)) write(*part);
+  write_size(shape);
+  out_.marked_tuple();
+  out_.tuple(2);
+  out_.call();
+}
+
+void TensorPickler::write_size(ShapeView shape) {
+  out_.global("torch\nSize\n");
+  out_.integers(shape);
+  out_.tuple(1);
+  out_.call();
+}
+
+void TensorPickler::write_dtype(DType dtype) { out_.global(globals().dtype[static_cast<std::size_t>(dtype)]); }
+
+}  // namespace ballast::torch
