@@ -30,7 +30,9 @@ double activation_value(Unary which, double x, double p, double q) {
     case Unary::softsign: return x / (1 + std::abs(x));
     case Unary::hardswish: return x * hardsigmoid_value(x);
     case Unary::hardsigmoid: return hardsigmoid_value(x);
-    case Unary::clamp: return x < p ? p : (x > q ? q : x);
+    case Unary::clamp:
+      x = x < p ? p : x;
+      return x > q ? q : x;
     case Unary::softplus: return softplus_value(x, p, q);
     case Unary::elu: return q * (x > 0 ? x : p * std::expm1(x));
     case Unary::leaky_relu: return x > 0 ? x : x * p;

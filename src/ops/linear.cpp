@@ -35,7 +35,8 @@ struct PreparedLinear {
 PreparedLinear prepare(std::int64_t rows, const Tensor& weight, const Tensor& bias, Activation activation) {
   const std::int64_t in = weight.shape()[0];
   const std::int64_t out = weight.shape()[1];
-  const Tensor w = ops::floats("linear", weight);
+  const Tensor given = ops::floats("linear", weight);
+  const Tensor w = given.is_contiguous() || given.t().is_contiguous() ? given : ops::dense(given);  // oneDNN has no odd strides
   const Tensor b = ops::parameter("linear", "bias", bias, out);
   const ops::Desc source = ops::strided({rows, in}, {in, 1});
   const ops::Desc target = ops::strided({rows, out}, {out, 1});

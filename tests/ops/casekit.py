@@ -73,14 +73,14 @@ class Rng:
                 flat[self.int(0, flat.numel() - 1)] = torch.tensor(SPECIAL[i], dtype=torch.float64).to(tensor.dtype)
         return tensor
 
-    def operand(self, shape, dtype=torch.float32, low=-3.0, high=3.0, special=False, values=None):
+    def operand(self, shape, dtype=torch.float32, low=-3.0, high=3.0, special=False, values=None, spread=True):
         value = self.values(shape, dtype, low, high) if values is None else values
         if special:
             value = self.with_special(value)
-        return self.laid_out(value)
+        return self.laid_out(value, spread)
 
-    def laid_out(self, value):
-        """The same values, stored so that a view makes them."""
+    def laid_out(self, value, spread=True):
+        """The same values, stored so that a view makes them; with `spread` perhaps those of one slice, expanded."""
         rank = value.dim()
         kind = self.pick(["plain", "plain", "permute", "slice", "flip", "expand"]) if rank > 0 else "plain"
         if kind == "permute":
@@ -98,7 +98,7 @@ class Rng:
             return Operand(stored, [["slice", dim, start, step]], view)
         if kind == "flip":
             return Operand(value.flip(dim), [["flip", dim]], value)
-        if kind == "expand" and value.numel() > 0:
+        if kind == "expand" and spread and value.numel() > 0:
             stored = value.narrow(dim, 0, 1).contiguous()
             return Operand(stored, [["expand", list(value.shape)]], stored.expand(value.shape))
         return Operand(value.contiguous(), [], value.contiguous())

@@ -228,7 +228,7 @@ def layer_norm_case(r, i):
     normalized = r.shape(r.int(1, 3), low=2, high=12)
     if i % 10 == 9 and not r.small:
         normalized = [r.int(500, 2000)]
-    x = r.operand(r.shape(r.int(0, 3)) + normalized, r.pick(FLOATS))
+    x = r.operand(r.shape(r.int(0, 3)) + normalized, r.pick(FLOATS), spread=False)
     gamma, beta = affine(r, normalized)
     eps = r.pick([1e-5, 1e-12])
     result = computed(lambda a: F.layer_norm(a, normalized, value(gamma), value(beta), eps), x.value)
@@ -254,14 +254,14 @@ def rms_norm_case(r, i):
 def group_norm_case(r, i):
     groups = r.int(1, 4)
     channels = groups * r.int(1, 3)
-    x = r.operand([r.int(1, 3), channels] + r.shape(r.int(1, 3), low=2), r.pick(FLOATS))
+    x = r.operand([r.int(1, 3), channels] + r.shape(r.int(1, 3), low=2), r.pick(FLOATS), spread=False)
     gamma, beta = affine(r, [channels])
     return [x, gamma, beta], {"groups": groups, "eps": 1e-5}, computed(lambda a: F.group_norm(a, groups, value(gamma), value(beta), 1e-5), x.value)
 
 
 @op("instance_norm")
 def instance_norm_case(r, i):
-    x = r.operand([r.int(1, 3), r.size(1, 6)] + r.shape(r.int(1, 3), low=2), r.pick(FLOATS))
+    x = r.operand([r.int(1, 3), r.size(1, 6)] + r.shape(r.int(1, 3), low=2), r.pick(FLOATS), spread=False)
     gamma, beta = affine(r, [x.value.shape[1]])
     result = computed(lambda a: F.instance_norm(a, None, None, value(gamma), value(beta), True, 0, 1e-5), x.value)
     return [x, gamma, beta], {"eps": 1e-5}, result

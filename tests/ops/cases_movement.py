@@ -101,8 +101,8 @@ def scatter_case(r, i):
 def index_select_case(r, i):
     x = r.operand(r.shape(r.int(1, 5)), r.pick(ALL))
     dim = r.int(-x.value.dim(), x.value.dim() - 1)
-    index = torch.randint(0, x.value.shape[dim], [r.int(0, 7)], generator=r.generator).to(r.pick([torch.int64, torch.int32]))
-    return [x, r.laid_out(index)], {"dim": dim}, torch.index_select(x.value, dim, index)
+    index = r.laid_out(torch.randint(0, x.value.shape[dim], [r.int(0, 7)], generator=r.generator).to(r.pick([torch.int64, torch.int32])))
+    return [x, index], {"dim": dim}, torch.index_select(x.value, dim, index.value)
 
 
 @op("embedding", exact=True)

@@ -21,19 +21,19 @@ def reduced_shape(r, i):
     return r.pick([[0, 3], [2, 0, 2]]) if i == 6 else r.shape()
 
 
-def reduction(function, dtypes, empty=True, low=-2.0, high=2.0, extra=None, special=False):
+def reduction(function, dtypes, empty=True, low=-2.0, high=2.0, extra=None, special=False, spread=True):
     def case(r, i):
         shape = reduced_shape(r, i)
         if not empty and 0 in shape:
             shape = r.shape()
-        x = r.operand(shape, r.pick(dtypes), low, high, special and r.chance(4))
+        x = r.operand(shape, r.pick(dtypes), low, high, special and r.chance(4), spread=spread)
         dims, keepdim = some_dims(r, shape), r.chance(2)
         args = extra(r) if extra else {}
         every = dims if dims else list(range(len(shape)))
         half = x.value.dtype in (torch.float16, torch.bfloat16)
         result = function(x.value.float() if half else x.value, every, keepdim, **args)
         args = {key: ("inf" if v == float("inf") else "-inf" if v == float("-inf") else v) for key, v in args.items()}
-        return [x], {"dims": dims, "keepdim": keepdim, **args}, result.to(x.value.dtype) if half else result
+        return [x], {"dims": dims, "keepdim": keepdim, **args}, result.to(x.value.dtype) if half and result.dtype.is_floating_point else result
     return case
 
 
@@ -62,8 +62,9 @@ def deviation(x, dims, keepdim, correction):
 op("sum")(reduction(lambda x, d, k: torch.sum(x, d, k) if d else x.sum(), WIDE, special=True))
 op("prod")(reduction(prod, WIDE, low=-1.5, high=1.5))
 op("mean")(reduction(lambda x, d, k: torch.mean(x, d, k) if d else x.mean(), FLOATS + [torch.float64]))
-op("var")(reduction(variance, FLOATS + [torch.float64], extra=lambda r: {"correction": r.pick([0, 1])}))
-op("stddev")(reduction(deviation, FLOATS + [torch.float64], extra=lambda r: {"correction": r.pick([0, 1])}))
+# Not of expanded tensors: the variance of equal values is nothing but rounding.
+op("var")(reduction(variance, FLOATS + [torch.float64], spread=False, extra=lambda r: {"correction": r.pick([0, 1])}))
+op("stddev")(reduction(deviation, FLOATS + [torch.float64], spread=False, extra=lambda r: {"correction": r.pick([0, 1])}))
 op("norm")(reduction(lambda x, d, k, p: torch.linalg.vector_norm(x, p, d, k), FLOATS + [torch.float64], empty=False,
                      extra=lambda r: {"p": r.pick([2, 2, 1, 0, 3, 0.5, float("inf"), float("-inf")])}))
 op("logsumexp")(reduction(lambda x, d, k: torch.logsumexp(x, d, k) if d else x.logsumexp(0), FLOATS + [torch.float64], low=-30, high=30, empty=False))
@@ -92,7 +93,7 @@ def first_of(best):
             return find(x.reshape(-1), 0) if x.dim() else torch.tensor(0)
         nan = torch.isnan(x) if x.dtype.is_floating_point else torch.zeros_like(x, dtype=torch.bool)
         hit = torch.where(nan.any(dim, True), nan, x == best(torch.where(nan, torch.zeros_like(x), x), dim, True))
-        return torch.max(hit.to(torch.int8), dim, keepdim).indices if False else first_true(hit, dim, keepdim)
+        return first_true(hit, dim, keepdim)
     return find
 
 
@@ -125,10 +126,8 @@ def topk_case(r, i):
     count = 1
     for n in shape:
         count *= n
-    x = r.operand(shape, values=torch.randperm(count, generator=r.generator).float().reshape(shape))
-    if x.view and x.view[0][0] == "expand":  # ties: torch's order is not defined
-        x = r.operand(shape, values=x.value.contiguous()) if False else type(x)(x.value.contiguous() + torch.arange(count).reshape(shape) * 1000, [], None)
-        x.value = x.stored
+    # No two equal, so not expanded either: torch's order of ties is not defined.
+    x = r.operand(shape, values=torch.randperm(count, generator=r.generator).float().reshape(shape), spread=False)
     dim = r.int(-len(shape), len(shape) - 1)
     k, largest = r.int(0, shape[dim]), r.chance(2)
     return [x], {"k": k, "dim": dim, "largest": largest}, torch.topk(x.value, k, dim, largest)
