@@ -23,7 +23,16 @@ class ShapeView : public std::span<const std::int64_t> {
 
 class Dims {
  public:
+  using value_type = std::int64_t;
+  using iterator = std::int64_t*;
+  using const_iterator = const std::int64_t*;
+
   Dims() = default;
+  Dims(const Dims&) = default;
+  Dims& operator=(const Dims&) = default;
+  Dims(Dims&& other) noexcept;  ///< `other` is empty afterwards
+  Dims& operator=(Dims&& other) noexcept;
+  ~Dims() = default;
   Dims(std::initializer_list<std::int64_t> values) : Dims(ShapeView(values.begin(), values.size())) {}
   Dims(ShapeView values);  // NOLINT(google-explicit-constructor): a view of dims is a shape
   Dims(const std::vector<std::int64_t>& values) : Dims(ShapeView(values)) {}  // NOLINT(google-explicit-constructor)

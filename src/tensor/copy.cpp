@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t kPieceBytes = 1U << 20U;   // of output, for one thread at a time
 constexpr std::uint64_t kStreamBytes = 4U << 20U;  // outputs beyond the caches of one core are written past them
 
+constexpr std::uint64_t kRowsAtOnce = 1024;
+
 struct Source {
   const std::byte* base;     // of the storage
   std::uint64_t first_bit;   // of the view's first element, from base
@@ -47,14 +49,21 @@ void copy_range(const Source& source, std::uint64_t first, std::uint64_t count, 
   });
 }
 
-// Elements one thread takes at a time: whole tiles of rows where that is not too much, and whole bytes in every dtype.
-std::uint64_t piece_of(const Source& source) {
-  std::uint64_t piece = kPieceBytes * 8 / source.bits / 64 * 64;
-  if (source.layout.size() >= 2) {
-    const std::uint64_t rows = static_cast<std::uint64_t>(source.layout.back().size) * kTileRows;
-    piece = rows <= piece * 8 ? std::max(piece / rows, std::uint64_t{1}) * rows : piece;
-  }
-  return piece;
+// How the output is dealt out: in whole units, at least `grain` of them to a thread.
+struct Shares {
+  std::uint64_t unit;   // elements; a multiple of 64, so that units begin on a byte in every dtype
+  std::uint64_t grain;
+};
+
+Shares shares_of(const Source& source, std::uint64_t count) {
+  const std::uint64_t piece = kPieceBytes * 8 / source.bits / 64 * 64;
+  if (source.layout.size() < 2) return {piece, 1};
+  const std::uint64_t unit = static_cast<std::uint64_t>(source.layout.back().size) * kTileRows;
+  if (unit > 16 * piece) return {piece, 1};
+  // Transposes run faster the more rows they are given at once, up to about a thousand (measured); but every thread should get some.
+  const std::uint64_t units = (count - 1) / unit + 1;
+  const std::uint64_t share = units / (static_cast<std::uint64_t>(thread_count()) * 2);
+  return {unit, std::max(std::min(share, kRowsAtOnce / kTileRows), (piece - 1) / unit + 1)};
 }
 
 }  // namespace
@@ -74,11 +83,11 @@ void copy_contiguous_with(Isa isa, const Tensor& tensor, std::byte* out) {
     return tensor.read(0, {out, static_cast<std::size_t>(tensor.size_bytes())});  // made once, here, and not kept there as well
   }
   const Source source = source_of(tensor);
-  const std::uint64_t piece = piece_of(source);
+  const Shares shares = shares_of(source, count);
   const CopyOptions options{isa, tensor.size_bytes() >= kStreamBytes};
-  parallel_for((count - 1) / piece + 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
-    const std::uint64_t first = begin * piece;
-    copy_range(source, first, std::min(end * piece, count) - first, out + first * source.bits / 8, options);
+  parallel_for((count - 1) / shares.unit + 1, shares.grain, [&](std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t first = begin * shares.unit;
+    copy_range(source, first, std::min(end * shares.unit, count) - first, out + first * source.bits / 8, options);
   });
 }
 

@@ -50,12 +50,13 @@ inline constexpr std::uint32_t kF32Sign = 0x8000'0000U;
 inline constexpr std::uint32_t kF32Infinity = 0x7F80'0000U;
 inline constexpr std::uint32_t kF32QuietNaN = 0x7FC0'0000U;
 
-/// The value of `code`. NaN comes out quiet, with its sign and payload where the format has them.
+/// The value of `code`.
 template <FloatFormat F>
 [[nodiscard]] constexpr float decode_float(std::uint32_t code) {
   const std::uint32_t sign = (code & F.sign_bit()) != 0 ? kF32Sign : 0;
   const std::uint32_t magnitude = code & (F.sign_bit() - 1);
   constexpr int kShift = 23 - F.mantissa_bits;
+  if constexpr (F.bias == 127) return std::bit_cast<float>(sign | magnitude << kShift);  // bf16 is the upper half of f32
   if constexpr (F.specials == Specials::nan_negative_zero) {
     if (code == F.sign_bit()) return std::bit_cast<float>(kF32QuietNaN);
   }
@@ -66,7 +67,6 @@ template <FloatFormat F>
     if (magnitude == F.exponent_mask()) return std::bit_cast<float>(sign | kF32Infinity);
     if (magnitude > F.exponent_mask()) return std::bit_cast<float>(sign | kF32QuietNaN | magnitude << kShift);
   }
-  if constexpr (F.bias == 127) return std::bit_cast<float>(sign | magnitude << kShift);  // bf16: f32's own exponents
   if ((magnitude >> F.mantissa_bits) == 0) {
     constexpr float kQuantum = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - F.bias - F.mantissa_bits) << 23U);
     const float value = static_cast<float>(magnitude) * kQuantum;

@@ -12,9 +12,10 @@ struct Cutter {
   // Rows [begin, end) of dimension `dim`, whole below it.
   void whole_rows(std::size_t dim, std::int64_t offset, std::uint64_t begin, std::uint64_t end, std::uint64_t row) {
     if (begin == end) return;
-    Box box{offset + static_cast<std::int64_t>(begin) * layout[dim].stride, out, (end - begin) * row, {}};
-    if (end - begin > 1) box.axes.push_back({static_cast<std::int64_t>(end - begin), layout[dim].stride});
-    box.axes.insert(box.axes.end(), layout.begin() + static_cast<std::ptrdiff_t>(dim) + 1, layout.end());
+    const auto rows = static_cast<std::int64_t>(end - begin);
+    const auto outermost = layout.begin() + static_cast<std::ptrdiff_t>(rows == 1 ? dim + 1 : dim);
+    Box box{offset + static_cast<std::int64_t>(begin) * layout[dim].stride, out, (end - begin) * row, {outermost, layout.end()}};
+    if (rows > 1) box.axes.front().size = rows;
     visit(box);
     out += box.count;
   }

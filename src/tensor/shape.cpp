@@ -2,7 +2,9 @@
 #include "ballast/shape.h"
 
 #include <algorithm>
+#include <iterator>
 #include <ostream>
+#include <utility>
 
 #include "base/checked.h"
 
@@ -11,6 +13,18 @@ namespace ballast {
 Dims::Dims(ShapeView values) : size_(values.size()) {
   if (size_ > kInline) heap_.assign(values.begin(), values.end());
   else std::copy(values.begin(), values.end(), inline_);
+}
+
+Dims::Dims(Dims&& other) noexcept : size_(std::exchange(other.size_, 0)), heap_(std::move(other.heap_)) {
+  std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
+}
+
+Dims& Dims::operator=(Dims&& other) noexcept {
+  if (this == &other) return *this;
+  size_ = std::exchange(other.size_, 0);
+  heap_ = std::move(other.heap_);
+  std::copy(std::begin(other.inline_), std::end(other.inline_), inline_);
+  return *this;
 }
 
 Dims Dims::filled(std::size_t count, std::int64_t value) { return Dims(std::vector<std::int64_t>(count, value)); }

@@ -133,8 +133,8 @@ std::shared_ptr<Storage> Storage::borrow(void* data, std::uint64_t size, std::fu
   return std::make_shared<BorrowedStorage>(bytes, bytes, size, std::move(release), device);
 }
 
-std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size, std::function<void()> release) {
-  return std::make_shared<BorrowedStorage>(static_cast<const std::byte*>(data), nullptr, size, std::move(release), Device{});
+std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size, std::function<void()> release, Device device) {
+  return std::make_shared<BorrowedStorage>(static_cast<const std::byte*>(data), nullptr, size, std::move(release), device);
 }
 
 std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size, std::function<void(std::span<std::byte>)> fill) {
@@ -158,6 +158,7 @@ void Storage::check_range(std::uint64_t offset, std::uint64_t length) const {
 
 void Storage::read(std::uint64_t offset, std::span<std::byte> out) const {
   check_range(offset, out.size());
+  if (device_.type != DeviceType::cpu) fail(Errc::unsupported, "storage", "lies in the memory of another device");
   if (!out.empty()) std::memcpy(out.data(), data() + offset, out.size());
 }
 

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values are looked at in blocks that stay in the first-level cache: brought to float (double for 64-bit ones
+// and integers), then counted, then summed twice, so that the spread of values far from zero is right.
+// Partial results are combined in the order of the data by Chan's rule, which makes them independent of the
+// threads.
+#include "ballast/stats.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "base/checked.h"
+#include "base/thread_pool.h"
+#include "tensor/cast.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::uint64_t kPieceElements =
+    std::uint64_t{1} << 20U;  // one thread's share; a multiple of 8, so that sub-byte pieces begin on bytes
+constexpr std::size_t kReadElements = 1U << 15U;
+constexpr std::size_t kBlock = 1U << 11U;
+constexpr std::size_t kLanes =
+    16;  // independent sums, so that the compiler may use vectors without changing any result
+
+struct Part {
+  std::uint64_t count = 0;
+  std::uint64_t nan = 0;
+  std::uint64_t inf = 0;
+  std::uint64_t zeros = 0;
+  double min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity();
+  double mean = 0;
+  double squares = 0;  // of the distances from the mean
+
+  [[nodiscard]] std::uint64_t finite() const { return count - nan - inf; }
+
+  void append(const Part& next) {
+    const auto here = static_cast<double>(finite());
+    const auto there = static_cast<double>(next.finite());
+    if (there > 0) {
+      const double distance = next.mean - mean;
+      mean += distance * (there / (here + there));
+      squares += next.squares + distance * distance * (here * there / (here + there));
+    }
+    count += next.count;
+    nan += next.nan;
+    inf += next.inf;
+    zeros += next.zeros;
+    min = std::min(min, next.min);
+    max = std::max(max, next.max);
+  }
+};
+
+template <class T>
+using Mask = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+template <class T>
+struct Lanes {
+  std::array<Mask<T>, kLanes> nan{};
+  std::array<Mask<T>, kLanes> inf{};
+  std::array<Mask<T>, kLanes> zeros{};
+  std::array<T, kLanes> min;
+  std::array<T, kLanes> max;
+  std::array<double, kLanes> sum{};
+
+  Lanes() {
+    min.fill(std::numeric_limits<T>::infinity());
+    max.fill(-std::numeric_limits<T>::infinity());
+  }
+};
+
+// The block is padded to whole groups of lanes with NaN, which no sum and no extreme sees; `padding` are
+// taken off the count of NaN.
+template <class T>
+Part look_at_padded(const T* values, std::size_t padded, std::size_t padding) {
+  Lanes<T> lanes;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  for (std::size_t i = 0; i < padded; i += kLanes) {
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      const T value = values[i + k];
+      const T size = std::fabs(value);
+      const bool finite = size < kInfinity;
+      lanes.nan[k] += value != value ? 1U : 0U;
+      lanes.inf[k] += size == kInfinity ? 1U : 0U;
+      lanes.zeros[k] += value == T{0} ? 1U : 0U;
+      const T low = finite ? value : kInfinity;
+      const T high = finite ? value : -kInfinity;
+      lanes.min[k] = low < lanes.min[k] ? low : lanes.min[k];
+      lanes.max[k] = high > lanes.max[k] ? high : lanes.max[k];
+      lanes.sum[k] += static_cast<double>(finite ? value : T{0});
+    }
+  }
+  Part part;
+  part.count = padded - padding;
+  double sum = 0;
+  for (std::size_t k = 0; k < kLanes; ++k) {
+    part.nan += lanes.nan[k];
+    part.inf += lanes.inf[k];
+    part.zeros += lanes.zeros[k];
+    part.min = std::min(part.min, static_cast<double>(lanes.min[k]));
+    part.max = std::max(part.max, static_cast<double>(lanes.max[k]));
+    sum += lanes.sum[k];
+  }
+  part.nan -= padding;
+  if (part.finite() == 0) return part;
+  part.mean = sum / static_cast<double>(part.finite());
+  std::array<double, kLanes> squares{};
+  for (std::size_t i = 0; i < padded; i += kLanes) {
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      const T value = values[i + k];
+      const double distance = std::fabs(value) < kInfinity ? static_cast<double>(value) - part.mean : 0.0;
+      squares[k] += distance * distance;
+    }
+  }
+  for (const double square : squares) part.squares += square;
+  return part;
+}
+
+// What a dtype is looked at as: the dtype its bytes really are, and how many of those an element is.
+struct Meaning {
+  DType stored;
+  std::uint64_t per_element;
+};
+
+Meaning meaning_of(DType dtype) {
+  switch (dtype) {
+    case DType::c32:
+      return {DType::f16, 2};
+    case DType::c64:
+      return {DType::f32, 2};
+    case DType::c128:
+      return {DType::f64, 2};
+    case DType::qi8:
+      return {DType::i8, 1};
+    case DType::qu8:
+      return {DType::u8, 1};
+    case DType::qi32:
+      return {DType::i32, 1};
+    default:
+      break;
+  }
+  if (is_real(dtype)) return {dtype, 1};
+  return {DType::u8, 0};  // bytes
+}
+
+std::uint64_t values_in(const Tensor& tensor) {
+  const Meaning meaning = meaning_of(tensor.dtype());
+  if (meaning.per_element == 0) return tensor.size_bytes();
+  return static_cast<std::uint64_t>(tensor.numel()) * meaning.per_element;
+}
+
+bool needs_double(DType dtype) {
+  return !is_floating(dtype) || dtype == DType::f64;
+}
+
+// Values [first, first + count) of the tensor, in blocks.
+class Reader {
+ public:
+  explicit Reader(const Tensor& tensor) : tensor_(tensor), stored_(meaning_of(tensor.dtype()).stored) {}
+
+  template <class T>
+  Part look_at(std::uint64_t first, std::uint64_t count) {
+    constexpr DType kWorking = sizeof(T) == 4 ? DType::f32 : DType::f64;
+    const std::uint64_t bits = info(stored_).bits;
+    std::array<T, kBlock> block;
+    Part part;
+    for (std::uint64_t done = 0; done < count; done += kReadElements) {
+      const std::uint64_t in_reach = std::min<std::uint64_t>(kReadElements, count - done);
+      raw_.resize(static_cast<std::size_t>((in_reach * bits + 7) / 8));
+      tensor_.read((first + done) * bits / 8, raw_);
+      for (std::uint64_t at = 0; at < in_reach; at += kBlock) {
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, in_reach - at));
+        const std::byte* source = raw_.data() + at * bits / 8;
+        if (stored_ == kWorking)
+          std::memcpy(block.data(), source, size * sizeof(T));
+        else
+          cast_elements(stored_, source, kWorking, reinterpret_cast<std::byte*>(block.data()), size);
+        const std::size_t padded = (size + kLanes - 1) / kLanes * kLanes;
+        std::fill(block.begin() + static_cast<std::ptrdiff_t>(size),
+                  block.begin() + static_cast<std::ptrdiff_t>(padded), std::numeric_limits<T>::quiet_NaN());
+        part.append(look_at_padded(block.data(), padded, padded - size));
+      }
+    }
+    return part;
+  }
+
+ private:
+  const Tensor& tensor_;
+  DType stored_;
+  std::vector<std::byte> raw_;
+};
+
+Part look_at_piece(const Tensor& tensor, std::uint64_t piece) {
+  const std::uint64_t first = piece * kPieceElements;
+  const std::uint64_t count = std::min(kPieceElements, values_in(tensor) - first);
+  Reader reader(tensor);
+  return needs_double(meaning_of(tensor.dtype()).stored) ? reader.look_at<double>(first, count)
+                                                         : reader.look_at<float>(first, count);
+}
+
+TensorStats finish(const Part& part) {
+  TensorStats result;
+  result.count = part.count;
+  result.nan = part.nan;
+  result.inf = part.inf;
+  result.zeros = part.zeros;
+  if (part.finite() == 0) return result;
+  result.min = part.min;
+  result.max = part.max;
+  result.mean = part.mean;
+  result.std = std::sqrt(part.squares / static_cast<double>(part.finite()));
+  return result;
+}
+
+// The bits that make a value NaN or infinite: all of them are those v with (v & mask) == pattern.
+struct NotFinite {
+  std::uint64_t mask;
+  std::uint64_t pattern;
+};
+
+std::optional<NotFinite> not_finite(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return NotFinite{0x7FF0000000000000, 0x7FF0000000000000};
+    case DType::f32:
+      return NotFinite{0x7F800000, 0x7F800000};
+    case DType::f16:
+      return NotFinite{0x7C00, 0x7C00};
+    case DType::bf16:
+      return NotFinite{0x7F80, 0x7F80};
+    case DType::f8_e5m2:
+      return NotFinite{0x7C, 0x7C};
+    case DType::f8_e4m3:
+      return NotFinite{0x7F, 0x7F};
+    case DType::f8_e8m0:
+      return NotFinite{0xFF, 0xFF};
+    case DType::f8_e4m3fnuz:
+    case DType::f8_e5m2fnuz:
+      return NotFinite{0xFF, 0x80};
+    default:
+      return std::nullopt;  // every bit pattern is a number
+  }
+}
+
+template <class Bits>
+std::uint64_t count_matches(std::span<const std::byte> bytes, NotFinite what) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i + sizeof(Bits) <= bytes.size(); i += sizeof(Bits)) {
+    Bits value;
+    std::memcpy(&value, bytes.data() + i, sizeof(Bits));
+    count += (value & static_cast<Bits>(what.mask)) == static_cast<Bits>(what.pattern) ? 1U : 0U;
+  }
+  return count;
+}
+
+// Pieces of all tensors, numbered through: tensor t has the pieces [starts[t], starts[t + 1]).
+std::vector<std::uint64_t> piece_starts(std::span<const Tensor> tensors) {
+  std::vector<std::uint64_t> starts = {0};
+  starts.reserve(tensors.size() + 1);
+  for (const Tensor& tensor : tensors) {
+    starts.push_back(starts.back() + (values_in(tensor) + kPieceElements - 1) / kPieceElements);
+  }
+  return starts;
+}
+
+}  // namespace
+
+std::vector<TensorStats> stats(std::span<const Tensor> tensors,
+                               const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  const std::vector<std::uint64_t> starts = piece_starts(tensors);
+  std::vector<Part> parts(static_cast<std::size_t>(starts.back()));
+  std::uint64_t total = 0;
+  for (const Tensor& tensor : tensors) total += tensor.size_bytes();
+  std::atomic<std::uint64_t> done{0};
+  parallel_for(parts.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
+    // upper_bound, not lower_bound: tensors without elements have no pieces.
+    auto owner =
+        static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
+    for (std::uint64_t piece = begin; piece < end; ++piece) {
+      while (starts[owner + 1] <= piece) ++owner;
+      Part& part = parts[static_cast<std::size_t>(piece)];
+      part = look_at_piece(tensors[owner], piece - starts[owner]);
+      if (!progress) continue;
+      const std::uint64_t bytes = part.count * info(meaning_of(tensors[owner].dtype()).stored).bits / 8;
+      progress(done.fetch_add(bytes) + bytes, total);
+    }
+  });
+  std::vector<TensorStats> results;
+  results.reserve(tensors.size());
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    Part whole;
+    for (std::uint64_t piece = starts[t]; piece < starts[t + 1]; ++piece)
+      whole.append(parts[static_cast<std::size_t>(piece)]);
+    results.push_back(finish(whole));
+  }
+  return results;
+}
+
+std::uint64_t count_not_finite(const Tensor& tensor) {
+  const DType stored = meaning_of(tensor.dtype()).stored;
+  const auto what = not_finite(stored);
+  if (!what) return 0;
+  std::uint64_t count = 0;
+  std::vector<std::byte> block;
+  for (std::uint64_t at = 0; at < tensor.size_bytes(); at += block.size()) {
+    block.resize(
+        static_cast<std::size_t>(std::min<std::uint64_t>(kReadElements * 8, tensor.size_bytes() - at)));
+    tensor.read(at, block);
+    switch (info(stored).bits) {
+      case 64:
+        count += count_matches<std::uint64_t>(block, *what);
+        break;
+      case 32:
+        count += count_matches<std::uint32_t>(block, *what);
+        break;
+      case 16:
+        count += count_matches<std::uint16_t>(block, *what);
+        break;
+      default:
+        count += count_matches<std::uint8_t>(block, *what);
+        break;
+    }
+  }
+  return count;
+}
+
+TensorStats stats(const Tensor& tensor) {
+  return stats(std::span(&tensor, 1)).front();
+}
+
+}  // namespace ballast

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plane whose source runs down where its output runs right.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/isa.h"
+
+namespace ballast {
+
+/// Output row i, column j is the source's element at in + i * row_step + j * column_step; all steps in bytes. Rows of the output begin
+/// `pitch` bytes apart.
+struct Plane {
+  const std::byte* in;
+  std::int64_t row_step;
+  std::int64_t column_step;
+  std::byte* out;
+  std::int64_t pitch;
+  std::int64_t rows;
+  std::int64_t columns;
+};
+
+/// Copies it tile by tile, so that every cache line of both sides is fetched once. Elements of 1, 2, 4, 8 or 16 bytes; nothing needs to
+/// be aligned. `stream`: write past the cache where whole lines can be written.
+void copy_plane(const Plane& plane, std::size_t size, Isa isa, bool stream);
+
+/// Transposes blocks of kLane source elements down and kLane * lanes across, where kLane * size is 16 bytes: row_step is `size`, rows and
+/// columns are multiples of the block's. Streaming needs output rows that begin on a cache line.
+using TransposeKernel = void (*)(const Plane& plane, bool stream);
+
+struct Transposer {
+  TransposeKernel run = nullptr;  // null: none for this machine
+  int lanes = 1;                  // of 16 bytes in a vector
+};
+
+[[nodiscard]] Transposer avx2_transposer(std::size_t size) noexcept;
+[[nodiscard]] Transposer avx512_transposer(std::size_t size) noexcept;
+
+}  // namespace ballast

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exit codes, streams, colour, broken pipes, help, man page, completions, and files that are not what they seem."""
+import gzip
+import json
+import os
+import re
+import struct
+import subprocess
+import unittest
+
+from cli_testing import BALLAST, SOURCE, CliTest, environment, floats, safetensors
+
+COMMANDS = re.findall(r"^  (\w+)  ", subprocess.run([BALLAST, "--help"], capture_output=True, text=True).stdout.split("Commands:")[1].split("Options:")[0], re.M)
+
+
+class WrongFiles(CliTest):
+    def refusal(self, name, content):
+        path = self.file(name, content)
+        _, err = self.run_tool("ls", path, code=2)
+        self.assertTrue(err.startswith(f"ballast: {path}"), err)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        error = self.run_json("ls", path, code=2)["error"]
+        self.assertEqual(sorted(error), ["code", "message", "where"])
+        return err
+
+    def test_each_is_named_for_what_it_is(self):
+        self.assertIn("HTML", self.refusal("a.safetensors", b"<!DOCTYPE html><html><body>404</body></html>"))
+        self.assertIn("LFS", self.refusal("b.safetensors", b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"))
+        self.assertIn("gzip", self.refusal("c.safetensors", gzip.compress(b"x" * 100)))
+        self.assertIn("empty", self.refusal("d.safetensors", b""))
+
+    def test_a_cut_file_has_both_numbers(self):
+        whole = safetensors([("w", "F32", [1000], floats(*[1.0] * 1000))])
+        cut = whole[:-1234]
+        err = self.refusal("cut.safetensors", cut)
+        promised, there = len(whole), len(cut)
+        data = promised - 4000
+        self.assertTrue(any(str(n) in err for n in (promised, 4000)), err)
+        self.assertTrue(any(str(n) in err for n in (there, there - data)), err)
+        self.assertIn("[truncated]", err)
+
+    def test_folders_pipes_and_standard_input_are_refused_in_words(self):
+        self.assertIn("folder", self.run_tool("ls", str(self.folder), code=2)[1])
+        os.mkfifo(self.path("pipe"))
+        self.assertIn("pipe", self.run_tool("ls", self.path("pipe"), code=2)[1])
+        self.assertIn("standard input", self.run_tool("ls", "-", code=2)[1])
+        self.assertIn("No such file", self.run_tool("verify", self.path("absent"), code=2)[1])
+
+
+class Streams(CliTest):
+    def many(self):
+        return self.file("many.safetensors", safetensors([(f"tensor.with.a.long.name.{i}.weight", "U8", [1], b"\1") for i in range(30_000)]))
+
+    def test_a_closed_pipe_ends_the_tool_quietly(self):
+        process = subprocess.Popen([BALLAST, "ls", self.many()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        process.stdout.readline()
+        process.stdout.close()
+        err = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(process.wait(60), -13)
+        self.assertEqual(err, b"")
+
+    def test_a_full_disk_behind_standard_output_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            _, err = self.run_tool("ls", self.small(), stdout=full, code=2)
+        self.assertIn("standard output", err)
+
+    def test_no_colour_in_a_pipe_and_on_a_terminal_as_asked(self):
+        path = self.small()
+        self.assertNotIn("\x1b", self.run_tool("ls", path)[0])
+        self.assertIn("\x1b[", self.run_tool("ls", path, "--color", "always")[0])
+        self.assertIn("\x1b[", self.run_tool("ls", path, env=environment(CLICOLOR_FORCE="1"))[0])
+        self.assertNotIn("\x1b", self.run_tool("ls", path, env=environment(CLICOLOR_FORCE="1", NO_COLOR="1"))[0])
+        self.assertIn("\x1b[", self.run_on_terminal("ls", path)[0])
+        self.assertNotIn("\x1b", self.run_on_terminal("ls", path, env=environment(NO_COLOR="1"))[0])
+        self.assertNotIn("\x1b", self.run_on_terminal("ls", path, env=environment(TERM="dumb"))[0])
+        self.assertNotIn("\x1b", self.run_on_terminal("ls", path, "--color=never")[0])
+
+    def test_json_never_has_colour(self):
+        out, _ = self.run_tool("ls", self.small(), "--json", "--color", "always")
+        json.loads(out)
+        self.assertNotIn("\x1b", out)
+
+
+class CommandLine(CliTest):
+    def test_misspelt_commands_and_options_get_a_suggestion(self):
+        self.assertIn('did you mean "convert"', self.run_tool("covnert", code=2)[1])
+        self.assertIn("did you mean --json", self.run_tool("ls", "--jsno", self.small(), code=2)[1])
+        self.assertIn("FILE is missing", self.run_tool("ls", code=2)[1])
+        self.assertIn("ballast --help", self.run_tool(code=2)[1])
+
+    def test_a_wrong_command_line_is_json_too_when_asked(self):
+        out, _ = self.run_tool("ls", "--json", "--nonsense", code=2)
+        self.assertEqual(json.loads(out)["error"]["code"], "invalid-argument")
+
+    def test_version(self):
+        self.assertRegex(self.run_tool("--version")[0], r"^ballast \d+\.\d+\.\d+\n$")
+
+    def test_every_command_has_a_page_that_begins_with_an_example(self):
+        self.assertGreaterEqual(len(COMMANDS), 8)
+        for command in COMMANDS:
+            page, err = self.run_tool(command, "--help")
+            self.assertEqual(err, "")
+            self.assertLess(page.index("Examples:"), page.index("Usage:"), command)
+            self.assertIn(f"ballast {command}", page.split("Usage:")[0])
+            self.assertEqual(page, self.run_tool("help", command)[0])
+            self.assertTrue(all(len(line) <= 100 for line in page.splitlines()), command)
+
+    def test_the_man_page_knows_every_command_and_option(self):
+        manual = (SOURCE / "docs/man/ballast.1").read_text().replace("\\-", "-")
+        for command in COMMANDS:
+            self.assertRegex(manual, rf'(?m)^\.SS "?{command}\b', command)
+            for option in re.findall(r"--[a-z-]+", self.run_tool(command, "--help")[0].split("Usage:")[1]):
+                self.assertIn(option, manual, command)
+
+
+class Completions(CliTest):
+    def test_scripts_name_every_command_and_option(self):
+        for shell in ("bash", "zsh", "fish"):
+            script, _ = self.run_tool("completion", shell)
+            for word in (*COMMANDS, "dry-run", "include"):
+                self.assertIn(word, script, shell)
+
+    def test_scripts_are_valid_shell(self):
+        script, _ = self.run_tool("completion", "bash")
+        subprocess.run(["bash", "-n"], input=script.encode(), check=True)
+
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        script = self.run_tool("completion", "bash")[0] + 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ballast; printf "%s\\n" "${COMPREPLY[@]}"\n'
+        env = environment(PATH=os.path.dirname(os.path.abspath(BALLAST)) + ":" + os.environ["PATH"])
+        done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, env=env, cwd=self.folder, timeout=60)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes_commands_options_values_files_and_tensor_names(self):
+        path = self.small()
+        self.assertEqual(self.complete("ballast", "con"), ["convert"])
+        self.assertEqual(self.complete("ballast", "convert", "--dr"), ["--dry-run"])
+        self.assertEqual(self.complete("ballast", "convert", "--dtype", "b"), ["bf16"])
+        self.assertEqual(self.complete("ballast", "ls", "sma"), ["small.safetensors"])
+        self.assertEqual(self.complete("ballast", "show", path, "b."), ["b.weight", "b.bias"])
+        self.assertEqual(self.complete("ballast", "ls", path, "--include", "st"), ["steps"])
+        self.assertEqual(self.complete("ballast", "help", "ver"), ["verify"])
+
+
+if __name__ == "__main__":
+    unittest.main()

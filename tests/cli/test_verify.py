@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ballast verify and stats: exactly what was planted is found."""
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+from cli_testing import BALLAST, CliTest, environment, floats, safetensors, write_hollow
+
+NAN, INF = float("nan"), float("inf")
+
+
+def bf16(*values):
+    return b"".join(struct.pack("<f", v)[2:] for v in values)
+
+
+class Verify(CliTest):
+    def planted(self):
+        generator = random.Random(3)
+        noise = [generator.gauss(0, 1) for _ in range(5000)]
+        odd = list(noise)
+        for at, value in ((17, NAN), (4000, NAN), (4999, NAN), (20, INF), (21, -INF)):
+            odd[at] = value
+        return [
+            ("fine", "F32", [5000], floats(*noise)),
+            ("f32", "F32", [50, 100], floats(*odd)),
+            ("f64", "F64", [3], struct.pack("<3d", 1, NAN, -INF)),
+            ("f16", "F16", [4], struct.pack("<4e", NAN, INF, 1, 65504)),
+            ("bf16", "BF16", [4], bf16(NAN, 1, -INF, INF)),
+            ("f8", "F8_E4M3", [4], bytes([0x7F, 0xFF, 0x7E, 0x00])),
+            ("zeros", "F32", [8, 8], bytes(256)),
+            ("minus zeros", "F32", [2], floats(-0.0, 0.0)),
+            ("counter", "I64", [], bytes(8)),
+            ("mask", "BOOL", [4], bytes([0, 1, 0, 0])),
+            ("nothing", "F32", [0, 7], b""),
+        ]
+
+    def test_finds_exactly_what_was_planted(self):
+        path = self.file("planted.safetensors", safetensors(self.planted()))
+        result = self.run_json("verify", path, code=1)
+        found = {(f["name"], f["kind"]): f["count"] for f in result["findings"]}
+        self.assertEqual(
+            found,
+            {("f32", "nan"): 3, ("f32", "inf"): 2, ("f64", "nan"): 1, ("f64", "inf"): 1, ("f16", "nan"): 1, ("f16", "inf"): 1,
+             ("bf16", "nan"): 1, ("bf16", "inf"): 2, ("f8", "nan"): 2, ("zeros", "zero"): 64, ("minus zeros", "zero"): 2},
+        )
+        self.assertFalse(result["clean"])
+        self.assertEqual(result["tensors"], 11)
+        out, _ = self.run_tool("verify", path, code=1)
+        self.assertIn("11 findings", out)
+        self.assertRegex(out, r"NaN +f32 +F32 +\[50, 100\] +3 of 5,000 values")
+
+    def test_a_clean_file_is_one_line_and_zero(self):
+        out, err = self.run_tool("verify", self.small())
+        self.assertEqual(out, f"{self.path('small.safetensors')}: ok: 3 tensors, 32 B, every value finite\n")
+        self.assertEqual(err, "")
+        self.assertEqual(self.run_tool("verify", self.path("small.safetensors"), "-q"), ("", ""))
+
+    def test_the_worst_file_decides_the_exit_code(self):
+        clean, dirty = self.small(), self.file("d.safetensors", safetensors([("w", "F32", [1], floats(NAN))]))
+        self.run_tool("verify", clean, dirty, code=1)
+        out, err = self.run_tool("verify", dirty, self.path("absent"), clean, code=2)
+        self.assertIn("ok", out)
+        self.assertIn("absent", err)
+
+    def test_zeros_and_magnitudes_as_asked(self):
+        path = self.file("z.safetensors", safetensors([("bias", "F32", [4], bytes(16)), ("w", "F32", [2], floats(1, -200))]))
+        self.run_tool("verify", path, code=1)
+        self.run_tool("verify", path, "--allow-zeros")
+        result = self.run_json("verify", path, "--allow-zeros", "--max-abs", "100", code=1)
+        self.assertEqual([(f["name"], f["kind"]) for f in result["findings"]], [("w", "large")])
+        self.run_tool("verify", path, "--exclude", "bias")
+
+    def test_data_off_its_alignment_is_a_note_not_a_finding(self):
+        path = self.file("m.safetensors", safetensors([("a", "U8", [1], b"\1"), ("w", "F32", [1], floats(1))]))
+        self.assertIn('"w"', " ".join(self.run_json("verify", path)["notes"]))
+
+    def test_a_file_that_shrinks_meanwhile_is_one_line_and_two(self):
+        path = write_hollow(self.path("shrinks.safetensors"), 3_000_000_000)
+        process = subprocess.Popen([BALLAST, "verify", path, "-j", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        time.sleep(0.1)
+        os.truncate(path, 100_000)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 2, err)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertRegex(err.decode(), r"\[(file-changed|truncated)\]")
+
+
+    def test_a_bus_error_of_the_mapping_is_a_message_and_not_a_core(self):
+        path = write_hollow(self.path("large.safetensors"), 3_000_000_000)
+        process = subprocess.Popen([BALLAST, "verify", path, "--json", "-j", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        time.sleep(0.2)
+        process.send_signal(signal.SIGBUS)  # what the kernel sends when a mapped page is gone
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 2, err)
+        self.assertEqual(err.decode(), f"ballast: {path}: changed or shrank while it was read [file-changed]\n")
+        self.assertEqual(json.loads(out)["error"]["code"], "file-changed")
+
+
+class Stats(CliTest):
+    def test_numbers_are_those_of_the_values(self):
+        path = self.file("s.safetensors", safetensors([("w", "F32", [5], floats(1, 2, 3, 0, NAN)), ("none", "F32", [1], floats(NAN))]))
+        tensors = self.run_json("stats", path)["tensors"]
+        w = tensors[0]
+        self.assertEqual((w["count"], w["nan"], w["inf"], w["zeros"], w["min"], w["max"], w["mean"]), (5, 1, 0, 1, 0, 3, 1.5))
+        self.assertAlmostEqual(w["std"], 1.25**0.5, places=12)
+        self.assertIsNone(tensors[1]["min"])
+        out, _ = self.run_tool("stats", path)
+        self.assertIn("1.118", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

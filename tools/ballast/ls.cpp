@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast ls: the tensors of a file as a table, a tree, plain lines or JSON. Only headers are read.
+#include "ballast/display.h"
+#include "commands.h"
+#include "rows.h"
+#include "selection.h"
+#include "table.h"
+#include "text.h"
+#include "tree.h"
+
+namespace tool {
+namespace {
+
+struct LsOptions {
+  std::vector<std::string> files;
+  Selection selection;
+  std::string sort = "file";
+  int depth = 0;
+  bool tree = false;
+  bool wide = false;
+  bool plain = false;
+  bool fold = false;
+  bool no_fold = false;
+  bool inert = false;
+};
+
+std::string shown_name(const Row& row, const Terminal& terminal) {
+  std::string name = ballast::display(row.name);
+  if (row.tensors > 1) name += fmt::format("  {}{}", terminal.unicode ? "×" : "x", grouped(row.tensors));
+  return name;
+}
+
+// Where the tensor's bytes begin in the file; empty when they do not lie there as they are.
+std::string file_offset(const ballast::Checkpoint& checkpoint, const Row& row) {
+  const ballast::Tensor tensor = checkpoint[row.first].tensor();
+  if (row.tensors > 1 || !tensor.has_data()) return "-";
+  const auto span = tensor.storage()->file_span();
+  return span ? std::to_string(span->offset + tensor.bit_offset() / 8) : "-";
+}
+
+void print_table(Session& session, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows,
+                 bool wide) {
+  std::vector<Column> columns = {{"NAME"}, {"DTYPE"}, {"SHAPE"}};
+  if (wide)
+    columns.insert(columns.end(),
+                   {{"PARAMETERS", Align::right}, {"BYTES", Align::right}, {"OFFSET", Align::right}});
+  else
+    columns.push_back({"SIZE", Align::right});
+  Table table(std::move(columns));
+  for (const Row& row : rows) {
+    const std::string name = shown_name(row, session.stdout_terminal);
+    const std::string_view dtype = ballast::info(row.dtype).code;
+    if (wide) {
+      table.add({name,
+                 {dtype, Style::cyan},
+                 to_string(row.shape),
+                 grouped(row.parameters),
+                 grouped(row.bytes),
+                 file_offset(checkpoint, row)});
+    } else {
+      table.add({name, {dtype, Style::cyan}, to_string(row.shape), human_bytes(row.bytes)});
+    }
+  }
+  if (!table.empty()) table.print(session.out, session.stdout_terminal);
+}
+
+void print_plain(Session& session, const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    session.out.print("{}\t{}\t{}\t{}\n", ballast::display(row.name), ballast::info(row.dtype).code,
+                      to_string(row.shape), row.bytes);
+  }
+}
+
+// A listing longer than the screen is folded when that makes it shorter; what goes into a file or a pipe is
+// always complete.
+bool should_fold(const Session& session, const LsOptions& options, std::size_t rows) {
+  if (options.fold || options.no_fold) return options.fold;
+  return session.stdout_terminal.is_terminal &&
+         rows + 4 > static_cast<std::size_t>(session.stdout_terminal.height);
+}
+
+void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows) {
+  object["format"] = checkpoint.format;
+  object["metadata"] = metadata_object(checkpoint);
+  Json tensors = Json::array();
+  for (const Row& row : rows) {
+    tensors.push_back({{"name", row.name},
+                       {"dtype", ballast::info(row.dtype).code},
+                       {"shape", shape_array(row.shape)},
+                       {"bytes", row.bytes}});
+  }
+  object["tensors"] = std::move(tensors);
+  object["notes"] = checkpoint.notes;
+}
+
+int list(Session& session, const LsOptions& options, const std::string& path, Json& object) {
+  const ballast::Checkpoint checkpoint = session.open(path, {.map = true, .inert = options.inert});
+  const NameFilter filter(options.selection);
+  std::vector<Row> rows = rows_of(checkpoint, filter);
+  sort_rows(rows, options.sort);
+  if (session.json) {
+    fill_json(object, checkpoint, rows);
+    return kFine;
+  }
+  if (options.plain) {
+    print_plain(session, rows);
+    return kFine;
+  }
+  if (options.files.size() > 1 && path != options.files.front()) session.out.line("");
+  if (options.files.size() > 1)
+    session.out.line(session.stdout_terminal.paint(ballast::display(path), Style::bold));
+  const bool fold = should_fold(session, options, rows.size());
+  if (options.tree) {
+    print_tree(session.out, session.stdout_terminal, rows,
+               {.fold = !options.no_fold, .depth = options.depth});
+  } else {
+    const std::vector<Row> shown = fold ? folded(rows) : std::vector<Row>();
+    print_table(session, checkpoint, fold ? shown : rows, options.wide);
+  }
+  std::string totals = totals_of(rows).text();
+  if (rows.size() != checkpoint.size())
+    totals += fmt::format(" of {} in the file", grouped(checkpoint.size()));
+  session.out.line(session.stdout_terminal.paint(totals, Style::bold));
+  session.out.flush();
+  if (fold && !options.fold && !options.tree && folded(rows).size() < rows.size()) {
+    session.note("tensors that differ only in a number share a row; --no-fold lists every one");
+  }
+  for (const std::string& note : checkpoint.notes) session.note(note);
+  return kFine;
+}
+
+}  // namespace
+
+void add_ls(CLI::App& app, Session& session) {
+  auto options = std::make_shared<LsOptions>();
+  CLI::App& command = add_command(app, session, "ls", "list the tensors of a file",
+                                  "  ballast ls model.safetensors\n"
+                                  "  ballast ls model.pt --tree --depth 2\n"
+                                  "  ballast ls model.safetensors --include 'attn.*weight' --sort size\n"
+                                  "  ballast ls model.safetensors --json | jq '.tensors[].name'");
+  command.add_option("FILE", options->files, "Checkpoints of any format")->required();
+  command.add_flag("-t,--tree", options->tree, "As a tree, with the sums of every branch");
+  command.add_option("--depth", options->depth, "Levels of the tree to show")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  command.add_flag("-l,--long", options->wide, "Exact bytes, parameters and the offset in the file");
+  command.add_flag("--plain", options->plain, "Name, dtype, shape and bytes with tabs between, nothing else");
+  command.add_option("--sort", options->sort, "file (default), name or size")
+      ->type_name("KEY")
+      ->check(CLI::IsMember({"file", "name", "size"}));
+  add_selection_options(command, options->selection);
+  CLI::Option* fold = command.add_flag(
+      "--fold", options->fold, "One row for tensors that differ only in a number: layers.#.weight x12");
+  command
+      .add_flag("--no-fold", options->no_fold,
+                "Every tensor its own row (default: folded when longer than the screen)")
+      ->excludes(fold);
+  command.add_flag("--inert", options->inert,
+                   "Read past calls in a pickle that could run code; nothing is ever run");
+  command.callback([&session, options] {
+    session.run = [&session, options] {
+      return for_each_file(session, options->files, [&](const std::string& path, Json& object) {
+        return list(session, *options, path, object);
+      });
+    };
+  });
+}
+
+}  // namespace tool

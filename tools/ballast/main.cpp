@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ballast command: one application, its subcommands, and the one place where a failure becomes a message
+// and an exit code.
+#include <algorithm>
+#include <clocale>
+#include <memory>
+#include <span>
+
+#include "ballast/display.h"
+#include "commands.h"
+#include "help.h"
+#include "session.h"
+#include "signals.h"
+#include "text.h"
+
+namespace tool {
+namespace {
+
+constexpr const char* kExamples =
+    "  ballast ls model.safetensors\n"
+    "  ballast verify model.safetensors\n"
+    "  ballast convert model.pt model.safetensors\n"
+    "  ballast convert model.safetensors half.safetensors --dtype bf16";
+
+void add_commands(CLI::App& app, Session& session) {
+  app.formatter(std::make_shared<Help>());
+  app.set_help_flag("-h,--help", "This page");
+  app.set_version_flag("--version", std::string("ballast ") + BALLAST_VERSION, "The version");
+  app.require_subcommand(1);
+  add_ls(app, session);
+  add_show(app, session);
+  add_convert(app, session);
+  add_verify(app, session);
+  add_stats(app, session);
+  add_scan(app, session);
+  add_meta(app, session);
+  add_completion(app, session);
+  add_help(app, session);
+  add_names(app, session);
+}
+
+// The first word must be a command; CLI11 alone would only say that a subcommand is missing.
+bool knows_first_word(const CLI::App& app, std::span<char*> arguments, Session& session) {
+  if (arguments.size() < 2) return true;
+  const std::string word = arguments[1];
+  if (word.starts_with('-') || find_command(app, word) != nullptr) return true;
+  const std::vector<std::string> names = command_names(app);
+  const std::string_view near = nearest(word, names);
+  session.report("invalid-argument", "",
+                 fmt::format("no command {}; {}", ballast::quoted(word),
+                             near.empty() ? "'ballast --help' lists them"
+                                          : fmt::format("did you mean {}?", ballast::quoted(near))));
+  return false;
+}
+
+int parse_and_run(CLI::App& app, Session& session, std::span<char*> arguments) {
+  if (!knows_first_word(app, arguments, session)) return kFailed;
+  try {
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
+  } catch (const CLI::CallForHelp&) {
+    const std::vector<CLI::App*> chosen = app.get_subcommands();
+    session.out.write((chosen.empty() ? &app : chosen.front())->help());
+    return kFine;
+  } catch (const CLI::CallForVersion& version) {
+    session.out.line(version.what());
+    return kFine;
+  } catch (const CLI::ParseError& error) {
+    session.report("invalid-argument", "", explain(error, app));
+    return kFailed;
+  }
+  session.settle();
+  return session.run();
+}
+
+int run(std::span<char*> arguments) {
+  Session session;
+  session.json = std::find(arguments.begin(), arguments.end(), std::string_view("--json")) != arguments.end();
+  session.settle();
+  int status = kFailed;
+  try {
+    CLI::App app("look into model weights, check and convert them, without Python", "ballast");
+    app.footer(kExamples);
+    add_commands(app, session);
+    status = parse_and_run(app, session, arguments);
+    session.out.flush();
+  } catch (...) {
+    status = kFailed;
+    session.report_current_exception();
+    try {
+      session.out.flush();
+    } catch (...) {  // standard output is what failed: said already
+    }
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace tool
+
+int main(int count, char** arguments) {
+  std::setlocale(LC_CTYPE, "");
+  tool::install_signal_handlers();
+  return tool::run({arguments, static_cast<std::size_t>(count)});
+}

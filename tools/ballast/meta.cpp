@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast meta: the string metadata of a file: list, get, set, remove. Editing rewrites the header alone; the
+// data is copied by the kernel and is the same to the byte.
+#include "ballast/display.h"
+#include "ballast/error.h"
+#include "ballast/safetensors.h"
+#include "commands.h"
+#include "table.h"
+#include "text.h"
+
+namespace tool {
+namespace {
+
+struct MetaOptions {
+  std::string file;
+  std::string action;
+  std::vector<std::string> words;
+  std::string out;
+  bool force = false;
+};
+
+[[noreturn]] void refuse(std::string_view what) {
+  throw ballast::Error(ballast::Errc::invalid_argument, "meta", std::string(what));
+}
+
+int list(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
+  if (session.json) {
+    write_document(session.out, {{"schema", 1},
+                                 {"file", options.file},
+                                 {"format", checkpoint.format},
+                                 {"metadata", metadata_object(checkpoint)}});
+    return kFine;
+  }
+  Table table({{"KEY"}, {"VALUE"}});
+  for (const auto& [key, value] : checkpoint.metadata.value_or(ballast::Metadata()))
+    table.add({ballast::display(key), ballast::display(value)});
+  if (table.empty())
+    session.note(fmt::format("{} has no metadata", ballast::display(options.file)));
+  else
+    table.print(session.out, session.stdout_terminal);
+  return kFine;
+}
+
+int get(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
+  if (options.words.size() != 1) refuse("get takes one KEY");
+  const ballast::Metadata metadata = checkpoint.metadata.value_or(ballast::Metadata());
+  const auto found = metadata.find(options.words[0]);
+  if (found == metadata.end()) {
+    std::vector<std::string> keys;
+    for (const auto& entry : metadata) keys.push_back(entry.first);
+    const std::string_view near = nearest(options.words[0], keys);
+    throw ballast::Error(
+        ballast::Errc::not_found, ballast::display(options.file),
+        fmt::format("no metadata {}{}", ballast::quoted(options.words[0]),
+                    near.empty() ? "" : fmt::format("; did you mean {}?", ballast::quoted(near))));
+  }
+  if (session.json) {
+    write_document(session.out,
+                   {{"schema", 1}, {"file", options.file}, {"key", found->first}, {"value", found->second}});
+  } else if (session.stdout_terminal.is_terminal) {
+    session.out.line(ballast::display(found->second, found->second.size()));
+  } else {
+    session.out.line(found->second);  // a program reads it: exactly what is there
+  }
+  return kFine;
+}
+
+ballast::Metadata changed(const MetaOptions& options, ballast::Metadata metadata) {
+  if (options.words.empty()) refuse(options.action == "set" ? "set takes KEY=VALUE..." : "rm takes KEY...");
+  for (const std::string& word : options.words) {
+    if (options.action == "rm") {
+      if (metadata.erase(word) == 0) {
+        throw ballast::Error(ballast::Errc::not_found, ballast::display(options.file),
+                             fmt::format("no metadata {}", ballast::quoted(word)));
+      }
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0)
+      refuse(fmt::format("{} is not KEY=VALUE", ballast::quoted(word)));
+    metadata[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return metadata;
+}
+
+int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
+  if (checkpoint.format != "safetensors" && checkpoint.format != "record") {
+    throw ballast::Error(
+        ballast::Errc::unsupported, ballast::display(options.file),
+        fmt::format("is {}; metadata can be changed in Safetensors files only (ballast convert makes one)",
+                    checkpoint.format));
+  }
+  ballast::safetensors::HeaderEdit change;
+  change.metadata = changed(options, checkpoint.metadata.value_or(ballast::Metadata()));
+  const bool in_place = options.out.empty();
+  {
+    ProgressBar bar = session.progress("write", in_place ? options.file : options.out);
+    ballast::safetensors::edit(options.file, in_place ? options.file : options.out, change,
+                               {.overwrite = in_place || options.force, .progress = bar.callback()});
+  }
+  if (session.json) {
+    Json metadata = Json::object();
+    for (const auto& [key, value] : *change.metadata) metadata[key] = value;
+    write_document(
+        session.out,
+        {{"schema", 1}, {"file", in_place ? options.file : options.out}, {"metadata", std::move(metadata)}});
+  }
+  return kFine;
+}
+
+int run(Session& session, const MetaOptions& options) {
+  const ballast::Checkpoint checkpoint = session.open(options.file, {.map = false});
+  if (options.action.empty()) return list(session, options, checkpoint);
+  return options.action == "get" ? get(session, options, checkpoint) : edit(session, options, checkpoint);
+}
+
+}  // namespace
+
+void add_meta(CLI::App& app, Session& session) {
+  auto options = std::make_shared<MetaOptions>();
+  CLI::App& command =
+      add_command(app, session, "meta", "list, read or change the metadata of a file",
+                  "  ballast meta model.safetensors\n"
+                  "  ballast meta model.safetensors get format\n"
+                  "  ballast meta model.safetensors set license=apache-2.0 author='A. Turing'\n"
+                  "  ballast meta model.safetensors rm author -o clean.safetensors");
+  command.add_option("FILE", options->file, "A checkpoint; changing it needs a Safetensors file")->required();
+  command.add_option("ACTION", options->action, "get, set or rm; without it everything is listed")
+      ->check(CLI::IsMember({"get", "set", "rm"}));
+  command.add_option("ARG", options->words, "KEY for get, KEY=VALUE... for set, KEY... for rm");
+  command
+      .add_option("-o,--output", options->out,
+                  "Write a changed copy (default: FILE itself, replaced in one step)")
+      ->type_name("OUT");
+  command.add_flag("-f,--force", options->force, "Overwrite OUT");
+  command.callback(
+      [&session, options] { session.run = [&session, options] { return run(session, *options); }; });
+}
+
+}  // namespace tool

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "ballast/error.h"
+
+namespace tool {
+namespace {
+
+constexpr std::size_t kLarge = 1U << 16U;
+
+}  // namespace
+
+void Output::write(std::string_view text) {
+  buffer_ += text;
+  flush_when_large();
+}
+
+void Output::line(std::string_view text) {
+  buffer_ += text;
+  buffer_ += '\n';
+  flush_when_large();
+}
+
+void Output::flush_when_large() {
+  if (buffer_.size() >= kLarge) flush();
+}
+
+void Output::flush() {
+  std::string_view left = buffer_;
+  while (!left.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int reason = errno;
+      buffer_.clear();
+      throw ballast::Error(reason == ENOSPC ? ballast::Errc::no_space : ballast::Errc::io_error,
+                           "standard output",
+                           "cannot be written: " + std::generic_category().message(reason));
+    }
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  buffer_.clear();
+}
+
+}  // namespace tool

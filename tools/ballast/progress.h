@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A progress bar on standard error: on a terminal only, redrawn ten times a second, gone when the work is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "ballast/safetensors.h"
+#include "terminal.h"
+
+namespace tool {
+
+class ProgressBar {
+ public:
+  /// Shows nothing at all unless `terminal` is one.
+  ProgressBar(const Terminal& terminal, bool wanted, std::string label);
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+  ~ProgressBar();
+
+  /// From any thread.
+  void update(std::uint64_t done, std::uint64_t total);
+  /// For the library's calls: empty when nothing would be shown.
+  [[nodiscard]] ballast::Progress callback();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(std::uint64_t done, std::uint64_t total, double seconds) const;
+
+  Terminal terminal_;
+  bool enabled_;
+  std::string label_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point drawn_ = start_;
+  std::mutex mutex_;
+  bool shown_ = false;
+};
+
+/// The line without its escapes: "label  [=====>    ]  50 %  1.00 GiB / 2.00 GiB  512 MiB/s  2 s left", cut
+/// to `width`.
+[[nodiscard]] std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total,
+                                        double seconds, bool unicode, int width);
+
+}  // namespace tool

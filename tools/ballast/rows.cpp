@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include "text.h"
+
+namespace tool {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_separator(char c) {
+  return c == '.' || c == '/' || c == '_';
+}
+
+// layers.12.norm1.weight → layers.#.norm1.weight: a number counts where separators stand on both sides.
+std::string pattern_of(std::string_view name) {
+  std::string pattern;
+  std::size_t at = 0;
+  while (at < name.size()) {
+    std::size_t end = at;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    const bool alone = end > at && (at == 0 || is_separator(name[at - 1])) &&
+                       (end == name.size() || is_separator(name[end]));
+    if (alone) {
+      pattern += '#';
+      at = end;
+    } else {
+      const std::size_t next = std::max(end, at + 1);
+      pattern += name.substr(at, next - at);
+      at = next;
+    }
+  }
+  return pattern;
+}
+
+}  // namespace
+
+std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint, const NameFilter& filter) {
+  std::vector<Row> rows;
+  rows.reserve(checkpoint.size());
+  for (std::size_t i = 0; i < checkpoint.size(); ++i) {
+    const ballast::Entry entry = checkpoint[i];
+    if (!filter.takes(entry.name)) continue;
+    const auto parameters = static_cast<std::uint64_t>(ballast::try_numel(entry.shape).value_or(0));
+    rows.push_back({std::string(entry.name), entry.dtype, entry.shape, 1, parameters, entry.bytes, i});
+  }
+  return rows;
+}
+
+std::vector<Row> folded(const std::vector<Row>& rows) {
+  std::vector<Row> result;
+  std::unordered_map<std::string, std::size_t> seen;
+  for (const Row& row : rows) {
+    std::string pattern = pattern_of(row.name);
+    const std::string key =
+        fmt::format("{}\n{}\n{}", ballast::info(row.dtype).code, ballast::to_string(row.shape), pattern);
+    const auto [found, is_new] = seen.emplace(key, result.size());
+    if (is_new) {
+      result.push_back(row);  // alone, it keeps its own name
+      continue;
+    }
+    Row& group = result[found->second];
+    group.name = std::move(pattern);
+    group.tensors += row.tensors;
+    group.parameters += row.parameters;
+    group.bytes += row.bytes;
+  }
+  return result;
+}
+
+bool natural_less(std::string_view a, std::string_view b) {
+  const auto number_at = [](std::string_view& text) {
+    std::size_t end = 0;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    std::string_view digits = text.substr(0, end);
+    text.remove_prefix(end);
+    while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+    return digits;
+  };
+  const std::string_view whole_a = a;
+  const std::string_view whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const std::string_view x = number_at(a);
+      const std::string_view y = number_at(b);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+      continue;
+    }
+    if (a.front() != b.front())
+      return static_cast<unsigned char>(a.front()) < static_cast<unsigned char>(b.front());
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;
+}
+
+void sort_rows(std::vector<Row>& rows, std::string_view order) {
+  if (order == "name") {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return natural_less(a.name, b.name); });
+  } else if (order == "size") {
+    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
+  }
+}
+
+void Totals::add(const Row& row) {
+  tensors += row.tensors;
+  parameters += row.parameters;
+  bytes += row.bytes;
+  by_dtype[static_cast<std::size_t>(row.dtype)] += row.tensors;
+}
+
+std::string Totals::dtypes() const {
+  std::string several;
+  std::string_view only;
+  int kinds = 0;
+  for (std::size_t i = 0; i < by_dtype.size(); ++i) {
+    if (by_dtype[i] == 0) continue;
+    only = ballast::info(static_cast<ballast::DType>(i)).code;
+    several += fmt::format("{}{} {}", kinds == 0 ? "" : ", ", only, grouped(by_dtype[i]));
+    ++kinds;
+  }
+  return kinds == 1 ? std::string(only) : several;
+}
+
+std::string Totals::text() const {
+  const std::string sums = fmt::format("{}, {} parameters, {}", counted(tensors, "tensor"),
+                                       human_count(parameters), human_bytes(bytes));
+  return tensors == 0 ? "no tensors" : fmt::format("{} ({})", sums, dtypes());
+}
+
+Totals totals_of(const std::vector<Row>& rows) {
+  Totals totals;
+  for (const Row& row : rows) totals.add(row);
+  return totals;
+}
+
+}  // namespace tool

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of a checkpoint as rows of a listing: filtered, sorted, and repeated blocks folded into one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/checkpoint.h"
+#include "selection.h"
+
+namespace tool {
+
+struct Row {
+  std::string name;  ///< as in the file; numbers are '#' where `tensors` > 1
+  ballast::DType dtype;
+  ballast::ShapeView shape;
+  std::uint64_t tensors = 1;
+  std::uint64_t parameters = 0;  ///< of all its tensors
+  std::uint64_t bytes = 0;       ///< of all its tensors
+  std::size_t first = 0;         ///< position of its first tensor in the checkpoint
+};
+
+struct Totals {
+  std::uint64_t tensors = 0;
+  std::uint64_t parameters = 0;
+  std::uint64_t bytes = 0;
+  std::array<std::uint64_t, ballast::kDTypeCount> by_dtype{};
+
+  void add(const Row& row);
+  /// "161 tensors, 25.6 M parameters, 97.8 MiB (F32 107, I64 54)"
+  [[nodiscard]] std::string text() const;
+  /// "F32", or "F32 107, I64 54" when there are several.
+  [[nodiscard]] std::string dtypes() const;
+};
+
+[[nodiscard]] std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint, const NameFilter& filter);
+/// Rows that differ only in the numbers between dots, slashes and underscores become one. Keeps the order of
+/// first appearance.
+[[nodiscard]] std::vector<Row> folded(const std::vector<Row>& rows);
+/// "file", "name" (numbers inside names count as numbers) or "size" (largest first).
+void sort_rows(std::vector<Row>& rows, std::string_view order);
+/// layers.2 before layers.10.
+[[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
+[[nodiscard]] Totals totals_of(const std::vector<Row>& rows);
+
+}  // namespace tool

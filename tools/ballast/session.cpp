@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "ballast/display.h"
+#include "ballast/error.h"
+#include "ballast/threads.h"
+#include "help.h"
+#include "signals.h"
+#include "text.h"
+
+namespace tool {
+namespace {
+
+struct Failure {
+  std::string code;
+  std::string where;
+  std::string message;
+};
+
+// The sentence without its place: what() is "where: sentence".
+std::string sentence_of(const ballast::Error& error) {
+  std::string_view what = error.what();
+  if (!error.where().empty() && what.starts_with(error.where() + ": "))
+    what.remove_prefix(error.where().size() + 2);
+  return std::string(what);
+}
+
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const ballast::Error& error) {
+    return {std::string(name(error.code())), error.where(), sentence_of(error)};
+  } catch (const std::bad_alloc&) {
+    return {"out-of-memory", "", "not enough memory"};
+  } catch (const std::exception& error) {
+    return {"internal", "", std::string("unexpected: ") + error.what()};
+  } catch (...) {
+    return {"internal", "", "unexpected: an exception of unknown type"};
+  }
+}
+
+// Lines of a message stay lines; anything else that could steer a terminal does not get through.
+std::string safe(std::string_view text) {
+  constexpr std::size_t kLongest = 8192;
+  std::string out;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    out += ballast::display(text.substr(0, end), kLongest);
+    if (end == std::string_view::npos) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+void write_stderr(std::string text) {
+  text += '\n';
+  std::string_view left = text;
+  while (!left.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, left.data(), left.size());
+    if (written <= 0) return;  // nobody left to tell
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+ColorChoice choice_of(std::string_view word) {
+  if (word == "always") return ColorChoice::always;
+  return word == "never" ? ColorChoice::never : ColorChoice::automatic;
+}
+
+}  // namespace
+
+void Session::settle() {
+  stdout_terminal = look_at(STDOUT_FILENO, choice_of(color));
+  stderr_terminal = look_at(STDERR_FILENO, choice_of(color));
+  if (threads > 0) ballast::set_thread_count(threads);
+}
+
+void Session::about_to_read(const std::string& path) const {
+  if (path == "-") {
+    throw ballast::Error(
+        ballast::Errc::unsupported, "standard input",
+        "cannot be read: a checkpoint is read by position, and a pipe has none; save it to a file first");
+  }
+  reading_file(path, json);
+}
+
+ballast::Checkpoint Session::open(const std::string& path, const ballast::OpenOptions& options) const {
+  about_to_read(path);
+  return ballast::open(path, options);
+}
+
+ProgressBar Session::progress(std::string_view verb, const std::string& path) const {
+  const std::string file = path.substr(path.find_last_of('/') + 1);
+  return {stderr_terminal, !quiet && !no_progress, fmt::format("{} {}", verb, ballast::display(file, 40))};
+}
+
+void Session::note(std::string_view text) const {
+  if (!quiet) write_stderr(stderr_terminal.paint("note:", Style::cyan) + ' ' + safe(text));
+}
+
+void Session::warn(std::string_view text) const {
+  write_stderr("ballast: " + stderr_terminal.paint("warning:", Style::yellow) + ' ' + safe(text));
+}
+
+void Session::report(std::string_view code, std::string_view where, std::string_view message) {
+  const std::string place = where.empty() ? std::string() : safe(where) + ": ";
+  write_stderr(stderr_terminal.paint("ballast:", Style::red) + ' ' + place + safe(message) +
+               stderr_terminal.paint(fmt::format(" [{}]", code), Style::dim));
+  if (!json) return;
+  out.line(to_text(error_object(code, where, message)));
+}
+
+void Session::report_current_exception() {
+  const Failure failure = current_failure();
+  report(failure.code, failure.where, failure.message);
+}
+
+Json Session::current_exception_as_json() const {
+  const Failure failure = current_failure();
+  return error_object(failure.code, failure.where, failure.message)["error"];
+}
+
+int for_each_file(Session& session, const std::vector<std::string>& files,
+                  const std::function<int(const std::string&, Json&)>& work) {
+  int worst = kFine;
+  Json list = Json::array();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    Json object = {{"schema", 1}, {"file", files[i]}};
+    try {
+      worst = std::max(worst, work(files[i], object));
+      if (session.json && files.size() == 1) write_document(session.out, object);
+    } catch (...) {
+      worst = kFailed;
+      session.out.flush();  // what is known comes before what is not
+      if (session.json && files.size() > 1) object["error"] = session.current_exception_as_json();
+      const bool json = std::exchange(session.json, session.json && files.size() == 1);
+      session.report_current_exception();
+      session.json = json;
+    }
+    if (session.json && files.size() > 1) {
+      object.erase("schema");
+      list.push_back(std::move(object));
+    }
+  }
+  if (session.json && files.size() > 1)
+    write_document(session.out, {{"schema", 1}, {"files", std::move(list)}});
+  return worst;
+}
+
+void add_common_options(CLI::App& command, Session& session) {
+  const std::string group = kCommonOptions;
+  command.add_flag("--json", session.json, "Print one JSON object with \"schema\": 1")->group(group);
+  command.add_flag("-q,--quiet", session.quiet, "No notes, no summaries, no progress bar")->group(group);
+  command.add_flag("--no-progress", session.no_progress, "No progress bar")->group(group);
+  command
+      .add_option("--color", session.color, "auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN")
+      ->group(group);
+  command.add_option("-j,--threads", session.threads, "Threads to work with (default: all cores)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N")
+      ->group(group);
+}
+
+CLI::App& add_command(CLI::App& app, Session& session, const std::string& name,
+                      const std::string& description, const std::string& examples) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->footer(examples);
+  command->set_help_flag("-h,--help", "This page")->group(kCommonOptions);
+  add_common_options(*command, session);
+  return *command;
+}
+
+}  // namespace tool

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast show: what a file is. Its format, size and metadata; for PyTorch files everything that was saved,
+// as a tree of types and one-line values; for a single tensor its place, its first values and their range.
+#include <sys/stat.h>
+
+#include <cmath>
+
+#include "ballast/display.h"
+#include "ballast/stats.h"
+#include "commands.h"
+#include "rows.h"
+#include "table.h"
+#include "text.h"
+#include "value_lines.h"
+
+namespace tool {
+namespace {
+
+constexpr std::int64_t kPreview = 6;
+
+struct ShowOptions {
+  std::string file;
+  std::string path;
+  ValueLimits limits;
+  bool inert = false;
+};
+
+std::uint64_t file_size(const std::string& path) {
+  struct stat status {};
+
+  return stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+std::vector<double> first_values(const ballast::Tensor& tensor) {
+  const std::int64_t count = std::min(kPreview, tensor.numel());
+  if (!ballast::is_real(tensor.dtype()) || !tensor.has_data() || count == 0) return {};
+  std::vector<std::byte> bytes(ballast::Tensor(tensor.dtype(), {count}).size_bytes());
+  tensor.read(0, bytes);
+  const auto storage = ballast::Storage::borrow(static_cast<const void*>(bytes.data()), bytes.size());
+  const ballast::Tensor values =
+      ballast::Tensor::contiguous_view(tensor.dtype(), {count}, storage).to(ballast::DType::f64).contiguous();
+  const auto span = values.span<double>();
+  return {span.begin(), span.end()};
+}
+
+std::string preview(const ballast::Tensor& tensor) {
+  std::string text;
+  for (const double value : first_values(tensor))
+    text += fmt::format("{}{:.5g}", text.empty() ? "" : ", ", value);
+  return tensor.numel() > kPreview && !text.empty() ? text + ", ..." : text;
+}
+
+int show_tensor(Session& session, const std::string& name, const ballast::Tensor& tensor,
+                const std::string& file) {
+  const auto span = tensor.has_data() ? tensor.storage()->file_span() : std::nullopt;
+  ballast::TensorStats stats;
+  if (tensor.has_data()) stats = ballast::stats(tensor);
+  if (session.json) {
+    Json values = Json::array();
+    for (const double value : first_values(tensor)) values.push_back(number_or_null(value));
+    Json object = {{"schema", 1},
+                   {"file", file},
+                   {"name", name},
+                   {"dtype", ballast::info(tensor.dtype()).code},
+                   {"shape", shape_array(tensor.shape())},
+                   {"bytes", tensor.size_bytes()},
+                   {"offset", span ? Json(span->offset + tensor.bit_offset() / 8) : Json(nullptr)},
+                   {"min", number_or_null(stats.min)},
+                   {"max", number_or_null(stats.max)},
+                   {"mean", number_or_null(stats.mean)},
+                   {"std", number_or_null(stats.std)},
+                   {"nan", stats.nan},
+                   {"inf", stats.inf},
+                   {"zeros", stats.zeros}};
+    object["values"] = std::move(values);
+    write_document(session.out, object);
+    return kFine;
+  }
+  session.out.line(session.stdout_terminal.paint(ballast::display(name), Style::bold));
+  Table table({{""}, {""}});
+  table.add({"dtype", std::string(ballast::info(tensor.dtype()).code)});
+  table.add({"shape", to_string(tensor.shape())});
+  table.add(
+      {"size", fmt::format("{} ({} bytes)", human_bytes(tensor.size_bytes()), grouped(tensor.size_bytes()))});
+  if (!tensor.is_contiguous()) table.add({"strides", to_string(tensor.strides())});
+  if (span) table.add({"offset", grouped(span->offset + tensor.bit_offset() / 8)});
+  if (!tensor.has_data()) table.add({"data", "none in the file (shape only)"});
+  if (const std::string values = preview(tensor); !values.empty()) table.add({"values", values});
+  if (stats.finite() > 0) {
+    table.add({"range", fmt::format("{:.6g} to {:.6g}", stats.min, stats.max)});
+    table.add({"mean, std", fmt::format("{:.6g}, {:.6g}", stats.mean, stats.std)});
+  }
+  if (stats.nan + stats.inf > 0)
+    table.add({"not finite",
+               {fmt::format("{} NaN, {} infinite", grouped(stats.nan), grouped(stats.inf)), Style::red}});
+  table.print(session.out, session.stdout_terminal, "  ", false);
+  return kFine;
+}
+
+void show_summary(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
+  const Terminal& terminal = session.stdout_terminal;
+  const std::uint64_t size = file_size(options.file);
+  session.out.line(terminal.paint(ballast::display(options.file), Style::bold));
+  Table table({{""}, {""}});
+  table.add({"format", checkpoint.format});
+  table.add({"size", fmt::format("{} ({} bytes)", human_bytes(size), grouped(size))});
+  table.add({"tensors", totals_of(rows_of(checkpoint, NameFilter({}))).text()});
+  bool first = true;
+  for (const auto& [key, value] : checkpoint.metadata.value_or(ballast::Metadata())) {
+    table.add(
+        {first ? "metadata" : "", fmt::format("{} = {}", ballast::display(key), ballast::display(value))});
+    first = false;
+  }
+  for (std::size_t i = 0; i < checkpoint.notes.size(); ++i)
+    table.add({i == 0 ? "notes" : "", ballast::display(checkpoint.notes[i], 4096)});
+  table.print(session.out, terminal, "  ", false);
+}
+
+int show_file(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
+  if (session.json) {
+    const Totals totals = totals_of(rows_of(checkpoint, NameFilter({})));
+    Json object = {{"schema", 1},
+                   {"file", options.file},
+                   {"format", checkpoint.format},
+                   {"file_bytes", file_size(options.file)},
+                   {"tensors", totals.tensors},
+                   {"parameters", totals.parameters},
+                   {"bytes", totals.bytes},
+                   {"metadata", metadata_object(checkpoint)}};
+    if (checkpoint.tree) object["values"] = values_as_json(*checkpoint.tree, "", options.limits);
+    object["notes"] = checkpoint.notes;
+    write_document(session.out, object);
+    return kFine;
+  }
+  show_summary(session, options, checkpoint);
+  if (!checkpoint.tree) return kFine;
+  session.out.line("");
+  print_values(session.out, session.stdout_terminal, *checkpoint.tree, options.limits);
+  return kFine;
+}
+
+int show_value(Session& session, const ShowOptions& options, const ballast::Value& value) {
+  if (value.kind() == ballast::Kind::tensor)
+    return show_tensor(session, options.path, value.as_tensor(), options.file);
+  if (session.json) {
+    write_document(session.out, {{"schema", 1},
+                                 {"file", options.file},
+                                 {"path", options.path},
+                                 {"values", values_as_json(value, options.path, options.limits)}});
+    return kFine;
+  }
+  print_values(session.out, session.stdout_terminal, value, options.limits);
+  return kFine;
+}
+
+// A folder of names: what `ls --include '^path\.'` would list.
+int show_prefix(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
+  std::vector<Row> rows = rows_of(checkpoint, NameFilter({}));
+  std::erase_if(rows, [&](const Row& row) { return !row.name.starts_with(options.path + '.'); });
+  if (rows.empty()) static_cast<void>(checkpoint.at(options.path));  // throws, with the nearest names
+  Json tensors = Json::array();
+  Table table({{"NAME"}, {"DTYPE"}, {"SHAPE"}, {"SIZE", Align::right}});
+  for (const Row& row : rows) {
+    const std::string_view dtype = ballast::info(row.dtype).code;
+    table.add(
+        {ballast::display(row.name), {dtype, Style::cyan}, to_string(row.shape), human_bytes(row.bytes)});
+    tensors.push_back(
+        {{"name", row.name}, {"dtype", dtype}, {"shape", shape_array(row.shape)}, {"bytes", row.bytes}});
+  }
+  if (session.json) {
+    write_document(
+        session.out,
+        {{"schema", 1}, {"file", options.file}, {"path", options.path}, {"tensors", std::move(tensors)}});
+    return kFine;
+  }
+  table.print(session.out, session.stdout_terminal);
+  session.out.line(session.stdout_terminal.paint(totals_of(rows).text(), Style::bold));
+  return kFine;
+}
+
+int show(Session& session, const ShowOptions& options) {
+  const ballast::Checkpoint checkpoint = session.open(options.file, {.map = true, .inert = options.inert});
+  if (options.path.empty()) return show_file(session, options, checkpoint);
+  if (checkpoint.contains(options.path))
+    return show_tensor(session, options.path, checkpoint.tensor(options.path), options.file);
+  if (checkpoint.tree) {
+    if (const auto value = checkpoint.tree->find_path(options.path))
+      return show_value(session, options, *value);
+  }
+  return show_prefix(session, options, checkpoint);
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Session& session) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App& command = add_command(app, session, "show",
+                                  "show format, metadata and everything else a file holds besides tensors",
+                                  "  ballast show model.safetensors\n"
+                                  "  ballast show checkpoint.pt optimizer.param_groups.0.lr\n"
+                                  "  ballast show model.safetensors encoder.layers.0.norm.weight");
+  command.add_option("FILE", options->file, "A checkpoint of any format")->required();
+  command.add_option("PATH", options->path, "A tensor, or a dotted path into the saved objects");
+  command.add_option("--depth", options->limits.depth, "Levels of the object tree to show (default 3)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000));
+  command.add_flag("-a,--all", options->limits.all, "Every item of long containers, all levels");
+  command.add_flag("--inert", options->inert,
+                   "Read past calls in a pickle that could run code; nothing is ever run");
+  command.callback(
+      [&session, options] { session.run = [&session, options] { return show(session, *options); }; });
+}
+
+}  // namespace tool

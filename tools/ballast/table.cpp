@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table.h"
+
+#include <algorithm>
+
+#include "output.h"
+#include "text.h"
+
+namespace tool {
+namespace {
+
+constexpr std::string_view kBetween = "  ";
+constexpr std::size_t kWidestFirstColumn = 100;  // where there is no terminal to fit into
+constexpr std::size_t kNarrowestFirstColumn = 20;
+
+std::vector<std::size_t> fit(std::vector<std::size_t> widths, const Terminal& terminal, std::size_t indent) {
+  std::size_t others = indent;
+  for (std::size_t i = 1; i < widths.size(); ++i) others += widths[i] + kBetween.size();
+  const auto room = static_cast<std::size_t>(terminal.width);
+  std::size_t limit = kWidestFirstColumn;
+  if (terminal.is_terminal) limit = std::max(kNarrowestFirstColumn, room > others ? room - others : 0);
+  widths[0] = std::min(widths[0], limit);
+  return widths;
+}
+
+}  // namespace
+
+void Table::print(Output& out, const Terminal& terminal, std::string_view indent, bool titles) const {
+  const std::size_t count = columns_.size();
+  std::vector<std::size_t> cell_widths(cells_.size());
+  std::vector<std::size_t> widths(count, 0);
+  for (std::size_t i = 0; i < count && titles; ++i) widths[i] = screen_width(columns_[i].title);
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    cell_widths[i] = screen_width(cells_[i].text);
+    widths[i % count] = std::max(widths[i % count], cell_widths[i]);
+  }
+  widths = fit(std::move(widths), terminal, indent.size());
+
+  std::string line;
+  const auto put = [&](std::size_t column, std::string_view text, std::size_t width, Style style) {
+    const std::size_t padding = widths[column] - std::min(widths[column], width);
+    if (column > 0) line += kBetween;
+    if (columns_[column].align == Align::right) line.append(padding, ' ');
+    if (style == Style::plain)
+      line += text;
+    else
+      line += terminal.paint(text, style);
+    if (columns_[column].align == Align::left && column + 1 < count) line.append(padding, ' ');
+  };
+  const auto finish = [&] {
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    out.line(line);
+    line = indent;
+  };
+
+  line = indent;
+  if (titles) {
+    for (std::size_t i = 0; i < count; ++i)
+      put(i, columns_[i].title, screen_width(columns_[i].title), Style::bold);
+    finish();
+  }
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    put(i % count, cells_[i].text, cell_widths[i], cells_[i].style);
+    if (i % count == count - 1) finish();
+  }
+}
+
+}  // namespace tool

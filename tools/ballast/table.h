@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of cells in aligned columns.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "terminal.h"
+
+namespace tool {
+
+class Output;
+
+enum class Align : std::uint8_t { left, right };
+
+struct Column {
+  std::string title;
+  Align align = Align::left;
+};
+
+struct Cell {
+  Cell(std::string t, Style s = Style::plain)
+      : text(std::move(t)), style(s) {}  // NOLINT(google-explicit-constructor)
+
+  Cell(const char* t, Style s = Style::plain) : text(t), style(s) {}  // NOLINT(google-explicit-constructor)
+
+  Cell(std::string_view t, Style s = Style::plain)
+      : text(t), style(s) {}  // NOLINT(google-explicit-constructor)
+
+  std::string text;
+  Style style;
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// One cell a column.
+  void add(std::initializer_list<Cell> row) { cells_.insert(cells_.end(), row); }
+
+  [[nodiscard]] bool empty() const noexcept { return cells_.empty(); }
+
+  /// The first column is never wider than what leaves room for the others: a longer text pushes its own row
+  /// aside and no other.
+  void print(Output& out, const Terminal& terminal, std::string_view indent = {}, bool titles = true) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace tool
