@@ -293,6 +293,7 @@ void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out) {
   if (!tree) return;  // a number
   out.keep_alive(tree);
   out.set_storages(tree->storages);
+  out.reserve(tree->tensors);
   Flattener flattener(*tree, script, out);
   flattener.run(ValueTree::ref(root));
   if (!flattener.module_class().empty()) {

@@ -168,7 +168,7 @@ Ref ValueTree::sequence(NodeKind kind, std::span<const Ref> elements, TypeId typ
   node->size = count;
   node->capacity = count;
   node->refs = allocate_array<Ref>(count);
-  if (count != 0) std::memcpy(static_cast<void*>(node->refs), elements.data(), elements.size_bytes());
+  std::copy(elements.begin(), elements.end(), node->refs);
   return Ref(node);
 }
 
@@ -179,6 +179,7 @@ Ref ValueTree::object(TypeId type, Ref args, Ref state) {
 }
 
 Ref ValueTree::tensor(const TensorRecord& record, TypeId type) {
+  ++tensors;
   Node* node = make(NodeKind::tensor, type);
   node->tensor = new (allocate(sizeof(TensorRecord))) TensorRecord(record);
   return Ref(node);

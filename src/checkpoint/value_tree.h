@@ -173,6 +173,7 @@ class ValueTree {
   [[nodiscard]] static const std::shared_ptr<const ValueTree>& tree(const Value& value) noexcept { return value.tree_; }
 
   std::vector<std::shared_ptr<const Storage>> storages;
+  std::size_t tensors = 0;  // made so far
   std::vector<TensorDetails> details;
 
  private:

@@ -9,7 +9,9 @@
 #include <fstream>
 
 #include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/io.h"
+#include "ballast/quantized.h"
 #include "formats/sha256.h"
 
 namespace ballast {
@@ -160,7 +162,7 @@ void check_folder(const std::string& folder, bool map) {
   for (const auto [file, expected] : files) {
     SCOPED_TRACE(std::string(file));
     ++count;
-    if (file == "zip_storage_longer_than_declared.pt") continue;  // torch 2 refuses it as we do: see TorchReader
+    if (file == "zip_storage_longer_than_declared.pt") continue;  // torch 2 refuses it as we do: see below
     try {
       check_file(folder + "/files/" + std::string(file), file, expected, map);
     } catch (const std::exception& error) {
@@ -172,6 +174,33 @@ void check_folder(const std::string& folder, bool map) {
 
 TEST(TorchFixtures, EveryFileOfTorch113IsReadAsTorchReadsIt) { check_folder(BALLAST_TEST_DATA "/fixtures/torch", true); }
 TEST(TorchFixtures, AndWithoutMappingTheFile) { check_folder(BALLAST_TEST_DATA "/fixtures/torch", false); }
+
+// SHA-256 of torch 1.13's dequantize(), row-major.
+TEST(TorchFixtures, QuantizedTensorsGiveTheNumbersTorchGives) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"quant_qint8_tensor.pt", "426eda82d4f84afb8b28daf00074fb33e27c0481082d9f0d054fbef952d06e49"},
+      {"quant_qint8_channel.pt", "fe3ae392cefd4e5c86380942fc79dc524cc2befbd0318b74f257d524aa24f2ef"},
+      {"quant_qint32_channel_axis1.pt", "e27f690125c842bf2597bc576b074e73cbdec7ad258727670f5fa0078ed789f6"},
+      {"quant_quint8_transposed.pt", "57c08a484dc99a9123d95f16e2aefebbf9023b3b670ff5e8c78af46742cf76cd"},
+      {"quant_quint8_float_qparams.pt", "6561efe74685799a7cbabce8f640758e98d092167d771a80bcac4fa4384e0b30"},
+      {"quant_quint4x2.pt", "160cd005571cd53ab6e5fed52fe7598fc0c1135daca449ade4c3d90bc77289a1"},
+      {"quant_quint8_channel_legacy.pth", "993165905020ba703b8d217ca3d0d69c973d61a6a35bdeff023ad956d84980d3"},
+      {"quant_scalar.pt", "c0e336a5f371ef22cd534e094269f2c1a9635cd080b71ffa671086832d3b60b7"},
+  };
+  for (const auto& [file, expected] : cases) {
+    const Checkpoint checkpoint = open(std::string(BALLAST_TEST_DATA "/fixtures/torch/files/") + file);
+    EXPECT_EQ(digest(dequantized(checkpoint.value("q").tensor_value())), expected) << file;
+  }
+}
+
+TEST(TorchFixtures, AStorageLongerThanDeclaredIsRefusedAsTorch2Does) {
+  try {
+    static_cast<void>(open(BALLAST_TEST_DATA "/fixtures/torch/files/zip_storage_longer_than_declared.pt"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::size_mismatch);
+  }
+}
 
 TEST(TorchFixtures, EveryFileOfTorch211IsReadAsTorchReadsIt) { check_folder(BALLAST_TEST_DATA "/fixtures/torch_current", true); }
 

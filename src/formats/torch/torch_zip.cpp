@@ -6,7 +6,9 @@
 //   <folder>/byteorder      "little" or "big"; little when absent
 //   <folder>/constants.pkl  TorchScript only, with code/**.py and storages in constants/<key>
 #include <algorithm>
-#include <unordered_map>
+#include <deque>
+#include <mutex>
+#include <optional>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
@@ -24,11 +26,40 @@ constexpr std::uint64_t kSmallRecord = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kPlainlyHonest = std::uint64_t{64} << 20U;  // inflated sizes below this are never a bomb
 constexpr std::uint64_t kMaxRatio = 200;
 
+// The content of one record. Thousands of them lie side by side in a pool, and nothing of the archive is read before the first is used.
+class RecordStorage final : public Storage {
+ public:
+  RecordStorage(const ZipArchive& zip, const ZipEntry& entry, FileAccess access) : Storage(entry.size), zip_(zip), entry_(entry), access_(access) {}
+  [[nodiscard]] const std::byte* data() const override { return content().data(); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override { content().read(offset, out); }
+  [[nodiscard]] std::optional<FileSpan> file_span() const override { return content().file_span(); }
+
+ private:
+  [[nodiscard]] const Storage& content() const {
+    std::call_once(once_, [this] { content_ = zip_.storage(entry_, access_); });
+    return *content_;
+  }
+
+  const ZipArchive& zip_;  // the pool's
+  const ZipEntry& entry_;
+  FileAccess access_;
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const Storage> content_;
+};
+
+// Storages share one allocation and one owner: making 100,000 of them one by one costs as much as reading the pickle.
+struct RecordPool {
+  explicit RecordPool(ZipArchive archive) : zip(std::move(archive)) {}
+  ZipArchive zip;
+  std::deque<RecordStorage> records;
+};
+
 class Archive {
  public:
   Archive(Objects& objects, const Source& source)
       : objects_(objects), source_(source),
-        zip_(source.file() ? ZipArchive::open(source.file()) : ZipArchive::open(source.bytes(), source.where())) {}
+        pool_(std::make_shared<RecordPool>(source.file() ? ZipArchive::open(source.file()) : ZipArchive::open(source.bytes(), source.where()))),
+        zip_(pool_->zip) {}
 
   Ref read(Document& document);
 
@@ -42,17 +73,18 @@ class Archive {
   void check_expansion(const ZipEntry& entry) const;
   void read_script(Document& document);
 
-  struct Loaded {
-    std::uint32_t index;
-    std::uint64_t bytes;
-  };
+  [[nodiscard]] const ZipEntry* find_storage(const std::string& folder, std::string_view key) const;
+  void number_storages();
 
   Objects& objects_;
   const Source& source_;
-  ZipArchive zip_;
+  std::shared_ptr<RecordPool> pool_;
+  const ZipArchive& zip_;
   std::string prefix_;  // "archive/", or empty
   bool big_endian_ = false;
-  std::unordered_map<std::string, Loaded> loaded_;  // by record name
+  std::vector<std::uint32_t> numbered_;  // data/<number>: 1 + its entry
+  std::vector<std::uint32_t> loaded_;    // by entry: 1 + its storage in the tree
+  std::string name_;                     // scratch
 };
 
 // The folder of data.pkl; it is named after the file it was first saved as, and deeper when somebody zipped that folder again.
@@ -112,27 +144,57 @@ Ref Archive::run(const ZipEntry& entry, const char* folder) {
                                             .persistent = [this, name = prefix_ + folder](Ref id) { return load_storage(id, name); }});
 }
 
+// A number as keys are written: digits without a leading zero.
+std::optional<std::size_t> key_number(std::string_view key) {
+  if (key.empty() || key.size() > 8 || (key.size() > 1 && key[0] == '0')) return std::nullopt;
+  std::size_t number = 0;
+  for (const char digit : key) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    number = number * 10 + static_cast<std::size_t>(digit - '0');
+  }
+  return number;
+}
+
+// Keys are "0", "1", … in all but old files: a table then spares a look into the archive's index for each.
+void Archive::number_storages() {
+  const std::string folder = prefix_ + "data/";
+  const auto entries = zip_.entries();
+  loaded_.assign(entries.size(), 0);
+  numbered_.assign(entries.size(), 0);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].name.starts_with(folder)) continue;
+    const auto number = key_number(entries[i].name.substr(folder.size()));
+    if (number && *number < numbered_.size()) numbered_[*number] = static_cast<std::uint32_t>(i + 1);
+  }
+}
+
+const ZipEntry* Archive::find_storage(const std::string& folder, std::string_view key) const {
+  if (folder.ends_with("data/")) {
+    const auto number = key_number(key);
+    if (number && *number < numbered_.size() && numbered_[*number] != 0) return &zip_.entries()[numbered_[*number] - 1];
+  }
+  return zip_.find(folder + std::string(key), true);
+}
+
 Ref Archive::load_storage(Ref id, const std::string& folder) {
   const StorageId storage = parse_storage_id(objects_, id);
-  const auto [slot, added] = loaded_.try_emplace(folder + storage.key);
-  Loaded& loaded = slot->second;
-  if (added) {
-    const ZipEntry* entry = zip_.find(slot->first, true);
-    if (entry == nullptr) {
-      objects_.refuse(Errc::missing_storage, "storage {} of {} bytes is not in the archive (there is no record {})", quoted(storage.key), storage.bytes,
-                      quoted(slot->first));
-    }
-    if (entry->size != storage.bytes) {
-      objects_.refuse(Errc::size_mismatch, "storage {} needs {} bytes, only {} are available in record {}", quoted(storage.key), storage.bytes, entry->size,
-                      quoted(entry->name));
-    }
-    check_expansion(*entry);
-    loaded = {static_cast<std::uint32_t>(objects_.tree().storages.size()), storage.bytes};
-    objects_.tree().storages.push_back(zip_.storage(*entry, source_.access()));
-  } else if (loaded.bytes != storage.bytes) {
-    objects_.refuse(Errc::size_mismatch, "storage {} has {} bytes here, {} before", quoted(storage.key), storage.bytes, loaded.bytes);
+  const ZipEntry* entry = find_storage(folder, storage.key);
+  if (entry == nullptr) {
+    objects_.refuse(Errc::missing_storage, "storage {} of {} bytes is not in the archive (there is no record {})", quoted(storage.key), storage.bytes,
+                    quoted(folder + storage.key));
   }
-  return objects_.storage({.dtype = storage.dtype, .location = storage.location, .numel = storage.numel, .offset = 0, .index = loaded.index,
+  if (entry->size != storage.bytes) {
+    objects_.refuse(Errc::size_mismatch, "storage {} needs {} bytes, {} are in record {}", quoted(storage.key), storage.bytes, entry->size,
+                    quoted(entry->name));
+  }
+  std::uint32_t& loaded = loaded_[static_cast<std::size_t>(entry - zip_.entries().data())];
+  if (loaded == 0) {
+    check_expansion(*entry);
+    const RecordStorage& made = pool_->records.emplace_back(zip_, *entry, source_.access());
+    objects_.tree().storages.emplace_back(pool_, &made);
+    loaded = static_cast<std::uint32_t>(objects_.tree().storages.size());
+  }
+  return objects_.storage({.dtype = storage.dtype, .location = storage.location, .numel = storage.numel, .offset = 0, .index = loaded - 1,
                            .big_endian = big_endian_}, storage.type);
 }
 
@@ -150,6 +212,7 @@ void Archive::read_script(Document& document) {
 
 Ref Archive::read(Document& document) {
   find_prefix();
+  number_storages();
   document.format = "torch-zip";
   for (const std::string& anomaly : zip_.anomalies()) {
     document.notes.push_back(anomaly);
