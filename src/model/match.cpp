@@ -57,7 +57,7 @@ std::string misfit(const Slot& slot, const Tensor& tensor) {
 }
 
 Matcher::Matcher(const Slots& slots, const Prepared& source, const LoadOptions& options)
-    : slots_(slots), source_(source), dtype_(options.dtype), positions_(slots, source.checkpoint, options.reindex), matches_(slots.slots.size()),
+    : slots_(slots), source_(source), positions_(slots, source.checkpoint, options.reindex), matches_(slots.slots.size()),
       sorted_(source.checkpoint.size()) {
   std::iota(sorted_.begin(), sorted_.end(), std::size_t{0});
   std::sort(sorted_.begin(), sorted_.end(), [&](std::size_t a, std::size_t b) { return source_.checkpoint[a].name < source_.checkpoint[b].name; });

@@ -45,7 +45,6 @@ class Matcher {
 
   const Slots& slots_;
   const Prepared& source_;
-  Precision dtype_;
   Positions positions_;
   std::vector<std::optional<Match>> matches_;
   std::vector<std::size_t> sorted_;  // positions in the checkpoint by name

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "ballast/display.h"
+#include "ballast/root.h"
 #include "base/fail.h"
 #include "checkpoint/pattern.h"
 #include "checkpoint/steps.h"
@@ -26,21 +26,6 @@ Adapter adapter_of(const Checkpoint& checkpoint) {
 }
 
 namespace {
-
-// The tensors below a key, without it. Errc::not_found lists the keys there are.
-Checkpoint under(const Checkpoint& in, const std::string& root) {
-  Checkpoint out = without_tensors(in);
-  std::set<std::string> tops;
-  const std::string prefix = root + ".";
-  for (const Entry& entry : in) {
-    if (entry.name.starts_with(prefix)) out.add(entry.name.substr(prefix.size()), entry.tensor());
-    tops.emplace(entry.name.substr(0, entry.name.find('.')));
-  }
-  if (!out.empty()) return out;
-  std::string known;
-  for (const std::string& top : tops) known += (known.empty() ? "" : ", ") + quoted(top);
-  fail(Errc::not_found, display(in.path), "no tensors lie under {}; there are tensors under {}", quoted(root), known.empty() ? "nothing" : known);
-}
 
 bool model_has_member(const Slots& slots, std::string_view prefix) {
   return std::any_of(slots.slots.begin(), slots.slots.end(), [&](const Slot& slot) { return slot.path.starts_with(prefix); });
@@ -66,7 +51,7 @@ class Preparation {
 
   Prepared run() {
     const std::size_t notes_before = result_.checkpoint.notes.size();
-    if (!options_.root.empty()) result_.checkpoint = under(result_.checkpoint, options_.root);
+    find_state_dict();
     for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
     if (!options_.rename.empty()) result_.checkpoint = rename(result_.checkpoint, options_.rename).checkpoint;
     if (!options_.rules.empty()) apply_rules();
@@ -86,6 +71,25 @@ class Preparation {
   }
 
  private:
+  void find_state_dict() {
+    if (!options_.root.empty()) return take(root(result_.checkpoint, options_.root));
+    if (!result_.checkpoint.tree) return;
+    FoundRoot found = find_root(result_.checkpoint);
+    // A member of that name means the whole file is meant.
+    if (found.path.empty() || model_has_member(slots_, found.path + ".")) return;
+    take(std::move(found.checkpoint));
+    report_.notes.push_back("the state dict was found at " + quoted(found.path));
+  }
+
+  // A part of the file; what is said of the whole file stays.
+  void take(Checkpoint part) {
+    part.path = std::move(result_.checkpoint.path);
+    part.format = std::move(result_.checkpoint.format);
+    part.metadata = std::move(result_.checkpoint.metadata);
+    part.notes = std::move(result_.checkpoint.notes);
+    result_.checkpoint = std::move(part);
+  }
+
   void apply_rules() {
     rules::Applied applied = rules::apply(result_.checkpoint, options_.rules);
     // Origins are told in terms of the file, so those of the rename before are put in.

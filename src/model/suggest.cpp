@@ -34,6 +34,13 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+// `text` as a replacement that means nothing but itself.
+std::string literal(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '$' ? std::string("$$") : std::string(1, c);
+  return out;
+}
+
 std::string joined(const std::vector<std::string_view>& segments, std::size_t begin, std::size_t end) {
   std::string out;
   for (std::size_t i = begin; i < end; ++i) out += (i > begin ? "." : "") + std::string(segments[i]);
@@ -47,13 +54,13 @@ RenameRule rule_between(std::string_view from, std::string_view to) {
   const std::size_t shorter = std::min(a.size(), b.size());
   std::size_t tail = 0;
   while (tail < shorter && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) ++tail;
-  if (tail == 0) return {"^" + escaped(from) + "$", std::string(to)};  // not even the last name: this key only
-  if (tail == a.size()) return {"^" + escaped(from) + "$", std::string(to)};
+  if (tail == 0) return {"^" + escaped(from) + "$", literal(to)};  // not even the last name: this key only
+  if (tail == a.size()) return {"^" + escaped(from) + "$", literal(to)};
   std::size_t head = 0;
   while (head + tail < shorter && a[head] == b[head]) ++head;
   if (head > 0 && head + tail == a.size()) --head;  // an insertion needs something to hold on to
   const std::string old_part = joined(a, head, a.size() - tail);
-  const std::string new_part = joined(b, head, b.size() - tail);
+  const std::string new_part = literal(joined(b, head, b.size() - tail));
   const std::string open = head == 0 ? "^" : R"(\.)";
   const std::string dot = head == 0 ? "" : ".";
   return {open + escaped(old_part) + R"(\.)", dot + new_part + (new_part.empty() ? "" : ".")};

@@ -216,6 +216,16 @@ TEST(Import, TopLevelKey) {
     nn::Conv2d conv1{2, 2, {2, 2}};
   } model;
   EXPECT_TRUE(load(model, file("top_level_key.pt"), {.root = "my_state_dict"}).complete());
+  // The only state dict there is is found, and said.
+  nn::Linear linear{2, 2};
+  const LoadReport found = load(linear, file("config.pt"), {.unused = OnUnused::error});
+  EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("\"my_model\"")));
+  EXPECT_EQ(found.file, file("config.pt"));
+  // A model with a member of that name means the whole file.
+  struct Whole {
+    nn::Linear my_model{2, 2};
+  } whole;
+  EXPECT_TRUE(load(whole, file("config.pt")).complete());
   try {
     load(model, file("top_level_key.pt"), {.root = "my_statedict"});
     FAIL();

@@ -14,10 +14,13 @@ namespace ballast::detail {
 
 inline constexpr std::size_t kMaxFields = 64;
 
-// Converts to whatever a field is; never defined, used where nothing is evaluated.
+// Converts to whatever a field is, where nothing is evaluated. It has a body because clang may instantiate callers of it, and a type without linkage
+// could not get one elsewhere.
 struct Any {
   template <class T>
-  operator T() const;  // NOLINT(google-explicit-constructor)
+  operator T() const {  // NOLINT(google-explicit-constructor)
+    __builtin_unreachable();
+  }
 };
 
 // Walks n upwards: skips the n for which T{any × n} is invalid (later fields lack a default), then takes the last valid one.

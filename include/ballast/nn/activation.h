@@ -19,7 +19,7 @@ struct PReLU {
   Tensor alpha;  ///< [num_parameters]
 
   PReLU() : PReLU(1) {}
-  explicit PReLU(std::int64_t parameters, const PReLUOptions& options = {});
+  PReLU(std::int64_t parameters, const PReLUOptions& options = {});  // NOLINT(google-explicit-constructor)
   BALLAST_FIELDS(alpha);
 };
 

@@ -26,7 +26,7 @@ struct BatchNorm {
   Tensor running_var;
   Tensor num_batches_tracked;  ///< I64 []
 
-  explicit BatchNorm(std::int64_t features, const BatchNormOptions& options = {});
+  BatchNorm(std::int64_t features, const BatchNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.affine) {
@@ -62,7 +62,7 @@ struct InstanceNorm {
   Tensor running_var;
   Tensor num_batches_tracked;
 
-  explicit InstanceNorm(std::int64_t features, const InstanceNormOptions& options = {});
+  InstanceNorm(std::int64_t features, const InstanceNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.affine) {
@@ -94,8 +94,8 @@ struct LayerNorm {
   Tensor gamma;
   Tensor beta;
 
-  explicit LayerNorm(std::int64_t size, const LayerNormOptions& norm_options = {}) : LayerNorm(Shape{size}, norm_options) {}
-  explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});
+  LayerNorm(std::int64_t size, const LayerNormOptions& norm_options = {}) : LayerNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
+  LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.elementwise_affine) visit("gamma", self.gamma);
@@ -137,8 +137,8 @@ struct RMSNorm {
   RMSNormOptions options;
   Tensor gamma;
 
-  explicit RMSNorm(std::int64_t size, const RMSNormOptions& norm_options = {}) : RMSNorm(Shape{size}, norm_options) {}
-  explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});
+  RMSNorm(std::int64_t size, const RMSNormOptions& norm_options = {}) : RMSNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
+  RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.elementwise_affine) visit("gamma", self.gamma);
