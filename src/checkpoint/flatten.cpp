@@ -151,6 +151,7 @@ void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
       if (node->size == 0 && !node->has_attributes) return;
       break;
     case NodeKind::object: break;
+    case NodeKind::link: fail(Errc::unsupported, display(out_.path), "a tree put together by a program has no tensors by name: save it, then open it");
     default: return;
   }
   if (!above_.insert(node).second) return;  // a cycle
