@@ -80,6 +80,13 @@ void transpose(benchmark::State& state, DType dtype) {
   against_memcpy(state, in, in.size_bytes(), copy, [&] { copy_contiguous(in.t(), out.mutable_data()); });
 }
 
+// Both at once, into fresh memory as a caller gets it; against memcpy into memory that is there.
+void cast_transposed(benchmark::State& state) {
+  const Tensor in = filled(DType::f32, {kRows, kColumns});
+  Tensor copy = Tensor::zeros(DType::f32, {kRows, kColumns});
+  against_memcpy(state, in, in.size_bytes(), copy, [&] { benchmark::DoNotOptimize(in.t().to(DType::f16)); });
+}
+
 void contiguous(benchmark::State& state) {
   const Tensor in = filled(DType::f32, {kRows, kColumns});
   Tensor out = Tensor::zeros(DType::f32, {kRows, kColumns});
@@ -107,6 +114,7 @@ const auto register_all = [] {
   options(benchmark::RegisterBenchmark("transpose/u16", [](benchmark::State& state) { transpose(state, DType::u16); }));
   options(benchmark::RegisterBenchmark("transpose/u8", [](benchmark::State& state) { transpose(state, DType::u8); }));
   options(benchmark::RegisterBenchmark("transpose/f64", [](benchmark::State& state) { transpose(state, DType::f64); }));
+  options(benchmark::RegisterBenchmark("cast_transposed/f32_f16", cast_transposed));
   options(benchmark::RegisterBenchmark("copy/f32", contiguous));
   return 0;
 }();

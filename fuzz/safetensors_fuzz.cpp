@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -68,6 +69,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::fprintf(stderr, "%s\n", complaint.c_str());
     std::abort();
   }
-  if ((data[0] & 6U) == 6U) check_on_disk(file);
+  if ((data[0] & 6U) == 6U && std::hash<std::string_view>()(file) % 16 == 0) check_on_disk(file);
   return 0;
 }

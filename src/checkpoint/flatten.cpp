@@ -59,6 +59,7 @@ class Flattener {
   void add_object_parts(Frame& frame, const Node* node);
   bool add_module_parts(Frame& frame, const Node* state);
   void add_script_parts(Frame& frame, const Node* node);
+  void skip_nested();
   [[nodiscard]] bool is_taken(const Part& part, std::string_view label, Ref value) const;
   void emit(const TensorRecord& record, std::string_view label, std::size_t above);
   [[nodiscard]] const Node* table(const Node* dict, std::string_view name) const;
@@ -150,6 +151,7 @@ void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
       if (node->size == 0 && !node->has_attributes) return;
       break;
     case NodeKind::object: break;
+    case NodeKind::link: fail(Errc::unsupported, display(out_.path), "a tree put together by a program has no tensors by name: save it, then open it");
     default: return;
   }
   if (!above_.insert(node).second) return;  // a cycle
@@ -196,8 +198,13 @@ void Flattener::add_script_parts(Frame& frame, const Node* node) {
   frame.add({.entries = state, .take = Take::script_modules});
 }
 
+void Flattener::skip_nested() {
+  out_.notes.push_back(fmt::format("{} is a nested tensor, which is left out", quoted(path_)));
+}
+
 void Flattener::add_object_parts(Frame& frame, const Node* node) {
   if (script_ != nullptr && tree_.type_name(node->type).starts_with("__torch__")) return add_script_parts(frame, node);
+  if (tree_.type_name(node->type) == "torch.nested.NestedTensor") return skip_nested();
   const ObjectRecord& object = *node->object;
   const Node* state = as_node(object.state, NodeKind::dict);
   if (state != nullptr && add_module_parts(frame, state)) {

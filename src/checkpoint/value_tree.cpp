@@ -105,6 +105,13 @@ Ref ValueTree::integer(std::int64_t value, TypeId type) {
 }
 
 Ref ValueTree::big_integer(std::string_view bytes) {
+  // Bytes that only repeat the sign say nothing.
+  while (bytes.size() > 8) {
+    const auto last = static_cast<unsigned char>(bytes.back());
+    const bool negative = (static_cast<unsigned char>(bytes[bytes.size() - 2]) & 0x80U) != 0;
+    if (last != (negative ? 0xFFU : 0U)) break;
+    bytes.remove_suffix(1);
+  }
   if (bytes.size() <= 8) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, bytes.data(), bytes.size());

@@ -12,7 +12,6 @@
 #include "formats/torch/reader.h"
 
 namespace ballast {
-namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 
@@ -30,8 +29,6 @@ bool is_safetensors(std::span<const std::byte> head, std::uint64_t size, std::st
   const bool is_other = !what_is_it(head).empty() || as_text(head).starts_with("PK\3\4") || (!head.empty() && head[0] == std::byte{0x80});
   return path.ends_with(".safetensors") && !is_other;
 }
-
-}  // namespace
 
 Checkpoint open(const std::string& path, const OpenOptions& options) {
   const auto file = File::open(path);

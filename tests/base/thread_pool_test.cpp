@@ -137,7 +137,9 @@ TEST_F(ThreadPool, AForkedChildWorksAndExits) {
   }
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
+#endif
 
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they need address space themselves
 TEST_F(ThreadPool, WorkIsDoneWhenNoThreadCanBeStarted) {
   const pid_t child = fork();  // a limit that cannot be lifted again is for a process of its own
   ASSERT_GE(child, 0);

@@ -109,10 +109,16 @@ TEST(SafetensorsReader, StrictModeNamesTheDuplicateInsteadOfAnOverlap) {
       R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
       "ab");
   EXPECT_EQ(refusal(file).code(), Errc::duplicate_key);
-  EXPECT_THAT(refusal(file).what(), HasSubstr("tensor \"a\" is there twice"));
+  EXPECT_THAT(refusal(file).what(),
+              HasSubstr("tensor \"a\" is there twice in the header, at bytes 10 and 63 of the file"));
   EXPECT_EQ(refusal(file, Mode::reference).code(), Errc::gap);
   EXPECT_THAT(refusal(file_of(R"({"__metadata__":{"k":"1","k":"2"}})")).what(),
               HasSubstr("metadata key \"k\" is there twice"));
+}
+
+TEST(SafetensorsReader, NamesTheRightOneOfSeveralMetadataKeys) {
+  EXPECT_THAT(refusal(file_of(R"({"__metadata__":{"b":"1","c":"","a":"","b":"2"}})")).what(),
+              HasSubstr("metadata key \"b\" is there twice"));
 }
 
 TEST(SafetensorsReader, ReferenceModeTakesTheLastOfDuplicatesAndSaysSo) {

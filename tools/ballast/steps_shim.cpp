@@ -166,6 +166,39 @@ void add_renamed(ballast::Checkpoint& result, const std::string& name, std::stri
   result.add(name, tensor);
 }
 
+// The tensors below a value of the tree, named by the path from there.
+void add_tree(ballast::Checkpoint& result, const ballast::Value& root) {
+  std::vector<std::string> paths;  // by depth
+  ballast::ValueWalk walk(root);
+  while (const auto step = walk.next()) {
+    paths.resize(step->depth + 1);
+    std::string& here = paths[step->depth];
+    const std::string above = step->depth == 0 ? std::string() : paths[step->depth - 1];
+    here = above.empty() ? step->label : above + '.' + step->label;
+    if (step->value.kind() == ballast::Kind::tensor && !result.contains(here))
+      result.add(here, step->value.as_tensor());
+  }
+}
+
+// A prefix of names, or else a path into the saved objects that were not taken for the state dict.
+ballast::Checkpoint under(const ballast::Checkpoint& checkpoint, const std::string& root,
+                          StepsReport& report) {
+  ballast::Checkpoint result = empty_like(checkpoint);
+  const std::string prefix = root + '.';
+  for (const ballast::Entry entry : checkpoint) {
+    if (entry.name.starts_with(prefix)) result.add(entry.name.substr(prefix.size()), entry.tensor());
+  }
+  if (result.empty() && checkpoint.tree) {
+    if (const auto value = checkpoint.tree->find_path(root)) add_tree(result, *value);
+  }
+  if (result.empty()) {
+    throw Error(Errc::not_found, ballast::display(checkpoint.path),
+                fmt::format("has no tensors under {}", ballast::quoted(root)));
+  }
+  report.dropped += checkpoint.size() - std::min(checkpoint.size(), result.size());
+  return result;
+}
+
 }  // namespace
 
 ballast::DType parse_dtype(const std::string& word) {
@@ -189,16 +222,12 @@ ballast::Checkpoint apply(ballast::Checkpoint checkpoint, const Steps& steps, St
     throw Error(Errc::invalid_argument, "--dtype",
                 fmt::format("{} is no floating-point dtype", ballast::info(dtype).code));
   }
-  if (steps.root.empty() && rules.empty() && filter.takes_all() && !casts) return checkpoint;
+  if (!steps.root.empty()) checkpoint = under(checkpoint, steps.root, report);
+  if (rules.empty() && filter.takes_all() && !casts) return checkpoint;
 
   ballast::Checkpoint result = empty_like(checkpoint);
-  const std::string prefix = steps.root.empty() ? "" : steps.root + '.';
   for (const ballast::Entry entry : checkpoint) {
-    if (!entry.name.starts_with(prefix)) {
-      ++report.dropped;
-      continue;
-    }
-    const std::string name = renamed(std::string(entry.name.substr(prefix.size())), rules);
+    const std::string name = renamed(std::string(entry.name), rules);
     if (!filter.takes(name)) {
       ++report.dropped;
       continue;

@@ -112,18 +112,15 @@ std::uint64_t header_length(const Storage& file, const std::string& where) {
 void settle_metadata(Header& header, const std::string& where, Mode mode) {
   if (!header.metadata) return;
   auto& pairs = *header.metadata;
+  const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  // Of equal keys the last one is kept: walking backwards, it is the first.
-  const auto kept = std::unique(pairs.rbegin(), pairs.rend(),
-                                [](const auto& a, const auto& b) { return a.first == b.first; });
-  if (kept == pairs.rend()) return;
-  if (mode == Mode::strict) {
-    const auto twice = std::adjacent_find(pairs.begin(), pairs.end(),
-                                          [](const auto& a, const auto& b) { return a.first == b.first; });
+  const auto twice = std::adjacent_find(pairs.begin(), pairs.end(), same_key);
+  if (twice == pairs.end()) return;
+  if (mode == Mode::strict)
     fail(Errc::duplicate_key, where, "metadata key {} is there twice", quoted(twice->first));
-  }
-  pairs.erase(pairs.begin(), kept.base());
+  // Of equal keys the last one is kept: walking backwards, it is the first.
+  pairs.erase(pairs.begin(), std::unique(pairs.rbegin(), pairs.rend(), same_key).base());
 }
 
 }  // namespace
@@ -135,8 +132,14 @@ void settle_repeated_keys(Header& header, const std::string& where, Mode mode) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const auto before = table.put(tensors[i].name(), i, tensors);
     if (!before) continue;
-    if (mode == Mode::strict)
-      fail(Errc::duplicate_key, where, "tensor {} is there twice in the header", quoted(tensors[i].name()));
+    if (mode == Mode::strict) {
+      const auto place = [&](std::size_t at) {
+        return kLengthBytes + static_cast<std::size_t>(tensors[at].name_text - header.text.get());
+      };
+      fail(Errc::duplicate_key, where,
+           "tensor {} is there twice in the header, at bytes {} and {} of the file",
+           quoted(tensors[i].name()), place(*before), place(i));
+    }
     tensors[*before].name_text = nullptr;
     ++header.repeated_names;
   }

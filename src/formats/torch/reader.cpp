@@ -46,11 +46,19 @@ Ref Reader::read_container(const Source& source, Document& document) {
   const auto head = span_of(*head_bytes);
   if (as_text(head).starts_with("PK\3\4")) return read_zip(objects_, source, document);
   if (is_tar(head)) return read_tar(objects_, source, document);
-  const std::string_view likely = what_is_it(head);
-  if (!may_be_pickle(head) || !likely.empty()) {
-    fail(Errc::unknown_format, source.where(), "{}", head.empty() ? "is empty" : likely.empty() ? "is no format Ballast reads" : fmt::format("is {}", likely));
+  const bool says_pickle = !head.empty() && head[0] == std::byte{0x80};  // PROTO
+  const std::string_view likely = says_pickle ? std::string_view() : what_is_it(head);
+  const std::string is_what = head.empty() ? "is empty" : likely.empty() ? "is no format Ballast reads" : fmt::format("is {}", likely);
+  if (!may_be_pickle(head)) fail(Errc::unknown_format, source.where(), "{}", is_what);
+  if (says_pickle) return read_pickles(objects_, source, document);
+  // Protocols 0 and 1 have no mark: text that is no pickle fails in ways that say little.
+  try {
+    return read_pickles(objects_, source, document);
+  } catch (const Error& error) {
+    const bool tells = error.code() == Errc::bad_pickle || error.code() == Errc::memo_range || (error.code() == Errc::truncated && !likely.empty());
+    if (!tells) throw;
+    fail(Errc::unknown_format, source.where(), "{}; read as a pickle it fails: {}", is_what, error.what());
   }
-  return read_pickles(objects_, source, document);
 }
 
 Ref Reader::read_nested(std::shared_ptr<const Storage> bytes, const std::string& where) {

@@ -355,6 +355,8 @@ Ref Rebuild::quantized(Objects& objects, const Call& call) {
     const std::int64_t channels = record.dims[quantization.axis];
     quantization.scales = channel_numbers(objects, params[1], channels, "scales");
     quantization.zero_points = channel_numbers(objects, params[2], channels, "zero points");
+    // torch 1.x writes the shorter name for both; it goes by the zero points itself.
+    if (is_floating(quantization.zero_points.dtype())) quantization.scheme = "per_channel_affine_float_qparams";
   } else {
     objects.refuse(Errc::unsupported, "quantization scheme {}", quoted(quantization.scheme));
   }

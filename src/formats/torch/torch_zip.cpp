@@ -55,17 +55,21 @@ class Archive {
   std::unordered_map<std::string, Loaded> loaded_;  // by record name
 };
 
-// One folder holds data.pkl; it is named after the file it was first saved as.
+// The folder of data.pkl; it is named after the file it was first saved as, and deeper when somebody zipped that folder again.
 void Archive::find_prefix() {
   constexpr std::string_view kName = "data.pkl";
   const ZipEntry* found = nullptr;
+  std::ptrdiff_t depth = 0;
   for (const ZipEntry& entry : zip_.entries()) {
     const std::string_view name = entry.name;
     if (name.size() < kName.size() || !equal_any_case(name.substr(name.size() - kName.size()), kName)) continue;
     const std::string_view folder = name.substr(0, name.size() - kName.size());
-    if (!folder.empty() && folder.find('/') != folder.size() - 1) continue;
-    if (found != nullptr) fail(Errc::zip_ambiguous, source_.where(), "two objects: {} and {}", quoted(found->name), quoted(name));
+    if (!folder.empty() && folder.back() != '/') continue;
+    const std::ptrdiff_t own = std::max<std::ptrdiff_t>(std::count(folder.begin(), folder.end(), '/'), 1);  // the root counts as a folder
+    if (found != nullptr && own > depth) continue;
+    if (found != nullptr && own == depth) fail(Errc::zip_ambiguous, source_.where(), "two objects: {} and {}", quoted(found->name), quoted(name));
     found = &entry;
+    depth = own;
   }
   if (found == nullptr) not_a_checkpoint();
   prefix_ = std::string(found->name.substr(0, found->name.size() - kName.size()));
@@ -150,7 +154,7 @@ Ref Archive::read(Document& document) {
   for (const std::string& anomaly : zip_.anomalies()) {
     document.notes.push_back(anomaly);
     if (ScanReport* report = objects_.settings().report) {
-      report->findings.push_back({.severity = Severity::warning, .code = Errc::bad_zip, .what = anomaly, .offset = 0, .entry = {}});
+      report->findings.push_back({.severity = Severity::note, .code = Errc::bad_zip, .what = anomaly, .offset = 0, .entry = {}});
     }
   }
   if (const ZipEntry* order = find("byteorder")) {
