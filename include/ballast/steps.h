@@ -6,8 +6,10 @@
 // stand for groups, $$ for a dollar sign. A pattern or replacement that makes no sense is Errc::invalid_argument.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,8 +59,10 @@ enum class Precision : std::uint8_t {
   as_model,  ///< what the model's tensor has; only for load()
 };
 
-/// Floating-point tensors only. Tied tensors stay tied.
+/// Floating-point tensors only, and only when they are read. Tied tensors stay tied.
 [[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision);
+/// The same to any floating dtype. `overflowed`, when given, grows by the finite values that dtype cannot hold, as they are read.
+[[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype, const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed = {});
 
 /// All tensors of all parts; Errc::duplicate_key when a name is in two of them.
 [[nodiscard]] Checkpoint merge(std::span<const Checkpoint> parts);

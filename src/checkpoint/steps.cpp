@@ -168,7 +168,11 @@ DType dtype_of_precision(Precision precision) {
 Checkpoint cast(const Checkpoint& in, Precision precision) {
   if (precision == Precision::keep) return in;
   if (precision == Precision::as_model) fail(Errc::invalid_argument, "cast", "as_model needs a model: it is for load()");
-  const DType dtype = dtype_of_precision(precision);
+  return cast(in, dtype_of_precision(precision));
+}
+
+Checkpoint cast(const Checkpoint& in, DType dtype, const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed) {
+  if (!is_floating(dtype)) fail(Errc::bad_dtype, "cast", "{} is no floating-point dtype", info(dtype).code);
   Checkpoint out = without_tensors(in);
   out.reserve(in.size());
   std::vector<std::pair<Tensor, Tensor>> done;  // of storages seen twice, so that tied tensors stay tied
@@ -186,7 +190,7 @@ Checkpoint cast(const Checkpoint& in, Precision precision) {
       continue;
     }
     earlier.push_back(done.size());
-    done.emplace_back(tensor, tensor.to_lazy(dtype));
+    done.emplace_back(tensor, tensor.to_lazy(dtype, overflowed));
     out.add(entry.name, done.back().second);
   }
   return out;

@@ -24,7 +24,7 @@ double activation_value(Unary which, double x, double p, double q) {
     case Unary::gelu_tanh: return gelu_tanh_value(x);
     case Unary::silu: return x / (1 + std::exp(-x));
     case Unary::sigmoid: return 1 / (1 + std::exp(-x));
-    case Unary::log_sigmoid: return (x < 0 ? x : 0 * x) - std::log1p(std::exp(-std::abs(x)));
+    case Unary::log_sigmoid: return (x < 0 ? x : 0) - std::log1p(std::exp(-std::abs(x)));
     case Unary::tanh: return std::tanh(x);
     case Unary::mish: return x * std::tanh(softplus_value(x, 1, 20));
     case Unary::softsign: return x / (1 + std::abs(x));
