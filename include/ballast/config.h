@@ -79,11 +79,6 @@ inline constexpr bool kConfigIsArray = false;
 template <class T, std::size_t N>
 inline constexpr bool kConfigIsArray<std::array<T, N>> = true;
 
-constexpr std::string_view config_key(std::string_view field) {
-  if (field.size() > 1 && field.back() == '_') field.remove_suffix(1);
-  return field;
-}
-
 template <class T>
 void read_value(const Value& value, T& out, const ConfigPath& path);
 
@@ -91,7 +86,7 @@ template <class T>
 void read_struct(const Value& value, T& out, const ConfigPath& path) {
   require_dict(value, path);
   for_each_field(out, [&](std::string_view field, auto& member) {
-    const ConfigPath inner{&path, config_key(field)};
+    const ConfigPath inner{&path, field};
     const auto found = field_of(value, inner.name);
     if (found) return read_value(*found, member, inner);
     if constexpr (kConfigIsA<std::remove_cvref_t<decltype(member)>, std::optional>) member.reset();
@@ -161,7 +156,7 @@ template <class T>
 template <class T>
 [[nodiscard]] Value make_struct_value(const T& in) {
   std::vector<std::pair<Value, Value>> pairs;
-  for_each_field(in, [&](std::string_view field, const auto& member) { pairs.emplace_back(Value(config_key(field)), make_value(member)); });
+  for_each_field(in, [&](std::string_view field, const auto& member) { pairs.emplace_back(Value(field), make_value(member)); });
   return Value::dict(pairs);
 }
 
@@ -173,7 +168,7 @@ template <class T>
     static constexpr auto kNames = enumerator_names<T>();
     const auto number = static_cast<std::int64_t>(in);
     const bool named = number >= 0 && number < static_cast<std::int64_t>(kNames.size()) && !kNames[static_cast<std::size_t>(number)].empty();
-    return named ? Value(kNames[static_cast<std::size_t>(number)]) : Value(number);
+    return named ? Value(key_of_field(kNames[static_cast<std::size_t>(number)])) : Value(number);
   } else if constexpr (std::is_same_v<T, bool> || std::integral<T>) {
     return Value(in);
   } else if constexpr (std::floating_point<T>) {

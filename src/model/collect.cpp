@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::size_t kDeepest = 64;  // segments; one bit each in index_segments
 
-std::string_view without_trailing_underscore(std::string_view name) {
-  if (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
-  return name;
-}
-
 }  // namespace
 
 void Collector::append(std::string_view segment, bool is_index) {
@@ -30,7 +25,7 @@ void Collector::append(std::string_view segment, bool is_index) {
 
 Collector::Scope::Scope(Collector& collector, std::string_view name)
     : collector_(collector), path_size_(collector.path_.size()), segments_(collector.segments_), index_segments_(collector.index_segments_) {
-  if (!name.empty()) collector.append(without_trailing_underscore(name), false);
+  if (!name.empty()) collector.append(name, false);
 }
 
 Collector::Scope::Scope(Collector& collector, std::size_t index)

@@ -68,9 +68,9 @@ std::int64_t read_enum(const Value& value, const ConfigPath& path, std::string_v
   std::string known;
   for (std::size_t i = 0; i < count; ++i) {
     if (names[i].empty()) continue;
-    if (value.kind() == Kind::string && config_key(names[i]) == value.as_string()) return static_cast<std::int64_t>(i);
+    if (value.kind() == Kind::string && key_of_field(names[i]) == value.as_string()) return static_cast<std::int64_t>(i);
     if (value.kind() == Kind::integer && value.fits_int() && value.as_int() == static_cast<std::int64_t>(i)) return static_cast<std::int64_t>(i);
-    known += (known.empty() ? "" : ", ") + std::string(config_key(names[i]));
+    known += (known.empty() ? "" : ", ") + std::string(key_of_field(names[i]));
   }
   does_not_fit(value, path, fmt::format("one of {}'s {}", type, known));
 }

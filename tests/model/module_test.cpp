@@ -108,6 +108,13 @@ struct Renamed {
     visit("", self.second);
   }
 };
+struct HoldsUnderscores {
+  std::map<std::string, Tensor> map{{"x_", {}}};
+  Tensor value_;
+};
+
+TEST(Module, OnlyFieldsLoseTheirUnderscore) { EXPECT_THAT(paths(HoldsUnderscores{}), ElementsAre("map.x_", "value")); }
+
 struct HoldsRenamed {
   std::vector<Renamed> items = std::vector<Renamed>(1);
 };

@@ -85,6 +85,12 @@ consteval std::string_view field_name() {
 #pragma clang diagnostic pop
 #endif
 
+/// C++ keywords and private members end in an underscore that is not part of the key: default_ → default.
+constexpr std::string_view key_of_field(std::string_view name) {
+  if (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
+  return name;
+}
+
 template <class T>
 consteval auto type_signature() {
   return __PRETTY_FUNCTION__;
@@ -121,7 +127,7 @@ constexpr void for_each_field(T& object, Visit&& visit) {
                   "ballast: a member of this struct cannot be reflected (a reference, or more than 64 fields?): list the fields with BALLAST_FIELDS(...)");
     auto fields = tie_fields(object);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (visit(field_name<Struct, I>(), std::get<I>(fields)), ...);
+      (visit(key_of_field(field_name<Struct, I>()), std::get<I>(fields)), ...);
     }(std::make_index_sequence<std::tuple_size_v<decltype(fields)>>{});
   }
 }
@@ -136,7 +142,7 @@ constexpr void for_each_field(T& object, Visit&& visit) {
   }                                                                                                           \
   static_assert(true)
 #define BALLAST_DETAIL_EACH(x, ...)                  \
-  ballast_visit(std::string_view(#x), ballast_self.x); \
+  ballast_visit(::ballast::detail::key_of_field(#x), ballast_self.x); \
   __VA_OPT__(BALLAST_DETAIL_AGAIN BALLAST_DETAIL_PARENS(__VA_ARGS__))
 #define BALLAST_DETAIL_AGAIN() BALLAST_DETAIL_EACH
 #define BALLAST_DETAIL_PARENS ()
