@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Safetensors: open and list against simdjson's bare DOM parse of the same header; save and edit against cp. Pairs are
-// named JOB/ours and JOB/<peer>, which is how bench/run.py finds them. Files lie in BALLAST_BENCH_FOLDER, or in the folder for temporaries.
+// Safetensors: open and list against simdjson's bare DOM parse of the same header; save and edit against cp.
+// Pairs are named JOB/ours and JOB/<peer>, which is how bench/run.py finds them. Files lie in
+// BALLAST_BENCH_FOLDER, or in the folder for temporaries.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -58,13 +59,15 @@ void register_open(int count) {
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(safetensors::open(path).size()));
   })->UseRealTime();
-  benchmark::RegisterBenchmark((job + "/simdjson DOM parse of the header").c_str(), [path](benchmark::State& state) {
-    const simdjson::padded_string header = header_of(path);
-    for (auto _ : state) {
-      simdjson::dom::parser parser;
-      benchmark::DoNotOptimize(parser.parse(header).get_object().size());
-    }
-  })->UseRealTime();
+  benchmark::RegisterBenchmark((job + "/simdjson DOM parse of the header").c_str(),
+                               [path](benchmark::State& state) {
+                                 const simdjson::padded_string header = header_of(path);
+                                 for (auto _ : state) {
+                                   simdjson::dom::parser parser;
+                                   benchmark::DoNotOptimize(parser.parse(header).get_object().size());
+                                 }
+                               })
+      ->UseRealTime();
 }
 
 void cp(const std::string& from, const std::string& to) {
@@ -82,18 +85,24 @@ void cp(const std::string& from, const std::string& to) {
   }
 }
 
-void register_copy(const std::string& name, const std::string& in, const std::function<void(const std::string&)>& work) {
+void register_copy(const std::string& name, const std::string& in,
+                   const std::function<void(const std::string&)>& work) {
   const std::string out = folder() + "/save_bench_out.safetensors";
-  benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
-    for (auto _ : state) {
-      state.PauseTiming();
-      std::filesystem::remove(out);
-      state.ResumeTiming();
-      work(out);
-    }
-    std::filesystem::remove(out);
-    state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(std::filesystem::file_size(in)));
-  })->UseRealTime()->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(
+      name.c_str(),
+      [=](benchmark::State& state) {
+        for (auto _ : state) {
+          state.PauseTiming();
+          std::filesystem::remove(out);
+          state.ResumeTiming();
+          work(out);
+        }
+        std::filesystem::remove(out);
+        state.SetBytesProcessed(state.iterations() *
+                                static_cast<std::int64_t>(std::filesystem::file_size(in)));
+      })
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
 }
 
 void register_save() {
@@ -106,7 +115,8 @@ void register_save() {
   safetensors::save(checkpoint, in, {.overwrite = true});
 
   const auto copy = [in](const std::string& out) { cp(in, out); };
-  register_copy("save from a file, 0.5 GB/ours", in, [in](const std::string& out) { safetensors::save(safetensors::open(in), out); });
+  register_copy("save from a file, 0.5 GB/ours", in,
+                [in](const std::string& out) { safetensors::save(safetensors::open(in), out); });
   register_copy("save from a file, 0.5 GB/cp and fsync", in, copy);
   register_copy("edit the metadata, 0.5 GB/ours", in, [in](const std::string& out) {
     safetensors::edit(in, out, {.metadata = Metadata{{"by", "bench"}}});
@@ -121,6 +131,7 @@ int main(int argc, char** argv) {
   for (const int count : {1'000, 10'000, 100'000}) register_open(count);
   register_save();
   benchmark::RunSpecifiedBenchmarks();
-  for (const int count : {1'000, 10'000, 100'000}) std::filesystem::remove(fmt::format("{}/open_bench_{}.safetensors", folder(), count));
+  for (const int count : {1'000, 10'000, 100'000})
+    std::filesystem::remove(fmt::format("{}/open_bench_{}.safetensors", folder(), count));
   std::filesystem::remove(folder() + "/save_bench_in.safetensors");
 }

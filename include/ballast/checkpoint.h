@@ -75,7 +75,14 @@ class Checkpoint {
   /// For readers: a row-major tensor of `storages()[storage]`, its name and shape taken as they are. The name must stay where it is
   /// as long as something given to keep_alive() lives. False, and nothing added, when the name is taken.
   [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage, std::uint64_t bit_offset);
+  /// The same with strides of its own; kNoStorage: shape only.
+  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides, std::uint32_t storage, std::uint64_t bit_offset);
   [[nodiscard]] std::uint32_t add_storage(std::shared_ptr<const Storage> storage);
+  /// All storages at once, before anything is added.
+  void set_storages(std::vector<std::shared_ptr<const Storage>> storages) { storages_ = std::move(storages); }
+  /// A copy of the text that lives as long as the Checkpoint: for add_view.
+  [[nodiscard]] std::string_view store_name(std::string_view name) { return names_.store(name); }
+  static constexpr std::uint32_t kNoStorage = 0xFFFFFFFF;
   void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
 
  private:
@@ -92,7 +99,6 @@ class Checkpoint {
     bool strided;           // rank strides follow the rank dimensions
     std::uint64_t dims;     // index into dims_
   };
-  static constexpr std::uint32_t kNoStorage = 0xFFFFFFFF;
 
   // Names copied by add(): blocks that never move. A copy of the Checkpoint shares them and writes into new ones.
   class NameBlocks {

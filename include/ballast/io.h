@@ -18,6 +18,10 @@ struct OpenOptions {
 /// Any file Ballast reads. What it is is decided by its content, never by its name.
 [[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
 
+/// What a file holds besides tensors, or a JSON file, as a tree of values; `dotted` leads to a part of it ("config.optimizer.lr").
+/// Errc::not_found when that is not there, or the format has no such thing.
+[[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
+
 struct SaveOptions {
   std::string format = {};  ///< "safetensors", "torch-zip", "torch-legacy"; by the extension when empty
   bool overwrite = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Safetensors format: read with the reference implementation's exact verdicts, written byte for byte as it writes, streamed,
-// and edited without rewriting the data. docs/formats/safetensors.md describes the bytes. Part of ballast::core.
+// The Safetensors format: read with the reference implementation's exact verdicts, written byte for byte as
+// it writes, streamed, and edited without rewriting the data. docs/formats/safetensors.md describes the
+// bytes. Part of ballast::core.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@
 
 namespace ballast {
 
-/// Called now and then with bytes done and bytes in all, from one thread at a time but not always the same; throwing from it stops the work, and
-/// nothing half-done remains.
+/// Called now and then with bytes done and bytes in all, from one thread at a time but not always the same;
+/// throwing from it stops the work, and nothing half-done remains.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 namespace safetensors {
@@ -27,13 +28,15 @@ namespace safetensors {
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 enum class Mode : std::uint8_t {
-  strict,     ///< what the specification says: duplicate keys, NUL in names and dimensions beyond 63 bits are refused too
+  strict,     ///< what the specification says: duplicate keys, NUL in names and dimensions beyond 63 bits are
+              ///< refused too
   reference,  ///< exactly what the reference implementation accepts
 };
 
 struct ReadOptions {
   Mode mode = Mode::strict;
-  bool map = true;  ///< false: tensors are read by position when they are needed, nothing of the file is mapped
+  bool map =
+      true;  ///< false: tensors are read by position when they are needed, nothing of the file is mapped
 };
 
 /// Header checked whole, data left where it is.
@@ -46,14 +49,16 @@ struct SaveOptions {
   Progress progress = {};
 };
 
-/// Atomic. Tensors in the reference's order: dtype, then name; whatever their strides, they are written row-major. Memory stays flat whatever the size; a
-/// source file that changed meanwhile is Errc::file_changed, and nothing is written under `path`, which may be a source itself.
+/// Atomic. Tensors in the reference's order: dtype, then name; whatever their strides, they are written
+/// row-major. Memory stays flat whatever the size; a source file that changed meanwhile is
+/// Errc::file_changed, and nothing is written under `path`, which may be a source itself.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 /// The same bytes, in memory.
 [[nodiscard]] std::vector<std::byte> serialize(const Checkpoint& checkpoint);
 
-/// Writes tensors that do not exist yet, or do not fit into memory: declare all of them, then bring their bytes in any order, from any
-/// thread. finish() checks that every byte came exactly once and gives the file its name.
+/// Writes tensors that do not exist yet, or do not fit into memory: declare all of them, then bring their
+/// bytes in any order, from any thread. finish() checks that every byte came exactly once and gives the file
+/// its name.
 class StreamWriter {
  public:
   struct Declaration {
@@ -61,13 +66,15 @@ class StreamWriter {
     DType dtype;
     Shape shape;
   };
-  StreamWriter(const std::string& path, std::vector<Declaration> tensors, std::optional<Metadata> metadata = {},
-               const SaveOptions& options = {});
+
+  StreamWriter(const std::string& path, std::vector<Declaration> tensors,
+               std::optional<Metadata> metadata = {}, const SaveOptions& options = {});
   StreamWriter(StreamWriter&&) noexcept;
   StreamWriter& operator=(StreamWriter&&) noexcept;
   ~StreamWriter();  ///< without finish(): nothing remains
 
-  /// Bytes [offset, offset + bytes.size()) of the tensor's row-major form. Errc::overlap when some of them came before.
+  /// Bytes [offset, offset + bytes.size()) of the tensor's row-major form. Errc::overlap when some of them
+  /// came before.
   void write(std::string_view name, std::uint64_t offset, std::span<const std::byte> bytes);
   /// All of a tensor; its dtype and shape must be the declared ones.
   void write(std::string_view name, const Tensor& tensor);
@@ -81,13 +88,16 @@ class StreamWriter {
 };
 
 struct HeaderEdit {
-  std::optional<Metadata> metadata = {};                         ///< replaces all of it
-  bool remove_metadata = false;                                  ///< so that the file has none at all
-  std::vector<std::pair<std::string, std::string>> rename = {};  ///< exact old name, new name; all at once, so that two may be swapped
+  std::optional<Metadata> metadata = {};  ///< replaces all of it
+  bool remove_metadata = false;           ///< so that the file has none at all
+  std::vector<std::pair<std::string, std::string>> rename =
+      {};  ///< exact old name, new name; all at once, so that two may be swapped
 };
 
-/// A copy of `in` with another header; the data stays in its order and goes from file to file inside the kernel. `in` and `out` may be one file.
-void edit(const std::string& in, const std::string& out, const HeaderEdit& change, const SaveOptions& options = {});
+/// A copy of `in` with another header; the data stays in its order and goes from file to file inside the
+/// kernel. `in` and `out` may be one file.
+void edit(const std::string& in, const std::string& out, const HeaderEdit& change,
+          const SaveOptions& options = {});
 
 }  // namespace safetensors
 }  // namespace ballast

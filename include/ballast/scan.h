@@ -63,7 +63,20 @@ struct ScanReport {
   [[nodiscard]] bool clean() const noexcept;
 };
 
+struct ScanOptions {
+  bool checksums = true;  ///< read every byte and compare every checksum the container holds
+};
+
 /// Throws only when the file cannot be read at all; a file that Ballast refuses is a finding.
-[[nodiscard]] ScanReport scan(const std::string& path);
+[[nodiscard]] ScanReport scan(const std::string& path, const ScanOptions& options = {});
+
+struct Checksums {
+  std::uint64_t checked = 0;  ///< bytes whose checksum is right
+  std::uint64_t without = 0;  ///< bytes the container holds no checksum for
+};
+
+/// Reads a whole file and compares every header and checksum its container holds: Errc::bad_crc, or what open() would say. Only zip archives hold
+/// any; opening one checks the pickle's alone.
+[[nodiscard]] Checksums check_integrity(const std::string& path);
 
 }  // namespace ballast

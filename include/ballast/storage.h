@@ -42,7 +42,8 @@ class Storage {
   static std::shared_ptr<Storage> borrow(void* data, std::uint64_t size, std::function<void()> release = {},
                                          Device device = {});
   /// The caller's read-only memory.
-  static std::shared_ptr<const Storage> borrow(const void* data, std::uint64_t size, std::function<void()> release = {});
+  static std::shared_ptr<const Storage> borrow(const void* data, std::uint64_t size, std::function<void()> release = {},
+                                               Device device = {});
   /// Bytes made by `fill` at the first data(); `fill` runs at most once with success, on the thread that came first.
   static std::shared_ptr<const Storage> deferred(std::uint64_t size, std::function<void(std::span<std::byte>)> fill);
 

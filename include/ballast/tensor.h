@@ -3,6 +3,7 @@
 // and most reshapes are views too. A tensor may have no bytes at all (shape only): a model's parameters before they are loaded.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -114,7 +115,8 @@ class Tensor {
   /// Every value converted, round to nearest even; itself when the dtype is that already. Real dtypes only.
   [[nodiscard]] Tensor to(DType dtype) const;
   /// The same, but nothing is computed before somebody reads it.
-  [[nodiscard]] Tensor to_lazy(DType dtype) const;
+  /// `overflowed`, when given, grows by the finite values the dtype cannot hold, as they are read.
+  [[nodiscard]] Tensor to_lazy(DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed = {}) const;
 
  private:
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch files, written: what torch.save would write, readable by torch.load(weights_only=True) and, with a plain dict as its root, by
-// libtorch. docs/formats/pytorch.md describes the bytes and which Python values can be written. Part of ballast::import.
+// libtorch. docs/formats/pytorch-writing.md describes the bytes and which Python values can be written. Part of ballast::import.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ struct SaveOptions {
   Progress progress = {};
 };
 
-/// A state dict of the checkpoint's tensors; or its whole tree, when it has one and its tensors are still those of the tree. Tensors on one
+/// A state dict of the checkpoint's tensors; or its whole tree, when it has one that is no pickled model and its tensors are still those of
+/// the tree (reset `tree` to write the tensors alone). Tensors on one
 /// storage stay on one storage, strides and offsets stay as they are. String metadata has no place in these files and is not
 /// written. Atomic; memory does not grow with the tensors.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});

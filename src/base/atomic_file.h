@@ -16,7 +16,7 @@ class File;
 class AtomicFile {
  public:
   /// Creates the temporary. With `overwrite` false an existing target is refused now and again at commit().
-  /// The mode is the old file's, or 0666 less the umask. A target that is a symbolic link is written through.
+  /// Who may read and write is as with the old file, or 0666 less the umask. A target that is a symbolic link is written through.
   AtomicFile(const std::string& path, bool overwrite);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -38,12 +38,14 @@ class AtomicFile {
 
  private:
   void discard() noexcept;
+  void take_final_name();
 
   std::string path_;       // as given, for messages
   std::string target_;     // with links resolved
   std::string temporary_;
   bool overwrite_;
   int descriptor_ = -1;
+  int entry_ = -1;  // in the list of unfinished files
   std::uint64_t position_ = 0;
 };
 

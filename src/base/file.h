@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files, read: a regular file held open, its size known once, read by position or mapped. The size is checked again by whoever
-// depends on it (unchanged()); a file that shrinks gives an Error and not zeros.
+// depends on it (check_unchanged()); a file that shrinks gives an Error and not zeros.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,8 @@ class File : public std::enable_shared_from_this<File> {
   std::string path_;
   int descriptor_;
   std::uint64_t size_ = 0;
-  std::int64_t modified_ns_ = 0;
+  std::int64_t modified_seconds_ = 0;
+  std::int64_t modified_nanoseconds_ = 0;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
   std::unique_ptr<Mapping> mapping_;

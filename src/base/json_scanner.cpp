@@ -15,22 +15,30 @@ namespace {
 constexpr std::uint64_t kOnes = 0x0101010101010101;
 constexpr std::uint64_t kHighs = 0x8080808080808080;
 
-constexpr std::uint64_t zero_bytes(std::uint64_t word) { return (word - kOnes) & ~word & kHighs; }
+constexpr std::uint64_t zero_bytes(std::uint64_t word) {
+  return (word - kOnes) & ~word & kHighs;
+}
 
-// The first byte at or after `text` that ends or interrupts a string: a quote, a backslash or a control character. Padding has some.
+// The first byte at or after `text` that ends or interrupts a string: a quote, a backslash or a control
+// character. Padding has some.
 char* string_stop(char* text) {
   for (;; text += 8) {
     std::uint64_t word;
     std::memcpy(&word, text, sizeof word);
     // A flag above the first true one may be wrong (borrows run upwards), the first never is.
-    const std::uint64_t stops = zero_bytes(word ^ kOnes * '"') | zero_bytes(word ^ kOnes * '\\') | ((word - kOnes * 0x20) & ~word & kHighs);
+    const std::uint64_t stops = zero_bytes(word ^ kOnes * '"') | zero_bytes(word ^ kOnes * '\\') |
+                                ((word - kOnes * 0x20) & ~word & kHighs);
     if (stops != 0) return text + __builtin_ctzll(stops) / 8;
   }
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
-std::uint64_t digit_of(char c) { return static_cast<std::uint64_t>(c - '0'); }
+std::uint64_t digit_of(char c) {
+  return static_cast<std::uint64_t>(c - '0');
+}
 
 bool fits_u64(std::uint64_t value, std::uint64_t digit) {
   constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
@@ -65,9 +73,10 @@ double power_of_ten(int exponent) {
   return value;
 }
 
-// A JSON number as digits and a power of ten. serde_json, by whose verdicts Safetensors files live, refuses numbers that become infinite, and it
-// computes them quickly rather than correctly: nineteen or twenty digits, one rounding for them, one for the power. To agree with it at the very end
-// of the range, the same steps are taken here.
+// A JSON number as digits and a power of ten. serde_json, by whose verdicts Safetensors files live, refuses
+// numbers that become infinite, and it computes them quickly rather than correctly: nineteen or twenty
+// digits, one rounding for them, one for the power. To agree with it at the very end of the range, the same
+// steps are taken here.
 class Decimal {
  public:
   explicit Decimal(const char* text) : at_(text) {}
@@ -90,11 +99,13 @@ class Decimal {
 
   [[nodiscard]] bool is_infinite() const {
     if (digits_ == 0 || exponent_ <= 0) return false;
-    return exponent_ > 308 || std::isinf(static_cast<double>(digits_) * power_of_ten(static_cast<int>(exponent_)));
+    return exponent_ > 308 ||
+           std::isinf(static_cast<double>(digits_) * power_of_ten(static_cast<int>(exponent_)));
   }
 
  private:
-  // Digits as long as they fit into 64 bits; `dropped` is called for each that does not, `step` is what one that fits adds to the exponent.
+  // Digits as long as they fit into 64 bits; `dropped` is called for each that does not, `step` is what one
+  // that fits adds to the exponent.
   template <class Dropped>
   void take_digits(Dropped dropped, std::int64_t step = 0) {
     for (; is_digit(*at_); ++at_) {
@@ -114,7 +125,8 @@ class Decimal {
     if (*at_ == '+' || *at_ == '-') ++at_;
     if (!is_digit(*at_)) return false;
     std::int64_t value = 0;
-    for (; is_digit(*at_); ++at_) value = std::min<std::int64_t>(value * 10 + (*at_ - '0'), std::numeric_limits<std::int32_t>::max());
+    for (; is_digit(*at_); ++at_)
+      value = std::min<std::int64_t>(value * 10 + (*at_ - '0'), std::numeric_limits<std::int32_t>::max());
     exponent_ += negative ? -value : value;
     return true;
   }
@@ -145,19 +157,39 @@ std::string_view JsonScanner::unescape(char* first) {
     if (*at_ == '"') break;
     if (*at_ != '\\') {
       if (at_ >= end_) fail(Errc::bad_json, where_, "the header ends inside a string");
-      fail(Errc::bad_json, where_, "a control character (0x{:02x}) in a string at byte {} of the header", *at_, offset());
+      fail(Errc::bad_json, where_, "a control character (0x{:02x}) in a string at byte {} of the header",
+           *at_, offset());
     }
     switch (*++at_) {
-      case '"': *out++ = '"'; break;
-      case '\\': *out++ = '\\'; break;
-      case '/': *out++ = '/'; break;
-      case 'b': *out++ = '\b'; break;
-      case 'f': *out++ = '\f'; break;
-      case 'n': *out++ = '\n'; break;
-      case 'r': *out++ = '\r'; break;
-      case 't': *out++ = '\t'; break;
-      case 'u': out = append_utf8(out, unicode_escape()); continue;
-      default: fail(Errc::bad_json, where_, "an unknown escape in a string at byte {} of the header", offset());
+      case '"':
+        *out++ = '"';
+        break;
+      case '\\':
+        *out++ = '\\';
+        break;
+      case '/':
+        *out++ = '/';
+        break;
+      case 'b':
+        *out++ = '\b';
+        break;
+      case 'f':
+        *out++ = '\f';
+        break;
+      case 'n':
+        *out++ = '\n';
+        break;
+      case 'r':
+        *out++ = '\r';
+        break;
+      case 't':
+        *out++ = '\t';
+        break;
+      case 'u':
+        out = append_utf8(out, unicode_escape());
+        continue;
+      default:
+        fail(Errc::bad_json, where_, "an unknown escape in a string at byte {} of the header", offset());
     }
     ++at_;
   }
@@ -171,9 +203,13 @@ std::uint32_t JsonScanner::hex4() {
   for (int i = 0; i < 4; ++i) {
     const char c = *++at_;
     const char lower = static_cast<char>(c | 0x20);
-    if (is_digit(c)) value = value << 4U | static_cast<std::uint32_t>(c - '0');
-    else if (lower >= 'a' && lower <= 'f') value = value << 4U | static_cast<std::uint32_t>(lower - 'a' + 10);
-    else fail(Errc::bad_json, where_, "a \\u escape without four hexadecimal digits at byte {} of the header", offset());
+    if (is_digit(c))
+      value = value << 4U | static_cast<std::uint32_t>(c - '0');
+    else if (lower >= 'a' && lower <= 'f')
+      value = value << 4U | static_cast<std::uint32_t>(lower - 'a' + 10);
+    else
+      fail(Errc::bad_json, where_, "a \\u escape without four hexadecimal digits at byte {} of the header",
+           offset());
   }
   ++at_;
   return value;
@@ -238,12 +274,20 @@ void JsonScanner::null() {
 
 void JsonScanner::skip_value() {
   switch (peek()) {
-    case Kind::object: return object([this](std::string_view) { skip_value(); });
-    case Kind::array: return array([this] { skip_value(); });
-    case Kind::string: static_cast<void>(string()); return;
-    case Kind::number: static_cast<void>(number()); return;
-    case Kind::boolean: return literal(*at_ == 't' ? "true" : "false");
-    case Kind::null: return literal("null");
+    case Kind::object:
+      return object([this](std::string_view) { skip_value(); });
+    case Kind::array:
+      return array([this] { skip_value(); });
+    case Kind::string:
+      static_cast<void>(string());
+      return;
+    case Kind::number:
+      static_cast<void>(number());
+      return;
+    case Kind::boolean:
+      return literal(*at_ == 't' ? "true" : "false");
+    case Kind::null:
+      return literal("null");
   }
 }
 
@@ -254,8 +298,10 @@ void JsonScanner::finish() {
 
 void JsonScanner::unexpected(std::string_view expected) {
   const char c = *at_;
-  if (at_ >= end_) fail(Errc::bad_json, where_, "the header ends after {} bytes where {} should come", offset(), expected);
-  fail(Errc::bad_json, where_, "expected {} at byte {} of the header, found {}", expected, offset(), quoted({&c, 1}));
+  if (at_ >= end_)
+    fail(Errc::bad_json, where_, "the header ends after {} bytes where {} should come", offset(), expected);
+  fail(Errc::bad_json, where_, "expected {} at byte {} of the header, found {}", expected, offset(),
+       quoted({&c, 1}));
 }
 
 void JsonScanner::too_deep() const {

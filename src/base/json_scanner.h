@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON, read strictly and in place: a cursor for parsers that know what they expect. Accepts what RFC 8259 allows and nothing more, no deeper
-// than kMaxDepth, and no number beyond the range of double. Strings are unescaped where they lie, so they need no memory of their own. The text
-// must be UTF-8 already (is_utf8()).
+// JSON, read strictly and in place: a cursor for parsers that know what they expect. Accepts what RFC 8259
+// allows and nothing more, no deeper than kMaxDepth, and no number beyond the range of double. Strings are
+// unescaped where they lie, so they need no memory of their own. The text must be UTF-8 already (is_utf8()).
 #pragma once
 
 #include <cstddef>
@@ -33,19 +33,27 @@ class JsonScanner {
       : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()), where_(std::move(where)) {}
 
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
   [[nodiscard]] std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
 
   /// What comes next, after any white space; fails when it is not the beginning of a value.
   [[nodiscard]] Kind peek() {
     switch (next()) {
-      case '{': return Kind::object;
-      case '[': return Kind::array;
-      case '"': return Kind::string;
+      case '{':
+        return Kind::object;
+      case '[':
+        return Kind::array;
+      case '"':
+        return Kind::string;
       case 't':
-      case 'f': return Kind::boolean;
-      case 'n': return Kind::null;
-      case '-': return Kind::number;
-      default: break;
+      case 'f':
+        return Kind::boolean;
+      case 'n':
+        return Kind::null;
+      case '-':
+        return Kind::number;
+      default:
+        break;
     }
     if (*at_ < '0' || *at_ > '9') unexpected("a value");
     return Kind::number;
@@ -56,6 +64,7 @@ class JsonScanner {
   [[nodiscard]] Number number();
   void null();
   void skip_value();
+
   /// Calls member(key) for every member; it must take the value.
   template <class Member>
   void object(Member&& member) {
@@ -71,6 +80,7 @@ class JsonScanner {
     }
     --depth_;
   }
+
   /// Calls element() for every element; it must take the value.
   template <class Element>
   void array(Element&& element) {
@@ -82,17 +92,22 @@ class JsonScanner {
     }
     --depth_;
   }
+
   /// Nothing but white space may be left.
   void finish();
 
   /// Takes `text` when it comes next, byte for byte: for the forms writers are known to produce.
   bool take_text(std::string_view text) {
-    if (static_cast<std::size_t>(end_ - at_) < text.size() || std::string_view(at_, text.size()) != text) return false;
+    if (static_cast<std::size_t>(end_ - at_) < text.size() || std::string_view(at_, text.size()) != text)
+      return false;
     at_ += text.size();
     return true;
   }
-  /// Digits that make up an unsigned 64-bit number, ended by something that is not part of a number; false, and nothing taken, otherwise.
+
+  /// Digits that make up an unsigned 64-bit number, ended by something that is not part of a number; false,
+  /// and nothing taken, otherwise.
   bool take_unsigned(std::uint64_t& value);
+
   /// Goes back to an offset() since which no string() was taken.
   void rewind(std::size_t offset) { at_ = begin_ + offset; }
 
@@ -101,18 +116,22 @@ class JsonScanner {
     while (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r') ++at_;
     return *at_;
   }
+
   bool take(char c) {
     if (next() != c) return false;
     ++at_;
     return true;
   }
+
   void expect(char c) {
     if (!take(c)) unexpected(std::string_view(&c, 1));
   }
+
   void open(char c) {
     expect(c);
     if (++depth_ > kMaxDepth) too_deep();
   }
+
   void literal(std::string_view text);
   [[nodiscard]] std::string_view unescape(char* first);
   [[nodiscard]] std::uint32_t hex4();

@@ -6,6 +6,8 @@
 
 namespace ballast {
 
-bool is_utf8(std::string_view text) noexcept { return simdjson::validate_utf8(text.data(), text.size()); }
+bool is_utf8(std::string_view text) noexcept {
+  return simdjson::validate_utf8(text.data(), text.size());
+}
 
 }  // namespace ballast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON, written: no white space, members in the order they are given, strings escaped as serde_json does (which is what makes Safetensors headers byte-identical
-// to the reference's). The same calls give the same bytes.
+// JSON, written: no white space, members in the order they are given, strings escaped as serde_json does
+// (which is what makes Safetensors headers byte-identical to the reference's). The same calls give the same
+// bytes.
 #pragma once
 
 #include <concepts>
@@ -10,27 +11,37 @@
 
 namespace ballast {
 
-/// `text` in quotes: \" \\ \b \f \n \r \t, other control characters as \u00xx, everything else as it is. It must be UTF-8.
+/// `text` in quotes: \" \\ \b \f \n \r \t, other control characters as \u00xx, everything else as it is. It
+/// must be UTF-8.
 void append_json_string(std::string& out, std::string_view text);
 
 class JsonWriter {
  public:
   JsonWriter& begin_object() { return open('{'); }
+
   JsonWriter& end_object() { return close('}'); }
+
   JsonWriter& begin_array() { return open('['); }
+
   JsonWriter& end_array() { return close(']'); }
+
   /// The value must follow.
   JsonWriter& key(std::string_view name);
 
   JsonWriter& value(std::string_view text);
+
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
+
   JsonWriter& value(bool truth) { return literal(truth ? "true" : "false"); }
+
   /// Shortest form that reads back the same; null for NaN and infinity, which JSON does not have.
   JsonWriter& value(double number);
+
   template <std::integral Integer>
   JsonWriter& value(Integer number) {
     return literal(std::to_string(number));
   }
+
   JsonWriter& null() { return literal("null"); }
 
   template <class Value>
@@ -39,6 +50,7 @@ class JsonWriter {
   }
 
   [[nodiscard]] const std::string& text() const& noexcept { return out_; }
+
   [[nodiscard]] std::string text() && { return std::move(out_); }
 
  private:

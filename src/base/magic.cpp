@@ -18,13 +18,17 @@ struct Magic {
 };
 
 constexpr std::array kMagics = {
-    Magic{"version https://git-lfs.github.com/spec/"sv, "a Git LFS pointer: run `git lfs pull` to get the file itself"},
-    Magic{"version https://hawser.github.com/spec/"sv, "a Git LFS pointer: run `git lfs pull` to get the file itself"},
+    Magic{"version https://git-lfs.github.com/spec/"sv,
+          "a Git LFS pointer: run `git lfs pull` to get the file itself"},
+    Magic{"version https://hawser.github.com/spec/"sv,
+          "a Git LFS pointer: run `git lfs pull` to get the file itself"},
     Magic{"PK\x03\x04"sv, "a zip archive (a PyTorch file?)"},
     Magic{"PK\x05\x06"sv, "an empty zip archive"},
     Magic{"\x1f\x8b"sv, "a gzip file"},
     Magic{"BZh"sv, "a bzip2 file"},
-    Magic{"\xfd""7zXZ\0"sv, "an xz file"},
+    Magic{"\xfd"
+          "7zXZ\0"sv,
+          "an xz file"},
     Magic{"\x28\xb5\x2f\xfd"sv, "a zstd file"},
     Magic{"\x04\x22\x4d\x18"sv, "an lz4 file"},
     Magic{"7z\xbc\xaf\x27\x1c"sv, "a 7z archive"},
@@ -36,25 +40,30 @@ constexpr std::array kMagics = {
     Magic{"\xff\xd8\xff"sv, "a JPEG image"},
     Magic{"GIF8"sv, "a GIF image"},
     Magic{"%PDF-"sv, "a PDF document"},
-    Magic{"\x7f""ELF"sv, "an ELF program"},
+    Magic{"\x7f"
+          "ELF"sv,
+          "an ELF program"},
     Magic{"MZ"sv, "a Windows program"},
     Magic{"NRUB"sv, "a Burnpack file"},
 };
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
-  return text.size() >= lower.size() && std::equal(lower.begin(), lower.end(), text.begin(), [](char a, char b) {
+  return text.size() >= lower.size() &&
+         std::equal(lower.begin(), lower.end(), text.begin(), [](char a, char b) {
            return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
          });
 }
 
-// A tar's first block carries its own checksum: the sum of its bytes, the checksum's own taken as spaces, in octal.
+// A tar's first block carries its own checksum: the sum of its bytes, the checksum's own taken as spaces, in
+// octal.
 bool is_tar(std::string_view text) {
   constexpr std::size_t kBlock = 512;
   constexpr std::size_t kAt = 148;
   constexpr std::size_t kSize = 8;
   if (text.size() < kBlock) return false;
   unsigned sum = 0;
-  for (std::size_t i = 0; i < kBlock; ++i) sum += i >= kAt && i < kAt + kSize ? ' ' : static_cast<unsigned char>(text[i]);
+  for (std::size_t i = 0; i < kBlock; ++i)
+    sum += i >= kAt && i < kAt + kSize ? ' ' : static_cast<unsigned char>(text[i]);
   unsigned stored = 0;
   std::size_t digits = 0;
   for (const char c : text.substr(kAt, kSize)) {
@@ -71,11 +80,15 @@ bool is_tar(std::string_view text) {
 }
 
 // Protocol 2 and later begin with it; the byte after is the protocol.
-bool is_pickle(std::string_view text) { return text.size() >= 2 && text[0] == '\x80' && text[1] >= 1 && text[1] <= 5; }
+bool is_pickle(std::string_view text) {
+  return text.size() >= 2 && text[0] == '\x80' && text[1] >= 1 && text[1] <= 5;
+}
 
 // All of it may be cut inside a character.
 bool is_text(std::string_view text) {
-  const auto control = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F; };
+  const auto control = [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
+  };
   if (text.empty() || std::any_of(text.begin(), text.end(), control)) return false;
   for (std::size_t cut = 0; cut < 4 && cut < text.size(); ++cut) {
     if (is_utf8(text.substr(0, text.size() - cut))) return true;
@@ -95,10 +108,12 @@ std::string_view what_is_it(std::span<const std::byte> first) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   for (const std::string_view tag : {"<!doctype html"sv, "<html"sv, "<head"sv, "<body"sv}) {
-    if (starts_with_ignoring_case(text, tag)) return "an HTML page (an error page of a server, saved under this name?)";
+    if (starts_with_ignoring_case(text, tag))
+      return "an HTML page (an error page of a server, saved under this name?)";
   }
   if (!is_text(text)) return {};
-  if (text.starts_with("<?xml") || text.starts_with("<Error>")) return "an XML document (an error message of a server?)";
+  if (text.starts_with("<?xml") || text.starts_with("<Error>"))
+    return "an XML document (an error message of a server?)";
   if (text.starts_with('{') || text.starts_with('[')) return "JSON text";
   return "plain text";
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file that is not what it should be looks like, for messages: a Git LFS pointer, a web page, an archive.
+// What a file that is not what it should be looks like, for messages: a Git LFS pointer, a web page, an
+// archive.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,11 @@
 
 namespace ballast {
 
-inline constexpr std::size_t kMagicBytes = 512;  // how much of a file what_is_it() wants to see: a tar's first block
+inline constexpr std::size_t kMagicBytes =
+    512;  // how much of a file what_is_it() wants to see: a tar's first block
 
-/// "a Git LFS pointer: run `git lfs pull` to get the file itself", "a zip archive (a PyTorch file?)", …; empty when nothing fits.
+/// "a Git LFS pointer: run `git lfs pull` to get the file itself", "a zip archive (a PyTorch file?)", …;
+/// empty when nothing fits.
 [[nodiscard]] std::string_view what_is_it(std::span<const std::byte> first);
 
 }  // namespace ballast

@@ -106,6 +106,23 @@ bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, s
   return true;
 }
 
+bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides, std::uint32_t storage,
+                          std::uint64_t bit_offset) {
+  bool strided = false;
+  std::uint64_t expected = 1;  // may wrap when a dimension is 0; then it does not matter
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 1) continue;  // its stride is never used
+    strided = strided || static_cast<std::uint64_t>(strides[i]) != expected;
+    expected *= static_cast<std::uint64_t>(shape[i]);
+  }
+  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  strided = strided && !is_empty && storage != kNoStorage;
+  if (!add_view(name, dtype, shape, storage, bit_offset)) return false;
+  records_.back().strided = strided;
+  if (strided) dims_.insert(dims_.end(), strides.begin(), strides.end());
+  return true;
+}
+
 void Checkpoint::add(std::string_view name, const Tensor& tensor) {
   if (!tensor.defined()) fail(Errc::invalid_argument, quoted(name), "an undefined tensor cannot be added");
   if (contains(name)) fail(Errc::duplicate_key, display(path), "tensor {} is there already", quoted(name));

@@ -222,7 +222,15 @@ std::optional<Value> Value::find(std::string_view key) const {
   };
   if (auto found = in_dict(*this, key)) return found;
   if (auto found = in_dict(pairs(), key)) return found;
-  if (auto found = in_dict(attributes(), key)) return found;
+  const Value own = attributes();
+  if (auto found = in_dict(own, key)) return found;
+  // A module's parameters, buffers and submodules are its attributes in Python, too.
+  for (const std::string_view table : {"_parameters", "_buffers", "_modules"}) {
+    if (kind() != Kind::object) break;
+    if (const auto entries = in_dict(own, table)) {
+      if (auto found = in_dict(*entries, key)) return found;
+    }
+  }
   const Value held = state();
   if (held.kind() == Kind::tuple && held.size() == 2) return in_dict(held.element(1), key);
   return std::nullopt;

@@ -39,6 +39,12 @@ std::vector<Value> elements_of(const Value& list) {
   return elements;
 }
 
+// Text keys are copied: find() compares them and does not follow links.
+Ref key_ref(ValueTree& tree, const Value& key) {
+  const bool text = key.kind() == Kind::string && key.type() == "str";
+  return text ? tree.string(tree.store(key.as_string())) : tree.link(key);
+}
+
 // A node of the new tree that is a copy of `value`, its parts linked.
 Ref copy_node(ValueTree& tree, const Value& value) {
   switch (value.kind()) {
@@ -71,7 +77,7 @@ Ref copy_node(ValueTree& tree, const Value& value) {
     case Kind::dict: {
       Node* node = tree.make(NodeKind::dict);
       for (const auto& [key, held] : pairs_of(value)) {
-        const Ref pair[] = {tree.link(key), tree.link(held)};
+        const Ref pair[] = {key_ref(tree, key), tree.link(held)};
         tree.append_pairs(node, pair);
       }
       return Ref(node);
@@ -132,7 +138,7 @@ Value Value::dict(const std::vector<std::pair<Value, Value>>& pairs) {
     std::vector<Ref> refs;
     refs.reserve(pairs.size() * 2);
     for (const auto& [key, value] : pairs) {
-      refs.push_back(tree.link(key));
+      refs.push_back(key_ref(tree, key));
       refs.push_back(tree.link(value));
     }
     tree.append_pairs(node, refs);

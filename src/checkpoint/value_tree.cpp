@@ -14,7 +14,7 @@
 namespace ballast {
 namespace {
 
-constexpr std::size_t kFirstChunk = 4096;
+constexpr std::size_t kFirstChunk = 256;  // a value made by a program is a tree of its own
 constexpr std::size_t kLargestChunk = std::size_t{8} << 20U;
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 constexpr std::size_t kIndexedFrom = 16;  // pairs; below it a look at each is faster
@@ -25,6 +25,7 @@ void free_chunk(std::byte* bytes) { std::free(bytes); }  // NOLINT(cppcoreguidel
 class KeyText {
  public:
   explicit KeyText(Ref key) {
+    if (key.is_node() && key.node()->kind == NodeKind::link) key = ValueTree::ref(*key.node()->link);
     if (key.is_small()) {
       text_ = {buffer_, static_cast<std::size_t>(std::to_chars(buffer_, buffer_ + sizeof buffer_, key.small()).ptr - buffer_)};
     } else if (key.is_node() && key.node()->kind == NodeKind::string) {
@@ -104,6 +105,13 @@ Ref ValueTree::integer(std::int64_t value, TypeId type) {
 }
 
 Ref ValueTree::big_integer(std::string_view bytes) {
+  // Bytes that only repeat the sign say nothing.
+  while (bytes.size() > 8) {
+    const auto last = static_cast<unsigned char>(bytes.back());
+    const bool negative = (static_cast<unsigned char>(bytes[bytes.size() - 2]) & 0x80U) != 0;
+    if (last != (negative ? 0xFFU : 0U)) break;
+    bytes.remove_suffix(1);
+  }
   if (bytes.size() <= 8) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, bytes.data(), bytes.size());

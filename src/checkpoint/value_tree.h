@@ -157,6 +157,8 @@ class ValueTree {
   T* allocate_array(std::size_t count) { return static_cast<T*>(static_cast<void*>(allocate(sizeof(T) * count))); }
   /// Kept alive as long as the tree: what string views point into.
   void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
+  /// Bytes of nodes it holds.
+  [[nodiscard]] std::uint64_t footprint() const noexcept { return footprint_; }
   /// Beyond this many bytes of nodes building fails with Errc::too_many: a reader's guard against files that are all objects.
   void limit_footprint(std::uint64_t bytes) noexcept { most_ = bytes; }
 

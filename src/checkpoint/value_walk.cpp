@@ -15,7 +15,8 @@ namespace {
 // What one path segment leads to: a key or attribute first, else an index.
 std::optional<Value> step_into(const Value& from, std::string_view segment) {
   if (auto found = from.find(segment)) return found;
-  const Value list = from.kind() == Kind::object ? from.items() : from;
+  // Subclasses: a list's items are appended, a named tuple's are its arguments.
+  const Value list = from.kind() != Kind::object ? from : from.items().is_none() ? from.args() : from.items();
   if (list.kind() != Kind::list && list.kind() != Kind::tuple) return std::nullopt;
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(segment.data(), segment.data() + segment.size(), index);

@@ -54,7 +54,7 @@ struct ZipSource {
 struct ZipDirectory {
   std::unique_ptr<char[]> bytes;         // the central directory; names are views of it
   std::vector<ZipEntry> entries;         // in the directory's order
-  std::vector<std::uint32_t> index;      // open addressing by the name in lower case: position + 1, 0 is free
+  std::vector<std::uint64_t> index;      // open addressing by the name in lower case: high half of its hash, position + 1; 0 is free
   std::vector<std::string> anomalies;
   std::uint64_t start = 0;               // of the directory
 };

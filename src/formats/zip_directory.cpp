@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "ballast/display.h"
@@ -62,6 +63,7 @@ class DirectoryReader {
   void check_extents();
   void check_growth() const;
   void build_index();
+  void insert(std::size_t position, std::uint64_t hash);
   void note_anomalies();
 
   const ZipSource& source_;
@@ -165,7 +167,7 @@ void DirectoryReader::check_place(const EndRecord& end) const {
     refuse(Errc::offset_out_of_range, "the directory of {} bytes at offset {} does not end before the end record at {}", end.size, end.start,
            end.position);
   }
-  if (end.count > end.size / kCentralSize) {
+  if (end.count > end.size / kCentralSize || end.count > 0xFFFFFFFE) {
     refuse(Errc::bad_zip, "{} entries cannot lie in a directory of {} bytes", end.count, end.size);
   }
   const std::uint64_t shift = end.position - end.size - end.start;
@@ -258,14 +260,16 @@ void DirectoryReader::apply_zip64(ZipEntry& entry, std::span<const std::byte> ex
 // at here; check_header() does the rest when a local header is first seen.
 void DirectoryReader::check_extents() {
   std::vector<ZipEntry>& entries = out_.entries;
-  std::vector<std::uint32_t> order(entries.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  const auto before = [&](std::uint32_t a, std::uint32_t b) { return entries[a].header < entries[b].header; };
-  if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
+  std::vector<std::uint32_t> order;  // empty: as they are, which is the rule
+  if (!std::is_sorted(entries.begin(), entries.end(), [](const ZipEntry& a, const ZipEntry& b) { return a.header < b.header; })) {
+    order.resize(entries.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return entries[a].header < entries[b].header; });
+  }
 
   std::uint64_t limit = out_.start;
-  for (auto i = order.rbegin(); i != order.rend(); ++i) {
-    ZipEntry& entry = entries[*i];
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    ZipEntry& entry = entries[order.empty() ? i : order[i]];
     const std::uint64_t head = kLocalSize + entry.name.size();
     if (entry.method == ZipMethod::stored && entry.size != entry.packed_size) {
       fail(Errc::size_mismatch, where(entry.name), "stored, yet {} bytes packed and {} unpacked", entry.packed_size, entry.size);
@@ -276,7 +280,7 @@ void DirectoryReader::check_extents() {
     }
     if (entry.header + head + entry.packed_size > limit) {
       fail(Errc::overlap, where(entry.name), "its bytes {} to {} reach into {} at {}", entry.header,
-           entry.header + head + entry.packed_size, i == order.rbegin() ? "the directory" : "the next record", limit);
+           entry.header + head + entry.packed_size, limit == out_.start ? "the directory" : "the next record", limit);
     }
     entry.limit = limit;
     limit = entry.header;
@@ -303,22 +307,35 @@ void DirectoryReader::check_growth() const {
 }
 
 void DirectoryReader::build_index() {
+  constexpr std::size_t kAhead = 16;  // slots fetched before they are needed: the table does not fit into the cache
   std::size_t slots = 16;
   while (slots < out_.entries.size() * 2) slots *= 2;
   out_.index.assign(slots, 0);
+  std::array<std::uint64_t, kAhead> hashes{};
   std::string folded;
-  std::uint32_t position = 0;
-  for (const ZipEntry& entry : out_.entries) {
-    fold_case(entry.name, folded);
-    std::size_t slot = hash_name(folded) & (slots - 1);
-    for (; out_.index[slot] != 0; slot = (slot + 1) & (slots - 1)) {
-      if (equal_any_case(out_.entries[out_.index[slot] - 1].name, entry.name)) {
-        fail(Errc::duplicate_entry, where(entry.name), "is there twice (the other is {}): readers differ in which one they take",
-             quoted(out_.entries[out_.index[slot] - 1].name));
-      }
+  for (std::size_t first = 0; first < out_.entries.size(); first += kAhead) {
+    const std::size_t count = std::min(kAhead, out_.entries.size() - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      fold_case(out_.entries[first + i].name, folded);
+      hashes[i] = hash_name(folded);
+      __builtin_prefetch(&out_.index[hashes[i] & (slots - 1)], 1);
     }
-    out_.index[slot] = ++position;
+    for (std::size_t i = 0; i < count; ++i) insert(first + i, hashes[i]);
   }
+}
+
+void DirectoryReader::insert(std::size_t position, std::uint64_t hash) {
+  const std::size_t mask = out_.index.size() - 1;
+  std::size_t slot = hash & mask;
+  for (; out_.index[slot] != 0; slot = (slot + 1) & mask) {
+    if (out_.index[slot] >> 32U != hash >> 32U) continue;  // most neighbours, without a look at their names
+    const std::string_view name = out_.entries[position].name;
+    const std::string_view other = out_.entries[(out_.index[slot] & 0xFFFFFFFFU) - 1].name;
+    if (equal_any_case(other, name)) {
+      fail(Errc::duplicate_entry, where(name), "is there twice (the other is {}): readers differ in which one they take", quoted(other));
+    }
+  }
+  out_.index[slot] = (hash >> 32U << 32U) | (position + 1);
 }
 
 void DirectoryReader::note_anomalies() {

@@ -250,8 +250,10 @@ const ZipEntry* ZipArchive::find(std::string_view name, bool any_case) const noe
   std::string folded;
   fold_case(name, folded);
   const std::size_t mask = directory.index.size() - 1;
-  for (std::size_t slot = hash_name(folded) & mask; directory.index[slot] != 0; slot = (slot + 1) & mask) {
-    const ZipEntry& entry = directory.entries[directory.index[slot] - 1];
+  const std::uint64_t hash = hash_name(folded);
+  for (std::size_t slot = hash & mask; directory.index[slot] != 0; slot = (slot + 1) & mask) {
+    if (directory.index[slot] >> 32U != hash >> 32U) continue;
+    const ZipEntry& entry = directory.entries[(directory.index[slot] & 0xFFFFFFFFU) - 1];
     if (entry.name == name || (any_case && equal_any_case(entry.name, name))) return &entry;
   }
   return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Zip archives, written exactly as PyTorch writes them: records stored, their sizes and checksums in a descriptor behind the data, content aligned to
 // 64 bytes by an "FB" field in the local header, zip64 end records always. Newer PyTorch computes the places of storages by this
-// very layout instead of reading headers, so every byte of padding matters (docs/formats/pytorch.md).
+// very layout instead of reading headers, so every byte of padding matters (docs/formats/pytorch-writing.md).
 #pragma once
 
 #include <cstdint>

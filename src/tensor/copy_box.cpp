@@ -101,11 +101,21 @@ void copy_box(const std::byte* in, std::size_t size, const Layout& axes, std::by
 }
 
 void copy_bit_box(const std::byte* base, std::int64_t start, int bits, const Layout& axes, BitWriter& writer) {
-  for_each_row(axes, axes.size(), 0, 0, [&](std::int64_t offset) {
-    const std::int64_t bit = start + offset * bits;
-    std::uint32_t window = std::to_integer<std::uint32_t>(base[bit / 8]);
-    if (bit % 8 + bits > 8) window |= std::to_integer<std::uint32_t>(base[bit / 8 + 1]) << 8U;
-    writer.put(window >> (bit % 8) & ((1U << bits) - 1), bits);
+  const Axis row = axes.empty() ? Axis{1, 1} : axes.back();
+  for_each_row(axes, axes.empty() ? 0 : axes.size() - 1, 0, 0, [&](std::int64_t offset) {
+    std::int64_t i = 0;
+    std::int64_t bit = start + offset * bits;
+    if (row.stride == 1 && bit % 8 == 0 && writer.on_byte()) {
+      const std::int64_t bytes = row.size * bits / 8 / bits * bits;  // of whole groups of eight elements
+      writer.put_bytes(base + bit / 8, static_cast<std::size_t>(bytes));
+      i = bytes * 8 / bits;
+      bit += bytes * 8;
+    }
+    for (; i < row.size; ++i, bit += row.stride * bits) {
+      std::uint32_t window = std::to_integer<std::uint32_t>(base[bit / 8]);
+      if (bit % 8 + bits > 8) window |= std::to_integer<std::uint32_t>(base[bit / 8 + 1]) << 8U;
+      writer.put(window >> (bit % 8) & ((1U << bits) - 1), bits);
+    }
   });
 }
 

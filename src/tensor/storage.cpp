@@ -133,8 +133,8 @@ std::shared_ptr<Storage> Storage::borrow(void* data, std::uint64_t size, std::fu
   return std::make_shared<BorrowedStorage>(bytes, bytes, size, std::move(release), device);
 }
 
-std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size, std::function<void()> release) {
-  return std::make_shared<BorrowedStorage>(static_cast<const std::byte*>(data), nullptr, size, std::move(release), Device{});
+std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size, std::function<void()> release, Device device) {
+  return std::make_shared<BorrowedStorage>(static_cast<const std::byte*>(data), nullptr, size, std::move(release), device);
 }
 
 std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size, std::function<void(std::span<std::byte>)> fill) {

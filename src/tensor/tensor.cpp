@@ -168,7 +168,10 @@ void Tensor::read(std::uint64_t first, std::span<std::byte> out) const {
 
 double Tensor::item() const {
   if (numel_ != 1) fail(Errc::shape_mismatch, describe(dtype_, shape_), "has {} elements, item() wants one", numel_);
-  return to(DType::f64).reshape({1}).span<double>()[0];
+  const Tensor number = to(DType::f64);
+  double value = 0;  // copied: a file need not align it
+  number.read(0, std::as_writable_bytes(std::span(&value, 1)));
+  return value;
 }
 
 Tensor Tensor::contiguous() const {
@@ -186,19 +189,19 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
-  const Tensor source = contiguous();
   Tensor result = empty(dtype, shape_);
-  if (numel_ > 0) {
-    cast_elements(dtype_, source.data(), dtype, result.mutable_data(), static_cast<std::uint64_t>(numel_));
-  }
+  if (numel_ == 0) return result;
+  const bool at_hand = is_contiguous() && bit_offset_ % 8 == 0 && storage_->ready();
+  if (at_hand) cast_elements(dtype_, data(), dtype, result.mutable_data(), static_cast<std::uint64_t>(numel_));
+  else lazy_cast(*this, dtype)->read(0, {result.mutable_data(), static_cast<std::size_t>(result.size_bytes())});  // piece by piece
   return result;
 }
 
-Tensor Tensor::to_lazy(DType dtype) const {
+Tensor Tensor::to_lazy(DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed) const {
   if (dtype == dtype_) return *this;
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
-  return contiguous_view(dtype, shape_, lazy_cast(*this, dtype));
+  return contiguous_view(dtype, shape_, lazy_cast(*this, dtype, std::move(overflowed)));
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {

@@ -14,14 +14,25 @@ namespace {
 
 TEST(JsonWriter, SeparatesMembersAndElements) {
   JsonWriter json;
-  json.begin_object().member("a", 1).key("b").begin_array().value(true).null().begin_object().end_object().value("x").end_array();
+  json.begin_object()
+      .member("a", 1)
+      .key("b")
+      .begin_array()
+      .value(true)
+      .null()
+      .begin_object()
+      .end_object()
+      .value("x")
+      .end_array();
   json.key("c").begin_array().end_array().member("d", -2.5).end_object();
   EXPECT_EQ(json.text(), R"({"a":1,"b":[true,null,{},"x"],"c":[],"d":-2.5})");
 }
 
 TEST(JsonWriter, WritesNumbersThatReadBackTheSame) {
   JsonWriter json;
-  json.begin_array().value(std::numeric_limits<std::uint64_t>::max()).value(std::numeric_limits<std::int64_t>::min());
+  json.begin_array()
+      .value(std::numeric_limits<std::uint64_t>::max())
+      .value(std::numeric_limits<std::int64_t>::min());
   json.value(0.1).value(1e300).value(std::nan("")).value(std::numeric_limits<double>::infinity()).end_array();
   EXPECT_EQ(json.text(), "[18446744073709551615,-9223372036854775808,0.1,1e+300,null,null]");
 }
@@ -33,9 +44,12 @@ std::string scanned(std::string text) {
   JsonScanner json({text.data(), size}, "t");
   try {
     std::string found;
-    if (json.peek() == JsonScanner::Kind::string) found = "s:" + std::string(json.string());
-    else if (json.peek() == JsonScanner::Kind::number) found = "n:" + std::string(json.number().text);
-    else json.skip_value();
+    if (json.peek() == JsonScanner::Kind::string)
+      found = "s:" + std::string(json.string());
+    else if (json.peek() == JsonScanner::Kind::number)
+      found = "n:" + std::string(json.number().text);
+    else
+      json.skip_value();
     json.finish();
     return found;
   } catch (const Error& error) {
@@ -47,23 +61,32 @@ TEST(JsonScanner, UnescapesInPlace) {
   EXPECT_EQ(scanned(R"("")"), "s:");
   EXPECT_EQ(scanned(R"("\"\\\/\b\f\n\r\t")"), "s:\"\\/\b\f\n\r\t");
   EXPECT_EQ(scanned(R"("\u0041\u00e9\u20ac\ud83d\ude00z")"), "s:Aé€😀z");
-  EXPECT_EQ(scanned(R"("a long string without any escape, longer than a few words")"), "s:a long string without any escape, longer than a few words");
+  EXPECT_EQ(scanned(R"("a long string without any escape, longer than a few words")"),
+            "s:a long string without any escape, longer than a few words");
   EXPECT_EQ(scanned("\"\xc3\xa9\\n\xc3\xa9\""), "s:é\né");
 }
 
 TEST(JsonScanner, RefusesBadStrings) {
-  for (const char* text : {R"(")", R"("a)", R"("\)", R"("\")", R"("\x")", R"("\u12")", R"("\u12g4")", R"("\ud83d")", R"("\ud83dx")", R"("\ud83d\n")",
-                           R"("\ud83d\u0041")", R"("\ude00")", "\"\n\"", "\"\x1f\"", "\"a\"b"}) {
+  for (const char* text : {R"(")", R"("a)", R"("\)", R"("\")", R"("\x")", R"("\u12")", R"("\u12g4")",
+                           R"("\ud83d")", R"("\ud83dx")", R"("\ud83d\n")", R"("\ud83d\u0041")", R"("\ude00")",
+                           "\"\n\"", "\"\x1f\"", "\"a\"b"}) {
     EXPECT_EQ(scanned(text), "bad-json") << text;
   }
 }
 
 TEST(JsonScanner, RefusesBadLiteralsAndStructure) {
-  for (const char* text : {"", " ", "tru", "truex", "nul", "nullnull", "True", "[1,]", "[,1]", "[1 2]", "[1", "{\"a\":1,}", "{\"a\" 1}", "{a:1}", "{\"a\":1 \"b\":2}", "{,}",
-                           "[1]]", "\xEF\xBB\xBF{}", "// c\n1", "'a'", "NaN", "[1\x0c]"}) {
+  for (const char* text : {"",          " ",     "tru",
+                           "truex",     "nul",   "nullnull",
+                           "True",      "[1,]",  "[,1]",
+                           "[1 2]",     "[1",    "{\"a\":1,}",
+                           "{\"a\" 1}", "{a:1}", "{\"a\":1 \"b\":2}",
+                           "{,}",       "[1]]",  "\xEF\xBB\xBF{}",
+                           "// c\n1",   "'a'",   "NaN",
+                           "[1\x0c]"}) {
     EXPECT_EQ(scanned(text), "bad-json") << text;
   }
-  for (const char* text : {" [ 1 , { \"a\" : [ ] , \"b\" : { } } , null , true , false ] \r\n\t", "[]", "{}"}) EXPECT_EQ(scanned(text), "") << text;
+  for (const char* text : {" [ 1 , { \"a\" : [ ] , \"b\" : { } } , null , true , false ] \r\n\t", "[]", "{}"})
+    EXPECT_EQ(scanned(text), "") << text;
 }
 
 TEST(JsonScanner, TellsUnsignedNumbersFromOthers) {

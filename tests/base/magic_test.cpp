@@ -16,11 +16,17 @@ namespace {
 using namespace std::string_view_literals;
 using testing::StartsWith;
 
-std::string what(std::string_view bytes) { return std::string(what_is_it(as_bytes(bytes))); }
+std::string what(std::string_view bytes) {
+  return std::string(what_is_it(as_bytes(bytes)));
+}
 
 TEST(Magic, KnowsArchivesImagesAndModels) {
-  EXPECT_THAT(what("\xfd""7zXZ\0\0"sv), "an xz file");
-  EXPECT_THAT(what("\x28\xb5\x2f\xfd""abcd"), "a zstd file");
+  EXPECT_THAT(what("\xfd"
+                   "7zXZ\0\0"sv),
+              "an xz file");
+  EXPECT_THAT(what("\x28\xb5\x2f\xfd"
+                   "abcd"),
+              "a zstd file");
   EXPECT_THAT(what("7z\xbc\xaf\x27\x1c\0\x04"sv), "a 7z archive");
   EXPECT_THAT(what("\x89PNG\r\n\x1a\n"), "a PNG image");
   EXPECT_THAT(what("\x93NUMPY\x01\0"sv), "a NumPy .npy file");

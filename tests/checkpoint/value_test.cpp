@@ -151,5 +151,12 @@ TEST(Value, SummariesFitOnOneLine) {
   EXPECT_EQ(Value(Tensor::zeros(DType::f32, {2, 3})).summary(), "F32 [2, 3]");
 }
 
+TEST(Value, DictsMadeByHandAreSearchedByKey) {
+  const Value dict = Value::dict({{"a", 1}, {"b", Value::list({2})}});
+  EXPECT_EQ(dict.find("a")->as_int(), 1);
+  EXPECT_EQ(dict.at("b.0").as_int(), 2);
+  EXPECT_FALSE(dict.contains("c"));
+}
+
 }  // namespace
 }  // namespace ballast

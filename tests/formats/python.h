@@ -12,10 +12,22 @@
 
 namespace ballast {
 
+/// A folder of this process, gone with it: test programs run side by side.
+inline const std::string& python_folder() {
+  struct Folder {
+    std::string path = std::string(BALLAST_TEST_OUTPUT) + "/python/" + std::to_string(getpid());
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static const Folder folder;
+  return folder.path;
+}
+
 /// Runs `script` with a fresh folder as its argument; the folder. A script that fails fails the test.
 inline std::string run_python(const std::string& folder, const std::string& script, const std::string& more_arguments = {}) {
-  // Test programs run side by side: one folder for each process.
-  const std::string path = std::string(BALLAST_TEST_OUTPUT) + "/python/" + std::to_string(getpid()) + "/" + folder;
+  const std::string path = python_folder() + "/" + folder;
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   std::ofstream(path + "/script.py") << script;

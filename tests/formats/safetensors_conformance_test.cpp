@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every case of tests/formats/safetensors/cases.tsv: the reference's verdict and, where it accepts, the reference's view of the content.
+// Every case of tests/formats/safetensors/cases.tsv: the reference's verdict and, where it accepts, the
+// reference's view of the content.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,9 +19,12 @@ namespace {
 std::string rust_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
-    if (c == '\0') out += "\\0";
-    else if (c == '"' || c == '\\') (out += '\\') += c;
-    else out += c;
+    if (c == '\0')
+      out += "\\0";
+    else if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else
+      out += c;
   }
   return out + '"';
 }
@@ -56,14 +60,10 @@ const std::map<std::string, std::set<Errc>> kCodes = {
 
 // Cases the reference accepts and strict mode does not.
 const std::map<std::string, Errc> kStrictRefusals = {
-    {"dup_tensor_same", Errc::duplicate_key},
-    {"dup_tensor_lastwins_valid", Errc::duplicate_key},
-    {"dup_tensor_escaped", Errc::duplicate_key},
-    {"dup_meta_key", Errc::duplicate_key},
-    {"shape_u64max", Errc::size_overflow},
-    {"shape_0_then_max", Errc::size_overflow},
-    {"shape_0_max_max", Errc::size_overflow},
-    {"name_nul", Errc::bad_name},
+    {"dup_tensor_same", Errc::duplicate_key},    {"dup_tensor_lastwins_valid", Errc::duplicate_key},
+    {"dup_tensor_escaped", Errc::duplicate_key}, {"dup_meta_key", Errc::duplicate_key},
+    {"shape_u64max", Errc::size_overflow},       {"shape_0_then_max", Errc::size_overflow},
+    {"shape_0_max_max", Errc::size_overflow},    {"name_nul", Errc::bad_name},
 };
 
 std::string verdict(const Case& test, Mode mode) {
@@ -74,7 +74,9 @@ std::string verdict(const Case& test, Mode mode) {
   }
 }
 
-TEST(SafetensorsConformance, HasAllCases) { EXPECT_EQ(conformance_cases().size(), 137U); }
+TEST(SafetensorsConformance, HasAllCases) {
+  EXPECT_EQ(conformance_cases().size(), 137U);
+}
 
 TEST(SafetensorsConformance, ReferenceModeAgreesWithTheReferenceOnVerdictAndContent) {
   for (const Case& test : conformance_cases()) {
@@ -117,7 +119,8 @@ TEST(SafetensorsConformance, OpenAndParseGiveTheSameVerdictsAsTheHeader) {
       }
     };
     const std::string mapped = result([&] { return open(file.path(), {.mode = Mode::reference}); });
-    const std::string positioned = result([&] { return open(file.path(), {.mode = Mode::reference, .map = false}); });
+    const std::string positioned =
+        result([&] { return open(file.path(), {.mode = Mode::reference, .map = false}); });
     const std::string parsed = result([&] { return parse(in_memory(test.file), {.mode = Mode::reference}); });
     EXPECT_EQ(mapped, positioned);
     EXPECT_EQ(mapped.substr(0, mapped.find(" in ")), parsed.substr(0, parsed.find(" in ")));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every truncation and every single-byte change of small files: a clean refusal or a correct read, by the judgement of a second parser.
+// Every truncation and every single-byte change of small files: a clean refusal or a correct read, by the
+// judgement of a second parser.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,9 +16,11 @@ std::vector<std::string> fixtures() {
   return {
       file_of("{}"),
       file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", numbers(8)),
-      file_of(R"({"__metadata__":{"k":"v\n","é":"\u0041"},"b":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]},"e":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}}  )",
-              numbers(4)),
-      file_of(" {\"x\\ud83d\\ude00\" : [\"F4\", [ 2 , 3 ], [0, 3]] , \"y\": {\"data_offsets\": [3,4], \"z\": [null,true,-1.5e3,{\"q\":[]}], \"shape\": [], \"dtype\": {\"I8\": null}}}\n",
+      file_of(
+          R"({"__metadata__":{"k":"v\n","é":"\u0041"},"b":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]},"e":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}}  )",
+          numbers(4)),
+      file_of(" {\"x\\ud83d\\ude00\" : [\"F4\", [ 2 , 3 ], [0, 3]] , \"y\": {\"data_offsets\": [3,4], \"z\": "
+              "[null,true,-1.5e3,{\"q\":[]}], \"shape\": [], \"dtype\": {\"I8\": null}}}\n",
               numbers(4)),
   };
 }
@@ -42,7 +45,8 @@ TEST(SafetensorsMutation, EveryTruncationIsRefused) {
 }
 
 TEST(SafetensorsMutation, EveryByteAddedAtTheEndIsRefused) {
-  for (const std::string& file : fixtures()) EXPECT_EQ(properties::read(*in_memory(file + '\0'), Mode::reference).code, Errc::trailing_data);
+  for (const std::string& file : fixtures())
+    EXPECT_EQ(properties::read(*in_memory(file + '\0'), Mode::reference).code, Errc::trailing_data);
 }
 
 TEST(SafetensorsMutation, EveryChangeOfOneHeaderByteIsRefusedOrReadCorrectly) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference's verdict computed a second time, from simdjson's tree: to compare ours with on inputs nobody wrote down. Where simdjson is stricter than
-// the reference (integers beyond 64 bits, numbers near the end of double's range), or hides something (-0 reads as 0), it answers `unknown`.
+// The reference's verdict computed a second time, from simdjson's tree: to compare ours with on inputs nobody
+// wrote down. Where simdjson is stricter than the reference (integers beyond 64 bits, numbers near the end of
+// double's range), or hides something (-0 reads as 0), it answers `unknown`.
 #pragma once
 
 #include <simdjson.h>
@@ -83,7 +84,10 @@ inline std::optional<Info> info_of(Element element) {
     std::copy(array.begin(), array.end(), fields.begin());
   } else if (element.is_object()) {
     for (const auto field : element.get_object()) {
-      const std::size_t which = field.key == "dtype" ? 0 : field.key == "shape" ? 1 : field.key == "data_offsets" ? 2 : 3;
+      const std::size_t which = field.key == "dtype"          ? 0
+                                : field.key == "shape"        ? 1
+                                : field.key == "data_offsets" ? 2
+                                                              : 3;
       if (which == 3) continue;
       if (fields[which]) return std::nullopt;
       fields[which] = field.value;
@@ -145,10 +149,11 @@ inline Result read(std::string_view file) {
   if (length > 100'000'000 || length > file.size() - 8) return {};
   const std::string_view text = file.substr(8, length);
   if (text.starts_with("\xEF\xBB\xBF")) return {};
-  simdjson::dom::parser parser;
+  static thread_local simdjson::dom::parser parser;  // its memory is used again
   Element root;
   const auto error = parser.parse(text.data(), text.size()).get(root);
-  if (error == simdjson::NUMBER_ERROR || error == simdjson::DEPTH_ERROR || error == simdjson::CAPACITY) return {Verdict::unknown};
+  if (error == simdjson::NUMBER_ERROR || error == simdjson::DEPTH_ERROR || error == simdjson::CAPACITY)
+    return {Verdict::unknown};
   if (error != simdjson::SUCCESS || !root.is_object() || depth_of(root) > 127) return {};
   Result result;
   bool metadata_seen = false;

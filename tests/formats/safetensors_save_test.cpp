@@ -23,7 +23,8 @@ using testing::HasSubstr;
 Checkpoint many_sizes() {
   Checkpoint checkpoint;
   int number = 0;
-  for (const std::int64_t size : {0, 1, 7, 1000, 65'535, 65'536, 65'537, 262'144, 300'001, 4'194'304, 5'000'000, 3, 9'000'011}) {
+  for (const std::int64_t size :
+       {0, 1, 7, 1000, 65'535, 65'536, 65'537, 262'144, 300'001, 4'194'304, 5'000'000, 3, 9'000'011}) {
     Tensor tensor = Tensor::empty(number % 2 == 0 ? DType::u8 : DType::i8, {size});
     std::mt19937 random(static_cast<unsigned>(number));
     for (std::int64_t i = 0; i < size; ++i) tensor.mutable_data()[i] = static_cast<std::byte>(random());
@@ -58,7 +59,8 @@ TEST(SafetensorsSave, WritesTensorsFromFilesInAnotherOrderAndFromSeveralFiles) {
   const Checkpoint a = open(folder.file("a"));
   const Checkpoint b = open(folder.file("b"));
   Checkpoint mixed;
-  for (std::size_t i = 0; i < a.size(); ++i) mixed.add(fmt::format("{}", 99 - i), (i % 3 == 0 ? a : b)[i].tensor());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    mixed.add(fmt::format("{}", 99 - i), (i % 3 == 0 ? a : b)[i].tensor());
   mixed.add("in memory", Tensor::from<std::uint8_t>({1, 2, 3}, {3}));
   mixed.add("strided", Tensor::from<std::uint8_t>({1, 2, 3, 4, 5, 6}, {2, 3}).t());
   save(mixed, folder.file("c"));
@@ -77,7 +79,8 @@ TEST(SafetensorsSave, WritesLazyCasts) {
   half.add("x", open(folder.file("a")).tensor("x").to_lazy(DType::bf16));
   save(half, folder.file("b"));
   const auto expected = source.to(DType::bf16);
-  EXPECT_TRUE(std::ranges::equal(open(folder.file("b")).tensor("x").span<BFloat16>(), expected.span<BFloat16>()));
+  EXPECT_TRUE(
+      std::ranges::equal(open(folder.file("b")).tensor("x").span<BFloat16>(), expected.span<BFloat16>()));
 }
 
 TEST(SafetensorsSave, MayWriteOverItsOwnSource) {
@@ -107,10 +110,13 @@ TEST(SafetensorsSave, PublishesNothingWhenTheSourceIsTruncatedOrRewritten) {
       bool changed = false;
       const auto change = [&](std::uint64_t, std::uint64_t) {
         if (std::exchange(changed, true)) return;
-        if (truncated) ASSERT_EQ(truncate(folder.file("a").c_str(), 1000), 0);
-        else std::ofstream(folder.file("a"), std::ios::binary | std::ios::in).seekp(-1, std::ios::end).put('!');
+        if (truncated)
+          ASSERT_EQ(truncate(folder.file("a").c_str(), 1000), 0);
+        else
+          std::ofstream(folder.file("a"), std::ios::binary | std::ios::in).seekp(-1, std::ios::end).put('!');
       };
-      EXPECT_EQ(code_of([&] { save(checkpoint, folder.file("b"), {.progress = change}); }), Errc::file_changed);
+      EXPECT_EQ(code_of([&] { save(checkpoint, folder.file("b"), {.progress = change}); }),
+                Errc::file_changed);
       EXPECT_EQ(folder.count(), 1U);
       std::ofstream(folder.file("a"), std::ios::binary) << bytes;
     }
@@ -133,7 +139,8 @@ TEST(SafetensorsSave, LeavesTheOldFileWhenProgressThrows) {
   const TemporaryFolder folder;
   std::ofstream(folder.file("a")) << "old";
   const auto stop = [](std::uint64_t, std::uint64_t) { throw std::runtime_error("enough"); };
-  EXPECT_THROW(save(many_sizes(), folder.file("a"), {.overwrite = true, .progress = stop}), std::runtime_error);
+  EXPECT_THROW(save(many_sizes(), folder.file("a"), {.overwrite = true, .progress = stop}),
+               std::runtime_error);
   EXPECT_EQ(contents(folder.file("a")), "old");
   EXPECT_EQ(folder.count(), 1U);
 }
@@ -162,14 +169,17 @@ std::vector<StreamWriter::Declaration> declarations(const Checkpoint& checkpoint
 TEST(SafetensorsStream, WritesPiecesInAnyOrderFromSeveralThreads) {
   const TemporaryFolder folder;
   const Checkpoint checkpoint = many_sizes();
+
   struct Job {
     std::size_t tensor;
     std::uint64_t begin;
     std::uint64_t end;
   };
+
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < checkpoint.size(); ++i) {
-    for (std::uint64_t at = 0; at < checkpoint[i].bytes; at += 700'001) jobs.push_back({i, at, std::min(at + 700'001, checkpoint[i].bytes)});
+    for (std::uint64_t at = 0; at < checkpoint[i].bytes; at += 700'001)
+      jobs.push_back({i, at, std::min(at + 700'001, checkpoint[i].bytes)});
   }
   std::shuffle(jobs.begin(), jobs.end(), std::mt19937(1));
   StreamWriter writer(folder.file("a"), declarations(checkpoint), checkpoint.metadata);
@@ -181,8 +191,10 @@ TEST(SafetensorsStream, WritesPiecesInAnyOrderFromSeveralThreads) {
         const Job& job = jobs[i];
         const Entry entry = checkpoint[job.tensor];
         const Tensor tensor = entry.tensor();
-        if (job.begin == 0 && job.end == entry.bytes) writer.write(entry.name, tensor);
-        else writer.write(entry.name, job.begin, {tensor.data() + job.begin, job.end - job.begin});
+        if (job.begin == 0 && job.end == entry.bytes)
+          writer.write(entry.name, tensor);
+        else
+          writer.write(entry.name, job.begin, {tensor.data() + job.begin, job.end - job.begin});
       }
     });
   }
@@ -200,8 +212,10 @@ TEST(SafetensorsStream, OfSeveralThreadsWithTheSameBytesOneGoesOn) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       const std::vector<std::byte> bytes(1000, std::byte{1});
-      if (code_of([&] { writer.write("x", 0, bytes); }) == Errc::overlap) ++refused;
-      else ++succeeded;
+      if (code_of([&] { writer.write("x", 0, bytes); }) == Errc::overlap)
+        ++refused;
+      else
+        ++succeeded;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -250,14 +264,27 @@ TEST(SafetensorsStream, RefusesWhatWasNotDeclaredAndWhatCannotBe) {
   const TemporaryFolder folder;
   {
     StreamWriter writer(folder.file("a"), {{"weight", DType::f32, {2}}});
-    EXPECT_THAT(error_of([&] { writer.write("wieght", Tensor::zeros(DType::f32, {2})); }).what(), HasSubstr("\"weight\""));
+    EXPECT_THAT(error_of([&] { writer.write("wieght", Tensor::zeros(DType::f32, {2})); }).what(),
+                HasSubstr("\"weight\""));
     EXPECT_EQ(code_of([&] { writer.write("weight", Tensor::zeros(DType::f16, {4})); }), Errc::bad_dtype);
-    EXPECT_EQ(code_of([&] { writer.write("weight", Tensor::zeros(DType::f32, {1, 2})); }), Errc::shape_mismatch);
+    EXPECT_EQ(code_of([&] {
+                writer.write("weight", Tensor::zeros(DType::f32, {1, 2}));
+              }),
+              Errc::shape_mismatch);
     EXPECT_EQ(code_of([&] { writer.write("weight", Tensor(DType::f32, {2})); }), Errc::invalid_argument);
   }
-  EXPECT_EQ(code_of([&] { StreamWriter(folder.file("a"), {{"x", DType::u8, {1}}, {"x", DType::f32, {1}}}); }), Errc::duplicate_key);
-  EXPECT_EQ(code_of([&] { StreamWriter(folder.file("a"), {{"x", DType::u8, {-1}}}); }), Errc::invalid_argument);
-  EXPECT_EQ(code_of([&] { StreamWriter(folder.file("a"), {{"__metadata__", DType::u8, {1}}}); }), Errc::bad_name);
+  EXPECT_EQ(code_of([&] {
+              StreamWriter(folder.file("a"), {{"x", DType::u8, {1}}, {"x", DType::f32, {1}}});
+            }),
+            Errc::duplicate_key);
+  EXPECT_EQ(code_of([&] {
+              StreamWriter(folder.file("a"), {{"x", DType::u8, {-1}}});
+            }),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of([&] {
+              StreamWriter(folder.file("a"), {{"__metadata__", DType::u8, {1}}});
+            }),
+            Errc::bad_name);
   EXPECT_EQ(folder.count(), 0U);
 }
 
@@ -269,14 +296,19 @@ TEST(SafetensorsStream, IsOverWhenFinished) {
   EXPECT_EQ(contents(folder.file("a")), file_of("{}      "));
 }
 
-const std::string kTwo = file_of(R"({"__metadata__":{"k":"v"},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})", "abcdef");
+const std::string kTwo = file_of(
+    R"({"__metadata__":{"k":"v"},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})",
+    "abcdef");
 
 TEST(SafetensorsEdit, ChangesMetadataAndKeepsDataAndOrder) {
   const TemporaryFile in(kTwo);
   const TemporaryFolder folder;
   edit(in.path(), folder.file("a"), {.metadata = Metadata{{"new", "\""}}});
-  EXPECT_EQ(contents(folder.file("a")),
-            file_of(R"({"__metadata__":{"new":"\""},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}  )", "abcdef"));
+  EXPECT_EQ(
+      contents(folder.file("a")),
+      file_of(
+          R"({"__metadata__":{"new":"\""},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}  )",
+          "abcdef"));
   edit(in.path(), folder.file("b"), {.remove_metadata = true});
   EXPECT_FALSE(open(folder.file("b")).metadata);
   EXPECT_EQ(code_of([&] { edit(in.path(), folder.file("b"), {}); }), Errc::already_exists);
@@ -304,7 +336,9 @@ TEST(SafetensorsEdit, RefusesRenamesThatCollideOrFindNothing) {
   EXPECT_EQ(refusal({{"z", "y"}}), Errc::not_found);
   EXPECT_EQ(refusal({{"a", "__metadata__"}}), Errc::bad_name);
   EXPECT_EQ(refusal({{"a", "\xff"}}), Errc::bad_utf8);
-  EXPECT_EQ(code_of([&] { edit(in.path(), folder.file("a"), {.metadata = Metadata{}, .remove_metadata = true}); }), Errc::invalid_argument);
+  EXPECT_EQ(
+      code_of([&] { edit(in.path(), folder.file("a"), {.metadata = Metadata{}, .remove_metadata = true}); }),
+      Errc::invalid_argument);
   EXPECT_EQ(folder.count(), 0U);
 }
 
@@ -312,7 +346,8 @@ TEST(SafetensorsEdit, PublishesNothingWhenTheSourceChanges) {
   const TemporaryFile in(kTwo);
   const TemporaryFolder folder;
   const auto change = [&](std::uint64_t, std::uint64_t) { ASSERT_EQ(truncate(in.path().c_str(), 12), 0); };
-  EXPECT_EQ(code_of([&] { edit(in.path(), folder.file("a"), {}, {.progress = change}); }), Errc::file_changed);
+  EXPECT_EQ(code_of([&] { edit(in.path(), folder.file("a"), {}, {.progress = change}); }),
+            Errc::file_changed);
   EXPECT_EQ(folder.count(), 0U);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Safetensors tests share: files made from a header and some data, the conformance cases, names for temporary files.
+// What the Safetensors tests share: files made from a header and some data, the conformance cases, names for
+// temporary files.
 #pragma once
 
 #include <fmt/format.h>
@@ -59,12 +60,15 @@ class TemporaryFile {
   explicit TemporaryFile(std::string_view bytes) : path_(new_path()) {
     std::ofstream(path_, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
+
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
+
   ~TemporaryFile() {
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);
   }
+
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -75,15 +79,20 @@ class TemporaryFile {
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_(new_path("")) { std::filesystem::create_directory(path_); }
+
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
   ~TemporaryFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
+
   [[nodiscard]] std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+
   [[nodiscard]] std::size_t count() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
   }
 
  private:
@@ -109,7 +118,8 @@ inline std::vector<Case> conformance_cases() {
     std::getline(fields, hex, '\t');
     std::getline(fields, test.verdict, '\t');
     std::getline(fields, test.detail, '\t');
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) test.file += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+      test.file += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
     cases.push_back(std::move(test));
   }
   return cases;
@@ -127,6 +137,8 @@ Error error_of(Work&& work) {
 }
 
 template <class Work>
-Errc code_of(Work&& work) { return error_of(work).code(); }
+Errc code_of(Work&& work) {
+  return error_of(work).code();
+}
 
 }  // namespace ballast::safetensors

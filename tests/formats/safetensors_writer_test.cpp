@@ -14,7 +14,9 @@ namespace {
 
 using namespace std::string_view_literals;
 
-std::string text_of(const std::vector<std::byte>& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 Tensor raw(DType dtype, const Shape& shape, std::string_view bytes) {
   Tensor tensor = Tensor::empty(dtype, shape);
@@ -59,9 +61,10 @@ TEST(SafetensorsWriter, OrdersByDescendingDtypeThenByNameBytes) {
 }
 
 TEST(SafetensorsWriter, OrdersAll22DtypesAsTheReferenceDoes) {
-  const std::vector<std::string_view> order = {"U64", "I64", "F64", "C64", "F32", "U32", "I32", "BF16", "F16", "U16", "I16",
-                                               "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2", "I8", "U8", "F6_E3M2",
-                                               "F6_E2M3", "F4", "BOOL"};
+  const std::vector<std::string_view> order = {
+      "U64", "I64", "F64",     "C64",         "F32",         "U32",     "I32",     "BF16",
+      "F16", "U16", "I16",     "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2",
+      "I8",  "U8",  "F6_E3M2", "F6_E2M3",     "F4",          "BOOL"};
   Checkpoint checkpoint;
   for (std::size_t i = order.size(); i-- > 0;) {
     const DType dtype = *dtype_from_code(order[i]);
@@ -90,7 +93,8 @@ TEST(SafetensorsWriter, SortsMetadataAndPutsItFirst) {
   checkpoint.add("a", raw(DType::u8, {0}, ""));
   checkpoint.metadata = Metadata{{"z", "1"}, {"a\"", "2\n"}};
   EXPECT_EQ(text_of(serialize(checkpoint)),
-            file_of("{\"__metadata__\":{\"a\\\"\":\"2\\n\",\"z\":\"1\"},\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}      "));
+            file_of("{\"__metadata__\":{\"a\\\"\":\"2\\n\",\"z\":\"1\"},\"a\":{\"dtype\":\"U8\",\"shape\":[0]"
+                    ",\"data_offsets\":[0,0]}}      "));
 }
 
 TEST(SafetensorsWriter, WritesScalarsEmptiesAndStridedTensorsRowMajor) {
@@ -100,7 +104,8 @@ TEST(SafetensorsWriter, WritesScalarsEmptiesAndStridedTensorsRowMajor) {
   checkpoint.add("s", raw(DType::u8, {}, "\x2a"));
   checkpoint.add("e", raw(DType::u8, {3, 0}, ""));
   EXPECT_EQ(text_of(serialize(checkpoint)),
-            file_of("{\"e\":{\"dtype\":\"U8\",\"shape\":[3,0],\"data_offsets\":[0,0]},\"s\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
+            file_of("{\"e\":{\"dtype\":\"U8\",\"shape\":[3,0],\"data_offsets\":[0,0]},\"s\":{\"dtype\":"
+                    "\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
                     "\"t\":{\"dtype\":\"U8\",\"shape\":[3,2],\"data_offsets\":[1,7]}}",
                     "\x2a\x01\x04\x02\x05\x03\x06"));
 }
@@ -112,7 +117,9 @@ struct Described {
 };
 
 std::string random_text(std::mt19937& random) {
-  static const std::vector<std::string> kParts = {"a", "B", ".", "0", "weight", "\"", "\\", "\n", "\t", "\x01", "\x1f", "\x7f", "/", "é", "😀", " ", "<", "\u2028"};
+  static const std::vector<std::string> kParts = {"a",  "B",  ".",  "0",    "weight", "\"",
+                                                  "\\", "\n", "\t", "\x01", "\x1f",   "\x7f",
+                                                  "/",  "é",  "😀",  " ",    "<",      "\u2028"};
   std::string text;
   for (std::size_t i = random() % 6 + 1; i > 0; --i) text += kParts[random() % kParts.size()];
   return text;
@@ -126,7 +133,8 @@ Described random_checkpoint(std::mt19937& random) {
     const std::string name = random_text(random) + std::to_string(i);
     const auto dtype = static_cast<DType>(random() % 22);
     Shape shape{4};  // sub-byte dtypes end on a byte
-    for (std::size_t rank = random() % 3; rank > 0; --rank) shape.push_back(static_cast<std::int64_t>(random() % 4));
+    for (std::size_t rank = random() % 3; rank > 0; --rank)
+      shape.push_back(static_cast<std::int64_t>(random() % 4));
     std::string data = numbers(Tensor(dtype, shape).size_bytes());
     described.checkpoint.add(name, raw(dtype, shape, data));
     json.begin_array().value(name).value(info(dtype).code).begin_array();
@@ -141,7 +149,8 @@ Described random_checkpoint(std::mt19937& random) {
   } else {
     json.begin_object();
     described.checkpoint.metadata = Metadata();
-    for (std::size_t i = random() % 4; i > 0; --i) (*described.checkpoint.metadata)[random_text(random)] = random_text(random);
+    for (std::size_t i = random() % 4; i > 0; --i)
+      (*described.checkpoint.metadata)[random_text(random)] = random_text(random);
     for (const auto& [key, value] : *described.checkpoint.metadata) json.member(key, value);
     json.end_object();
   }
@@ -160,7 +169,8 @@ TEST(SafetensorsWriter, AgreesByteForByteWithAnIndependentWriter) {
   }
   const TemporaryFile cases(descriptions);
   const TemporaryFile out("");
-  const std::string command = fmt::format("'{}' '{}/formats/safetensors/reference_writer.py' '{}' '{}'", BALLAST_PYTHON, BALLAST_TEST_DATA, cases.path(), out.path());
+  const std::string command = fmt::format("'{}' '{}/formats/safetensors/reference_writer.py' '{}' '{}'",
+                                          BALLAST_PYTHON, BALLAST_TEST_DATA, cases.path(), out.path());
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   const std::string expected = contents(out.path());
   std::size_t at = 0;
@@ -200,7 +210,8 @@ TEST(SafetensorsWriter, RefusesWhatNobodyCouldRead) {
   EXPECT_EQ(refusal("half a byte", Tensor::zeros(DType::f4, {3})).code(), Errc::misaligned);
   // The reference multiplies from the left, so it would call this an overflow.
   const std::int64_t huge = std::int64_t{1} << 40;
-  EXPECT_EQ(refusal("a", Tensor(DType::u8, {huge, huge, 0}, {1, 1, 1}, Storage::heap(0))).code(), Errc::size_overflow);
+  EXPECT_EQ(refusal("a", Tensor(DType::u8, {huge, huge, 0}, {1, 1, 1}, Storage::heap(0))).code(),
+            Errc::size_overflow);
   const Error complex = refusal("wave", Tensor::zeros(DType::c128, {1}));
   EXPECT_EQ(complex.code(), Errc::not_representable);
   EXPECT_NE(std::string(complex.what()).find("tensor \"wave\" is C128"), std::string::npos) << complex.what();
@@ -216,7 +227,8 @@ TEST(SafetensorsWriter, RefusesAHeaderBeyondTheLimitAndWritesOneAtIt) {
   checkpoint.metadata = Metadata{{"k", std::string(kMaxHeaderBytes - frame.size() + 1, 'x')}};
   EXPECT_EQ(code_of([&] { static_cast<void>(serialize(checkpoint)); }), Errc::header_too_large);
   checkpoint.metadata->at("k").pop_back();
-  EXPECT_EQ(parse(in_memory(text_of(serialize(checkpoint)))).metadata->at("k").size(), kMaxHeaderBytes - frame.size());
+  EXPECT_EQ(parse(in_memory(text_of(serialize(checkpoint)))).metadata->at("k").size(),
+            kMaxHeaderBytes - frame.size());
 }
 
 }  // namespace

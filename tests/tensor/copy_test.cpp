@@ -9,6 +9,7 @@
 #include "ballast/error.h"
 #include "ballast/threads.h"
 #include "tensor/cast_support.h"
+#include "tensor/transpose.h"
 
 namespace ballast {
 namespace {
@@ -116,6 +117,33 @@ TEST(Copy, TransposesOfEverySizeAroundTheTilesAreRight) {
           copy_contiguous_with(isa, view, out.data() + 1);  // an output on no boundary
           ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin() + 1)) << view;
         }
+      }
+    }
+  }
+}
+
+TEST(Copy, StreamedTransposesFillEveryRowWhereverItsCacheLinesBegin) {
+  Random random(5);
+  for (const std::size_t size : {1U, 2U, 4U, 8U, 16U}) {
+    for (int round = 0; round < 120; ++round) {
+      const std::int64_t rows = pick(random, 1, 150);
+      const std::int64_t columns = pick(random, 1, static_cast<std::int64_t>(1000 / size));
+      const auto bytes = static_cast<std::int64_t>(size);
+      const auto in = noise(random, static_cast<std::size_t>(rows * columns) * size);
+      const std::int64_t pitch = columns * bytes + pick(random, 0, 3) * bytes;
+      const auto offset = static_cast<std::size_t>(pick(random, 0, 70));
+      for (const Isa isa : usable_isas()) {
+        std::vector<std::byte> out(offset + static_cast<std::size_t>(rows * pitch) + 1, std::byte{0});
+        copy_plane({in.data(), bytes, rows * bytes, out.data() + offset, pitch, rows, columns}, size, isa, true);
+        for (std::int64_t i = 0; i < rows; ++i) {
+          for (std::int64_t j = 0; j < columns; ++j) {
+            ASSERT_EQ(std::memcmp(out.data() + offset + i * pitch + j * bytes, in.data() + (j * rows + i) * bytes, size), 0)
+                << size << " bytes, " << rows << 'x' << columns << " at " << i << ',' << j;
+          }
+          // Nothing outside the rows is touched.
+          for (std::int64_t b = columns * bytes; b < pitch; ++b) ASSERT_EQ(out[offset + static_cast<std::size_t>(i * pitch + b)], std::byte{0});
+        }
+        ASSERT_EQ(out.back(), std::byte{0});
       }
     }
   }

@@ -9,7 +9,7 @@
 #include "ballast/error.h"
 #include "commands.h"
 #include "rows.h"
-#include "steps_shim.h"
+#include "steps.h"
 #include "table.h"
 #include "text.h"
 
@@ -23,6 +23,7 @@ struct ConvertOptions {
   Steps steps;
   bool force = false;
   bool dry_run = false;
+  bool debug_keys = false;
   bool inert = false;
 };
 
@@ -49,6 +50,20 @@ void print_plan(Session& session, const ballast::Checkpoint& before, const balla
   session.out.print("to   {}\n", totals_of(after).text());
 }
 
+// Each tensor as it was called and as it is called now, for people who are looking for the right --rename.
+void print_keys(Session& session, const Stepped& report) {
+  session.out.print("Keys and shapes of the tensors:\n---\n");
+  for (std::size_t i = 0; i < report.checkpoint.size(); ++i) {
+    const ballast::Entry entry = report.checkpoint[i];
+    if (report.origins[i] == entry.name) {
+      session.out.print("Key: {}\n", ballast::display(entry.name));
+    } else {
+      session.out.print("Original key: {}\nRemapped key: {}\n", ballast::display(report.origins[i]), ballast::display(entry.name));
+    }
+    session.out.print("Shape: {}\nDtype: {}\n---\n", to_string(entry.shape), ballast::info(entry.dtype).code);
+  }
+}
+
 std::uint64_t save(Session& session, const ConvertOptions& options, const ballast::Checkpoint& checkpoint) {
   ProgressBar bar = session.progress("convert", options.out);
   ballast::save(checkpoint, options.out,
@@ -59,7 +74,7 @@ std::uint64_t save(Session& session, const ConvertOptions& options, const ballas
   return stat(options.out.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-std::string changes_of(const StepsReport& report) {
+std::string changes_of(const Stepped& report) {
   std::string text;
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
@@ -71,7 +86,7 @@ std::string changes_of(const StepsReport& report) {
 }
 
 Json result_object(const ConvertOptions& options, const ballast::Checkpoint& before,
-                   const ballast::Checkpoint& after, const StepsReport& report) {
+                   const ballast::Checkpoint& after, const Stepped& report) {
   const Totals totals = totals_of(after);
   return {{"schema", 1},
           {"input",
@@ -91,7 +106,7 @@ Json result_object(const ConvertOptions& options, const ballast::Checkpoint& bef
           {"dry_run", options.dry_run}};
 }
 
-void say_overflow(Session& session, const ConvertOptions& options, const StepsReport& report) {
+void say_overflow(Session& session, const ConvertOptions& options, const Stepped& report) {
   session.warn(fmt::format(
       "{}: {} too large for {} and not finite any more", ballast::display(options.out),
       report.overflowed->load() == 1 ? "1 value was" : grouped(report.overflowed->load()) + " values were",
@@ -105,10 +120,12 @@ int convert(Session& session, const ConvertOptions& options) {
     throw ballast::Error(ballast::Errc::already_exists, ballast::display(options.out),
                          "is there already; -f overwrites it");
   }
-  StepsReport report;
-  const ballast::Checkpoint after = apply(before, options.steps, report);
+  const Stepped report = apply(before, options.steps);
+  const ballast::Checkpoint& after = report.checkpoint;
   for (const std::string& note : before.notes) session.note(note);
-  for (const std::string& note : report.notes) session.warn(note);
+  for (const std::string& note : report.notes) session.note(note);
+  for (const std::string& warning : report.warnings) session.warn(warning);
+  if (options.debug_keys) print_keys(session, report);
   std::uint64_t file_bytes = 0;
   if (!options.dry_run) file_bytes = save(session, options, after);
   const std::uint64_t overflowed = report.overflowed->load();
@@ -147,8 +164,12 @@ void add_convert(CLI::App& app, Session& session) {
       .add_option("--dtype", options->steps.dtype,
                   "Cast floating tensors: f32, f16, bf16, f64, f8_e4m3, f8_e5m2; others stay")
       ->type_name("DTYPE");
-  command.add_option("--root", options->steps.root, "Take what lies under this key, and drop the key")
+  command
+      .add_option("--root", options->steps.root,
+                  "Take what lies under this key, and drop the key; \".\" takes everything. By itself the state dict is found")
       ->type_name("KEY");
+  command.add_option("--rules", options->steps.rules, "Renames and changes of tensors from a JSON file, before --rename")
+      ->type_name("FILE");
   command
       .add_option("--rename", options->steps.rename,
                   "Replace every match of RE in names, rules in order; $1 is a group")
@@ -157,6 +178,7 @@ void add_convert(CLI::App& app, Session& session) {
   add_selection_options(command, options->steps.selection);
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
   command.add_flag("-n,--dry-run", options->dry_run, "Show what OUT would hold, write nothing");
+  command.add_flag("--debug-keys", options->debug_keys, "Print every tensor's old and new name, shape and dtype");
   command.add_flag("--inert", options->inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
   command.callback(

@@ -16,9 +16,10 @@ using ballast::ScanReport;
 using ballast::Severity;
 using ballast::Verdict;
 
-struct ScanOptions {
+struct Arguments {
   std::vector<std::string> files;
   bool all = false;
+  bool no_checksums = false;
 };
 
 Style style_of(Severity severity) {
@@ -126,9 +127,9 @@ void fill_json(Json& object, const ScanReport& report) {
   object["calls"] = std::move(calls);
 }
 
-int scan(Session& session, const ScanOptions& options, const std::string& path, Json& object) {
+int scan(Session& session, const Arguments& options, const std::string& path, Json& object) {
   session.about_to_read(path);
-  const ScanReport report = ballast::scan(path);
+  const ScanReport report = ballast::scan(path, {.checksums = !options.no_checksums});
   if (session.json)
     fill_json(object, report);
   else
@@ -139,7 +140,7 @@ int scan(Session& session, const ScanOptions& options, const std::string& path, 
 }  // namespace
 
 void add_scan(CLI::App& app, Session& session) {
-  auto options = std::make_shared<ScanOptions>();
+  auto options = std::make_shared<Arguments>();
   CLI::App& command =
       add_command(app, session, "scan",
                   "find what could run code when Python loads the file, and tricks of its container",
@@ -148,6 +149,7 @@ void add_scan(CLI::App& app, Session& session) {
                   "  ballast scan model.pt --all");
   command.add_option("FILE", options->files, "Files of any format")->required();
   command.add_flag("-a,--all", options->all, "List the harmless globals too");
+  command.add_flag("--no-checksums", options->no_checksums, "Do not read the data to compare checksums");
   command.callback([&session, options] {
     session.run = [&session, options] {
       return for_each_file(session, options->files, [&](const std::string& path, Json& object) {

@@ -15,7 +15,8 @@ namespace {
 
 // Larger writes are slower: see AtomicFile.
 constexpr std::uint64_t kBuffer = 256U << 10U;
-// How much one thread takes at a time: large enough for long runs, small enough to share the work and to show progress.
+// How much one thread takes at a time: large enough for long runs, small enough to share the work and to show
+// progress.
 constexpr std::uint64_t kPiece = 4U << 20U;
 // Below it, a system call to copy costs more than passing the bytes through the buffer.
 constexpr std::uint64_t kKernelCopyWorthwhile = 64U << 10U;
@@ -70,7 +71,8 @@ std::vector<Stretch> pieces_of(const std::vector<Stretch>& stretches) {
   std::vector<Stretch> pieces;
   for (const Stretch& stretch : stretches) {
     for (std::uint64_t at = stretch.begin; at < stretch.end; at += kPiece) {
-      pieces.push_back({at, std::min(at + kPiece, stretch.end), stretch.file, stretch.file_offset + (at - stretch.begin)});
+      pieces.push_back(
+          {at, std::min(at + kPiece, stretch.end), stretch.file, stretch.file_offset + (at - stretch.begin)});
     }
   }
   return pieces;
@@ -98,8 +100,10 @@ class Copier {
 
  private:
   void copy(const Stretch& piece, std::vector<std::byte>& buffer) {
-    if (piece.file) out_.copy_at(piece.begin, *piece.file, piece.file_offset, piece.size());
-    else copy_tensors(piece, buffer);
+    if (piece.file)
+      out_.copy_at(piece.begin, *piece.file, piece.file_offset, piece.size());
+    else
+      copy_tensors(piece, buffer);
     if (!progress_) return;
     const std::lock_guard lock(mutex_);
     done_ += piece.size();
@@ -117,7 +121,8 @@ class Copier {
       filled = 0;
     };
     // Places lie in the order of the file, so the first that reaches into the piece is found by halving.
-    auto place = std::partition_point(layout_.places.begin(), layout_.places.end(), [&](const Layout::Place& p) { return p.end <= piece.begin; });
+    auto place = std::partition_point(layout_.places.begin(), layout_.places.end(),
+                                      [&](const Layout::Place& p) { return p.end <= piece.begin; });
     for (; place != layout_.places.end() && place->begin < piece.end; ++place) {
       std::uint64_t at = std::max(place->begin, piece.begin);
       const std::uint64_t end = std::min(place->end, piece.end);
@@ -145,7 +150,8 @@ class Copier {
 
 }  // namespace
 
-void copy_data(const Checkpoint& checkpoint, const Layout& layout, AtomicFile& out, const Progress& progress) {
+void copy_data(const Checkpoint& checkpoint, const Layout& layout, AtomicFile& out,
+               const Progress& progress) {
   Copier(checkpoint, layout, out, progress).run();
   const Storage* last = nullptr;
   for (const Layout::Place& place : layout.places) {
@@ -156,9 +162,11 @@ void copy_data(const Checkpoint& checkpoint, const Layout& layout, AtomicFile& o
 }
 
 void copy_tensor(const Tensor& tensor, AtomicFile& out, std::uint64_t offset) {
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, tensor.size_bytes())));
+  std::vector<std::byte> buffer(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, tensor.size_bytes())));
   for (std::uint64_t at = 0; at < tensor.size_bytes(); at += buffer.size()) {
-    const auto piece = std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.size_bytes() - at)));
+    const auto piece = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.size_bytes() - at)));
     tensor.read(at, piece);
     out.write_at(offset + at, piece);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data section, written: what lies in files goes from file to file inside the kernel, the rest through a small buffer, by several threads on disjoint
-// ranges of the output.
+// The data section, written: what lies in files goes from file to file inside the kernel, the rest through a
+// small buffer, by several threads on disjoint ranges of the output.
 #pragma once
 
 #include "ballast/safetensors.h"

@@ -2,11 +2,11 @@
 // Another header before the same data.
 #include <unordered_map>
 
+#include "ballast/display.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/nearest.h"
-#include "ballast/display.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/layout.h"
 #include "tensor/mapped.h"
@@ -19,7 +19,8 @@ using Renames = std::unordered_map<std::string_view, std::string_view>;
 Renames renames_of(const HeaderEdit& change, const std::string& where) {
   Renames renames;
   for (const auto& [from, to] : change.rename) {
-    if (!renames.emplace(from, to).second) fail(Errc::duplicate_key, where, "tensor {} is to be renamed twice", quoted(from));
+    if (!renames.emplace(from, to).second)
+      fail(Errc::duplicate_key, where, "tensor {} is to be renamed twice", quoted(from));
   }
   return renames;
 }
@@ -48,10 +49,13 @@ std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& cha
 
 }  // namespace
 
-void edit(const std::string& in, const std::string& out, const HeaderEdit& change, const SaveOptions& options) {
-  if (change.metadata && change.remove_metadata) fail(Errc::invalid_argument, display(in), "metadata cannot be replaced and removed at once");
+void edit(const std::string& in, const std::string& out, const HeaderEdit& change,
+          const SaveOptions& options) {
+  if (change.metadata && change.remove_metadata)
+    fail(Errc::invalid_argument, display(in), "metadata cannot be replaced and removed at once");
   const std::shared_ptr<const File> file = File::open(in);
-  const Header header = read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(in), Mode::strict);
+  const Header header =
+      read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(in), Mode::strict);
   const auto lines = renamed_lines(header, renames_of(change, display(in)), display(in));
   const std::string head = head_of(lines, new_metadata(header, change), display(out));
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a Safetensors file, read and checked: the one noun that the reader and edit() stand on. The verdicts are those of the reference
-// implementation; docs/formats/safetensors.md lists the rules.
+// The header of a Safetensors file, read and checked: the one noun that the reader and edit() stand on. The
+// verdicts are those of the reference implementation; docs/formats/safetensors.md lists the rules.
 #pragma once
 
 #include <cstddef>
@@ -35,30 +35,38 @@ struct Header {
   std::vector<std::uint64_t> dims;   // of all tensors, one after the other
   /// Sorted by key, each key once.
   std::optional<std::vector<std::pair<std::string_view, std::string_view>>> metadata;
-  std::size_t repeated_names = 0;     // entries that a later one of the same name made void
-  std::uint64_t data_offset = 0;      // where the data section begins in the file
+  std::size_t repeated_names = 0;  // entries that a later one of the same name made void
+  std::uint64_t data_offset = 0;   // where the data section begins in the file
   std::uint64_t data_size = 0;
   std::shared_ptr<const char[]> text;  // what every string_view above looks at
 
-  [[nodiscard]] std::span<const std::uint64_t> shape(const HeaderEntry& entry) const { return std::span(dims).subspan(entry.first_dim, entry.rank); }
+  [[nodiscard]] std::span<const std::uint64_t> shape(const HeaderEntry& entry) const {
+    return std::span(dims).subspan(entry.first_dim, entry.rank);
+  }
 };
 
-/// Reads and checks the header of the file in `file`; its data section is not touched. `where` names the file in messages.
+/// Reads and checks the header of the file in `file`; its data section is not touched. `where` names the file
+/// in messages.
 [[nodiscard]] Header read_header(const Storage& file, const std::string& where, Mode mode);
 
-/// The JSON text between the length and the data, with its own rules; offsets are not looked at. The text is changed, and kept by the result.
-[[nodiscard]] Header parse_header_text(std::shared_ptr<char[]> text, std::size_t size, const std::string& where, Mode mode);
+/// The JSON text between the length and the data, with its own rules; offsets are not looked at. The text is
+/// changed, and kept by the result.
+[[nodiscard]] Header parse_header_text(std::shared_ptr<char[]> text, std::size_t size,
+                                       const std::string& where, Mode mode);
 
-/// Later entries take the place of earlier ones of the same name, later metadata that of earlier ones with the same key (reference), or what comes
-/// twice is refused (strict). Sorts the metadata.
+/// Later entries take the place of earlier ones of the same name, later metadata that of earlier ones with
+/// the same key (reference), or what comes twice is refused (strict). Sorts the metadata.
 void settle_repeated_keys(Header& header, const std::string& where, Mode mode);
 
 [[nodiscard]] std::optional<Metadata> metadata_of(const Header& header);
 
-/// Sorts by offset and checks that the tensors cover [0, end) exactly and have the sizes their shapes ask for; returns `end`.
+/// Sorts by offset and checks that the tensors cover [0, end) exactly and have the sizes their shapes ask
+/// for; returns `end`.
 [[nodiscard]] std::uint64_t check_offsets(Header& header, const std::string& where);
 
-/// Bytes of a row-major tensor, by the reference's arithmetic (left to right, so that [0, max, max] is empty and [max, max, 0] an overflow).
-[[nodiscard]] std::uint64_t data_size(DType dtype, std::span<const std::uint64_t> shape, const std::string& where, std::string_view name);
+/// Bytes of a row-major tensor, by the reference's arithmetic (left to right, so that [0, max, max] is empty
+/// and [max, max, 0] an overflow).
+[[nodiscard]] std::uint64_t data_size(DType dtype, std::span<const std::uint64_t> shape,
+                                      const std::string& where, std::string_view name);
 
 }  // namespace ballast::safetensors

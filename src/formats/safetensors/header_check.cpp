@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/json_scanner.h"
 #include "base/magic.h"
-#include "ballast/display.h"
 #include "formats/safetensors/header.h"
 
 namespace ballast::safetensors {
@@ -18,13 +18,15 @@ constexpr std::uint64_t kLengthBytes = 8;
 // Beyond it, positions in bits would not fit into 64 bits. No real file comes near.
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 60U;
 
-// Positions by name; remembers half of each hash, so that strangers are told apart without looking at their names.
+// Positions by name; remembers half of each hash, so that strangers are told apart without looking at their
+// names.
 class NameTable {
  public:
   explicit NameTable(std::size_t names) : slots_(std::bit_ceil(std::max<std::size_t>(names * 2, 16))) {}
 
   /// Where `name` was put before, if it was; `position` takes its place.
-  std::optional<std::size_t> put(std::string_view name, std::size_t position, const std::vector<HeaderEntry>& entries) {
+  std::optional<std::size_t> put(std::string_view name, std::size_t position,
+                                 const std::vector<HeaderEntry>& entries) {
     const std::uint64_t hash = hash_name(name);
     const auto tag = static_cast<std::uint32_t>(hash >> 32U);
     for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
@@ -45,6 +47,7 @@ class NameTable {
     std::uint32_t position_plus_1 = 0;
     std::uint32_t tag = 0;
   };
+
   std::vector<Slot> slots_;
 };
 
@@ -54,14 +57,17 @@ bool earlier(const HeaderEntry& a, const HeaderEntry& b) {
   return a.name_text < b.name_text;  // empty tensors at one place: as they stand in the header
 }
 
-[[noreturn]] void bad_offsets(const HeaderEntry& entry, const HeaderEntry* previous, std::uint64_t expected, const std::string& where) {
-  const std::string tensor = fmt::format("tensor {}: data_offsets [{}, {}]", quoted(entry.name()), entry.begin, entry.end);
+[[noreturn]] void bad_offsets(const HeaderEntry& entry, const HeaderEntry* previous, std::uint64_t expected,
+                              const std::string& where) {
+  const std::string tensor =
+      fmt::format("tensor {}: data_offsets [{}, {}]", quoted(entry.name()), entry.begin, entry.end);
   if (entry.begin == expected) fail(Errc::offset_out_of_range, where, "{} end before they begin", tensor);
   if (entry.begin > expected) {
-    fail(Errc::gap, where, "{} leave {} bytes from {} to nobody (no holes are allowed)", tensor, entry.begin - expected, expected);
+    fail(Errc::gap, where, "{} leave {} bytes from {} to nobody (no holes are allowed)", tensor,
+         entry.begin - expected, expected);
   }
-  fail(Errc::overlap, where, "{} overlap tensor {}, which ends at {} (each byte belongs to one tensor)", tensor,
-       quoted(previous == nullptr ? "" : previous->name()), expected);
+  fail(Errc::overlap, where, "{} overlap tensor {}, which ends at {} (each byte belongs to one tensor)",
+       tensor, quoted(previous == nullptr ? "" : previous->name()), expected);
 }
 
 // The first bytes, when the file is not what it should be: often it is something well known.
@@ -72,7 +78,8 @@ void refuse_strangers(const Storage& file, const std::string& where) {
   if (!what.empty()) fail(Errc::unknown_format, where, "is not a Safetensors file: it looks like {}", what);
 }
 
-// Then it is a Safetensors file that was cut, whatever its length bytes look like: 640 reads as a pickle's first two.
+// Then it is a Safetensors file that was cut, whatever its length bytes look like: 640 reads as a pickle's
+// first two.
 bool begins_object(const Storage& file) {
   std::byte first{};
   if (file.size() > kLengthBytes) file.read(kLengthBytes, {&first, 1});
@@ -83,18 +90,21 @@ std::uint64_t header_length(const Storage& file, const std::string& where) {
   if (file.size() < kLengthBytes) {
     refuse_strangers(file, where);
     if (file.size() == 0) fail(Errc::truncated, where, "is empty (a download that never began?)");
-    fail(Errc::truncated, where, "has {} bytes, a Safetensors file begins with a length of {}", file.size(), kLengthBytes);
+    fail(Errc::truncated, where, "has {} bytes, a Safetensors file begins with a length of {}", file.size(),
+         kLengthBytes);
   }
   std::byte first[kLengthBytes];
   file.read(0, first);
   const auto length = load_le<std::uint64_t>(first);
   if (length > kMaxHeaderBytes) {
     refuse_strangers(file, where);
-    fail(Errc::header_too_large, where, "promises a header of {} bytes, the limit is {} (not a Safetensors file?)", length, kMaxHeaderBytes);
+    fail(Errc::header_too_large, where,
+         "promises a header of {} bytes, the limit is {} (not a Safetensors file?)", length, kMaxHeaderBytes);
   }
   if (length > file.size() - kLengthBytes) {
     if (!begins_object(file)) refuse_strangers(file, where);
-    fail(Errc::truncated, where, "has {} bytes, its header alone should end at {} (cut short?)", file.size(), kLengthBytes + length);
+    fail(Errc::truncated, where, "has {} bytes, its header alone should end at {} (cut short?)", file.size(),
+         kLengthBytes + length);
   }
   return length;
 }
@@ -102,15 +112,15 @@ std::uint64_t header_length(const Storage& file, const std::string& where) {
 void settle_metadata(Header& header, const std::string& where, Mode mode) {
   if (!header.metadata) return;
   auto& pairs = *header.metadata;
-  std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  // Of equal keys the last one is kept: walking backwards, it is the first.
-  const auto kept = std::unique(pairs.rbegin(), pairs.rend(), [](const auto& a, const auto& b) { return a.first == b.first; });
-  if (kept == pairs.rend()) return;
-  if (mode == Mode::strict) {
-    const auto twice = std::adjacent_find(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto twice = std::adjacent_find(pairs.begin(), pairs.end(), same_key);
+  if (twice == pairs.end()) return;
+  if (mode == Mode::strict)
     fail(Errc::duplicate_key, where, "metadata key {} is there twice", quoted(twice->first));
-  }
-  pairs.erase(pairs.begin(), kept.base());
+  // Of equal keys the last one is kept: walking backwards, it is the first.
+  pairs.erase(pairs.begin(), std::unique(pairs.rbegin(), pairs.rend(), same_key).base());
 }
 
 }  // namespace
@@ -122,39 +132,51 @@ void settle_repeated_keys(Header& header, const std::string& where, Mode mode) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const auto before = table.put(tensors[i].name(), i, tensors);
     if (!before) continue;
-    if (mode == Mode::strict) fail(Errc::duplicate_key, where, "tensor {} is there twice in the header", quoted(tensors[i].name()));
+    if (mode == Mode::strict) {
+      const auto place = [&](std::size_t at) {
+        return kLengthBytes + static_cast<std::size_t>(tensors[at].name_text - header.text.get());
+      };
+      fail(Errc::duplicate_key, where,
+           "tensor {} is there twice in the header, at bytes {} and {} of the file",
+           quoted(tensors[i].name()), place(*before), place(i));
+    }
     tensors[*before].name_text = nullptr;
     ++header.repeated_names;
   }
-  if (header.repeated_names > 0) std::erase_if(tensors, [](const HeaderEntry& entry) { return entry.name_text == nullptr; });
+  if (header.repeated_names > 0)
+    std::erase_if(tensors, [](const HeaderEntry& entry) { return entry.name_text == nullptr; });
 }
 
-std::uint64_t data_size(DType dtype, std::span<const std::uint64_t> shape, const std::string& where, std::string_view name) {
+std::uint64_t data_size(DType dtype, std::span<const std::uint64_t> shape, const std::string& where,
+                        std::string_view name) {
   std::uint64_t count = 1;
   bool overflow = false;
   for (const std::uint64_t dim : shape) overflow = __builtin_mul_overflow(count, dim, &count) || overflow;
   overflow = __builtin_mul_overflow(count, std::uint64_t{info(dtype).bits}, &count) || overflow;
   if (overflow) {
-    fail(Errc::size_overflow, where, "tensor {}: {} [{}] has more bits than 64 bits can count", quoted(name), info(dtype).code, fmt::join(shape, ", "));
+    fail(Errc::size_overflow, where, "tensor {}: {} [{}] has more bits than 64 bits can count", quoted(name),
+         info(dtype).code, fmt::join(shape, ", "));
   }
   if (count % 8 != 0) {
-    fail(Errc::misaligned, where, "tensor {}: {} [{}] is {} bits, which do not end on a byte", quoted(name), info(dtype).code,
-         fmt::join(shape, ", "), count);
+    fail(Errc::misaligned, where, "tensor {}: {} [{}] is {} bits, which do not end on a byte", quoted(name),
+         info(dtype).code, fmt::join(shape, ", "), count);
   }
   return count / 8;
 }
 
 std::uint64_t check_offsets(Header& header, const std::string& where) {
   std::vector<HeaderEntry>& tensors = header.tensors;
-  if (!std::is_sorted(tensors.begin(), tensors.end(), earlier)) std::sort(tensors.begin(), tensors.end(), earlier);
+  if (!std::is_sorted(tensors.begin(), tensors.end(), earlier))
+    std::sort(tensors.begin(), tensors.end(), earlier);
   std::uint64_t expected = 0;
   const HeaderEntry* previous = nullptr;
   for (const HeaderEntry& entry : tensors) {
     if (entry.begin != expected || entry.end < entry.begin) bad_offsets(entry, previous, expected, where);
     const std::uint64_t needed = data_size(entry.dtype, header.shape(entry), where, entry.name());
     if (entry.end - entry.begin != needed) {
-      fail(Errc::size_mismatch, where, "tensor {}: {} [{}] needs {} bytes, data_offsets [{}, {}] give {}", quoted(entry.name()),
-           info(entry.dtype).code, fmt::join(header.shape(entry), ", "), needed, entry.begin, entry.end, entry.end - entry.begin);
+      fail(Errc::size_mismatch, where, "tensor {}: {} [{}] needs {} bytes, data_offsets [{}, {}] give {}",
+           quoted(entry.name()), info(entry.dtype).code, fmt::join(header.shape(entry), ", "), needed,
+           entry.begin, entry.end, entry.end - entry.begin);
     }
     expected = entry.end;
     previous = &entry;
@@ -163,7 +185,8 @@ std::uint64_t check_offsets(Header& header, const std::string& where) {
 }
 
 Header read_header(const Storage& file, const std::string& where, Mode mode) {
-  if (file.size() > kMaxFileBytes) fail(Errc::size_overflow, where, "has {} bytes, more than any real file", file.size());
+  if (file.size() > kMaxFileBytes)
+    fail(Errc::size_overflow, where, "has {} bytes, more than any real file", file.size());
   const auto length = static_cast<std::size_t>(header_length(file, where));
   const std::shared_ptr<char[]> text(new char[length + JsonScanner::kPadding]);
   file.read(kLengthBytes, std::as_writable_bytes(std::span(text.get(), length)));
@@ -175,12 +198,14 @@ Header read_header(const Storage& file, const std::string& where, Mode mode) {
   header.data_offset = kLengthBytes + length;
   header.data_size = file.size() - header.data_offset;
   if (promised > header.data_size) {
-    fail(Errc::truncated, where, "has {} bytes, {} of them data, where its header promises {} (cut short, or an unfinished download?)", file.size(),
-         header.data_size, promised);
+    fail(
+        Errc::truncated, where,
+        "has {} bytes, {} of them data, where its header promises {} (cut short, or an unfinished download?)",
+        file.size(), header.data_size, promised);
   }
   if (promised < header.data_size) {
-    fail(Errc::trailing_data, where, "has {} bytes, the tensors end at {}: {} bytes belong to nobody", file.size(), header.data_offset + promised,
-         header.data_size - promised);
+    fail(Errc::trailing_data, where, "has {} bytes, the tensors end at {}: {} bytes belong to nobody",
+         file.size(), header.data_offset + promised, header.data_size - promised);
   }
   return header;
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header's JSON. What is accepted is what the reference accepts, quirks included, because files in the world rely on them:
+// The header's JSON. What is accepted is what the reference accepts, quirks included, because files in the
+// world rely on them:
 //   {"__metadata__": {"key": "value", …} or null,                               at most once
-//    "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24], …}}     fields in any order, each once; others are ignored
+//    "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24], …}}     fields in any order, each
+//    once; others are ignored
 // A tensor may also be the array ["F32", [2, 3], [0, 24]], and a dtype the object {"F32": null}.
 #include <array>
 #include <limits>
 
+#include "ballast/display.h"
 #include "base/checked.h"
 #include "base/json_scanner.h"
-#include "ballast/display.h"
 #include "formats/safetensors/header.h"
 
 namespace ballast::safetensors {
@@ -22,14 +24,16 @@ constexpr std::size_t kMaxMetadataKeys = 1'000'000;
 
 class HeaderParser {
  public:
-  HeaderParser(std::span<char> text, const std::string& where, Mode mode) : json_(text, where), where_(where), mode_(mode) {}
+  HeaderParser(std::span<char> text, const std::string& where, Mode mode)
+      : json_(text, where), where_(where), mode_(mode) {}
 
   Header parse() {
     if (json_.peek() != Kind::object) fail(Errc::bad_json, where_, "the header is not a JSON object");
     bool metadata_seen = false;
     json_.object([&](std::string_view key) {
       if (key != kMetadataKey) return tensor(key);
-      if (metadata_seen) fail(Errc::duplicate_key, where_, "{} is there twice in the header", quoted(kMetadataKey));
+      if (metadata_seen)
+        fail(Errc::duplicate_key, where_, "{} is there twice in the header", quoted(kMetadataKey));
       metadata_seen = true;
       metadata();
     });
@@ -40,11 +44,13 @@ class HeaderParser {
  private:
   void metadata() {
     if (json_.peek() == Kind::null) return json_.null();
-    if (json_.peek() != Kind::object) fail(Errc::bad_json, where_, "{} is neither an object nor null", quoted(kMetadataKey));
+    if (json_.peek() != Kind::object)
+      fail(Errc::bad_json, where_, "{} is neither an object nor null", quoted(kMetadataKey));
     auto& pairs = header_.metadata.emplace();
     json_.object([&](std::string_view key) {
       if (json_.peek() != Kind::string) {
-        fail(Errc::bad_json, where_, "metadata {} is not a string (Safetensors metadata holds nothing but strings)", quoted(key));
+        fail(Errc::bad_json, where_,
+             "metadata {} is not a string (Safetensors metadata holds nothing but strings)", quoted(key));
       }
       if (mode_ == Mode::strict && pairs.size() == kMaxMetadataKeys) {
         fail(Errc::too_many, where_, "more than {} metadata keys", kMaxMetadataKeys);
@@ -58,19 +64,24 @@ class HeaderParser {
     if (mode_ == Mode::strict && name.find('\0') != std::string_view::npos) {
       fail(Errc::bad_name, where_, "tensor name {} has a NUL in it (meant to hide something?)", quoted(name));
     }
-    HeaderEntry entry{.name_text = name.data(), .begin = 0, .end = 0, .name_size = static_cast<std::uint32_t>(name.size()), .rank = 0,
-                      .first_dim = static_cast<std::uint32_t>(header_.dims.size()), .dtype = DType::u8};
+    HeaderEntry entry{.name_text = name.data(),
+                      .begin = 0,
+                      .end = 0,
+                      .name_size = static_cast<std::uint32_t>(name.size()),
+                      .rank = 0,
+                      .first_dim = static_cast<std::uint32_t>(header_.dims.size()),
+                      .dtype = DType::u8};
     if (!usual_form(entry)) any_form(entry);
     header_.tensors.push_back(entry);
   }
 
-  // The form the reference and most others write, without a stray space: worth a shortcut, since it is nearly every tensor there is. Takes nothing
-  // when it is anything else.
+  // The form the reference and most others write, without a stray space: worth a shortcut, since it is nearly
+  // every tensor there is. Takes nothing when it is anything else.
   bool usual_form(HeaderEntry& entry) {
     const std::size_t start = json_.offset();
-    if (json_.take_text(R"({"dtype":")") && usual_dtype(entry.dtype) && json_.take_text(R"(,"shape":[)") && usual_shape(entry) &&
-        json_.take_text(R"(,"data_offsets":[)") && json_.take_unsigned(entry.begin) && json_.take_text(",") &&
-        json_.take_unsigned(entry.end) && json_.take_text("]}")) {
+    if (json_.take_text(R"({"dtype":")") && usual_dtype(entry.dtype) && json_.take_text(R"(,"shape":[)") &&
+        usual_shape(entry) && json_.take_text(R"(,"data_offsets":[)") && json_.take_unsigned(entry.begin) &&
+        json_.take_text(",") && json_.take_unsigned(entry.end) && json_.take_text("]}")) {
       return true;
     }
     json_.rewind(start);
@@ -105,17 +116,22 @@ class HeaderParser {
 
   void any_form(HeaderEntry& entry) {
     switch (json_.peek()) {
-      case Kind::object: return object_form(entry);
-      case Kind::array: return array_form(entry);
-      default: fail(Errc::bad_json, where_, "tensor {} is not described by an object", quoted(name_));
+      case Kind::object:
+        return object_form(entry);
+      case Kind::array:
+        return array_form(entry);
+      default:
+        fail(Errc::bad_json, where_, "tensor {} is not described by an object", quoted(name_));
     }
   }
 
   void object_form(HeaderEntry& entry) {
     enum Field : unsigned { dtype_field = 1, shape_field = 2, offsets_field = 4 };
+
     unsigned seen = 0;
     const auto once = [&](Field field, const char* key) {
-      if ((seen & field) != 0) fail(Errc::duplicate_key, where_, "tensor {} has two fields \"{}\"", quoted(name_), key);
+      if ((seen & field) != 0)
+        fail(Errc::duplicate_key, where_, "tensor {} has two fields \"{}\"", quoted(name_), key);
       seen |= field;
     };
     json_.object([&](std::string_view key) {
@@ -132,8 +148,10 @@ class HeaderParser {
         json_.skip_value();
       }
     });
-    for (const auto& [field, key] : {std::pair(dtype_field, "dtype"), std::pair(shape_field, "shape"), std::pair(offsets_field, "data_offsets")}) {
-      if ((seen & field) == 0) fail(Errc::bad_json, where_, "tensor {} has no field \"{}\"", quoted(name_), key);
+    for (const auto& [field, key] : {std::pair(dtype_field, "dtype"), std::pair(shape_field, "shape"),
+                                     std::pair(offsets_field, "data_offsets")}) {
+      if ((seen & field) == 0)
+        fail(Errc::bad_json, where_, "tensor {} has no field \"{}\"", quoted(name_), key);
     }
   }
 
@@ -141,13 +159,18 @@ class HeaderParser {
     int count = 0;
     json_.array([&] {
       switch (count++) {
-        case 0: return dtype(entry);
-        case 1: return shape(entry);
-        case 2: return offsets(entry);
-        default: json_.skip_value();
+        case 0:
+          return dtype(entry);
+        case 1:
+          return shape(entry);
+        case 2:
+          return offsets(entry);
+        default:
+          json_.skip_value();
       }
     });
-    if (count != 3) fail(Errc::bad_json, where_, "tensor {} is an array of {} values, 3 are needed", quoted(name_), count);
+    if (count != 3)
+      fail(Errc::bad_json, where_, "tensor {} is an array of {} values, 3 are needed", quoted(name_), count);
   }
 
   void dtype(HeaderEntry& entry) {
@@ -167,7 +190,9 @@ class HeaderParser {
     }
   }
 
-  [[noreturn]] void bad_dtype() const { fail(Errc::bad_dtype, where_, "tensor {}: its dtype is not a string", quoted(name_)); }
+  [[noreturn]] void bad_dtype() const {
+    fail(Errc::bad_dtype, where_, "tensor {}: its dtype is not a string", quoted(name_));
+  }
 
   void set_dtype(HeaderEntry& entry, std::string_view code) {
     const auto found = dtype_from_code(code);
@@ -181,7 +206,8 @@ class HeaderParser {
   }
 
   void shape(HeaderEntry& entry) {
-    if (json_.peek() != Kind::array) fail(Errc::bad_json, where_, "tensor {}: its shape is not an array", quoted(name_));
+    if (json_.peek() != Kind::array)
+      fail(Errc::bad_json, where_, "tensor {}: its shape is not an array", quoted(name_));
     json_.array([&] {
       header_.dims.push_back(whole_number("a dimension"));
       ++entry.rank;
@@ -192,26 +218,31 @@ class HeaderParser {
   void check_dims(const HeaderEntry& entry) const {
     for (const std::uint64_t dim : header_.shape(entry)) {
       if (dim > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-        fail(Errc::size_overflow, where_, "tensor {}: dimension {} does not fit into 63 bits", quoted(name_), dim);
+        fail(Errc::size_overflow, where_, "tensor {}: dimension {} does not fit into 63 bits", quoted(name_),
+             dim);
       }
     }
   }
 
   void offsets(HeaderEntry& entry) {
-    if (json_.peek() != Kind::array) fail(Errc::bad_json, where_, "tensor {}: its data_offsets are not an array", quoted(name_));
+    if (json_.peek() != Kind::array)
+      fail(Errc::bad_json, where_, "tensor {}: its data_offsets are not an array", quoted(name_));
     int count = 0;
     json_.array([&] {
       if (count == 2) fail(Errc::bad_json, where_, "tensor {}: more than two data_offsets", quoted(name_));
       (count++ == 0 ? entry.begin : entry.end) = whole_number("an offset");
     });
-    if (count != 2) fail(Errc::bad_json, where_, "tensor {}: {} data_offsets, 2 are needed", quoted(name_), count);
+    if (count != 2)
+      fail(Errc::bad_json, where_, "tensor {}: {} data_offsets, 2 are needed", quoted(name_), count);
   }
 
   std::uint64_t whole_number(const char* what) {
-    if (json_.peek() != Kind::number) fail(Errc::bad_json, where_, "tensor {}: {} is not a number", quoted(name_), what);
+    if (json_.peek() != Kind::number)
+      fail(Errc::bad_json, where_, "tensor {}: {} is not a number", quoted(name_), what);
     const JsonScanner::Number number = json_.number();
     if (!number.is_unsigned) {
-      fail(Errc::bad_json, where_, "tensor {}: {} is {}, a whole number from 0 to 2^64 - 1 is needed", quoted(name_), what, display(number.text, 40));
+      fail(Errc::bad_json, where_, "tensor {}: {} is {}, a whole number from 0 to 2^64 - 1 is needed",
+           quoted(name_), what, display(number.text, 40));
     }
     return number.value;
   }
@@ -228,8 +259,11 @@ class HeaderParser {
 
 }  // namespace
 
-Header parse_header_text(std::shared_ptr<char[]> text, std::size_t size, const std::string& where, Mode mode) {
-  if (!is_utf8({text.get(), size})) fail(Errc::bad_utf8, where, "the header of {} bytes is not UTF-8 (not a Safetensors file, or damaged?)", size);
+Header parse_header_text(std::shared_ptr<char[]> text, std::size_t size, const std::string& where,
+                         Mode mode) {
+  if (!is_utf8({text.get(), size}))
+    fail(Errc::bad_utf8, where, "the header of {} bytes is not UTF-8 (not a Safetensors file, or damaged?)",
+         size);
   Header header = HeaderParser({text.get(), size}, where, mode).parse();
   header.text = std::move(text);
   return header;

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "ballast/display.h"
 #include "base/checked.h"
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
-#include "ballast/display.h"
 #include "formats/safetensors/header.h"
 
 namespace ballast::safetensors {
@@ -18,8 +18,10 @@ constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::size_t kHeaderAlignment = 8;
 
 void check_name(std::string_view name, const std::string& where) {
-  if (name == "__metadata__") fail(Errc::bad_name, where, "a tensor cannot be called \"__metadata__\": no reader could open the file");
-  if (name.find('\0') != std::string_view::npos) fail(Errc::bad_name, where, "tensor name {} has a NUL in it", quoted(name));
+  if (name == "__metadata__")
+    fail(Errc::bad_name, where, "a tensor cannot be called \"__metadata__\": no reader could open the file");
+  if (name.find('\0') != std::string_view::npos)
+    fail(Errc::bad_name, where, "tensor name {} has a NUL in it", quoted(name));
   if (!is_utf8(name)) fail(Errc::bad_utf8, where, "tensor name {} is not UTF-8", quoted(name));
 }
 
@@ -35,7 +37,8 @@ void check_unique(std::span<const HeaderLine> lines, const std::string& where) {
 std::vector<std::uint64_t> unsigned_dims(ShapeView shape, const std::string& where, std::string_view name) {
   std::vector<std::uint64_t> dims;
   for (const std::int64_t dim : shape) {
-    if (dim < 0) fail(Errc::invalid_argument, where, "tensor {}: dimension {} is negative", quoted(name), dim);
+    if (dim < 0)
+      fail(Errc::invalid_argument, where, "tensor {}: dimension {} is negative", quoted(name), dim);
     dims.push_back(static_cast<std::uint64_t>(dim));
   }
   return dims;
@@ -44,7 +47,8 @@ std::vector<std::uint64_t> unsigned_dims(ShapeView shape, const std::string& whe
 void write_metadata(JsonWriter& json, const Metadata& metadata, const std::string& where) {
   json.key("__metadata__").begin_object();
   for (const auto& [key, value] : metadata) {
-    if (!is_utf8(key) || !is_utf8(value)) fail(Errc::bad_utf8, where, "metadata {} is not UTF-8", quoted(key));
+    if (!is_utf8(key) || !is_utf8(value))
+      fail(Errc::bad_utf8, where, "metadata {} is not UTF-8", quoted(key));
     json.member(key, value);
   }
   json.end_object();
@@ -53,12 +57,19 @@ void write_metadata(JsonWriter& json, const Metadata& metadata, const std::strin
 void write_line(JsonWriter& json, const HeaderLine& line) {
   json.key(line.name).begin_object().member("dtype", info(line.dtype).code).key("shape").begin_array();
   for (const std::uint64_t dim : line.shape) json.value(dim);
-  json.end_array().key("data_offsets").begin_array().value(line.begin).value(line.end).end_array().end_object();
+  json.end_array()
+      .key("data_offsets")
+      .begin_array()
+      .value(line.begin)
+      .value(line.end)
+      .end_array()
+      .end_object();
 }
 
 }  // namespace
 
-std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metadata>& metadata, const std::string& where) {
+std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metadata>& metadata,
+                    const std::string& where) {
   check_unique(lines, where);
   JsonWriter json;
   json.begin_object();
@@ -71,7 +82,8 @@ std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metad
   std::string text = std::move(json).text();
   text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
   if (text.size() > kMaxHeaderBytes) {
-    fail(Errc::header_too_large, where, "the header would have {} bytes, the limit is {} ({} tensors, {} metadata keys)", text.size(),
+    fail(Errc::header_too_large, where,
+         "the header would have {} bytes, the limit is {} ({} tensors, {} metadata keys)", text.size(),
          kMaxHeaderBytes, lines.size(), metadata ? metadata->size() : 0);
   }
   const std::uint64_t length = text.size();
@@ -80,7 +92,8 @@ std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metad
   return head += text;
 }
 
-Layout make_layout(std::span<const Declared> tensors, const std::optional<Metadata>& metadata, const std::string& where) {
+Layout make_layout(std::span<const Declared> tensors, const std::optional<Metadata>& metadata,
+                   const std::string& where) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -96,10 +109,12 @@ Layout make_layout(std::span<const Declared> tensors, const std::optional<Metada
   for (const std::size_t i : order) {
     const Declared& tensor = tensors[i];
     if (!info(tensor.dtype).in_safetensors) {
-      fail(Errc::not_representable, where, "tensor {} is {}, which Safetensors does not have (cast it first)", quoted(tensor.name), info(tensor.dtype).code);
+      fail(Errc::not_representable, where, "tensor {} is {}, which Safetensors does not have (cast it first)",
+           quoted(tensor.name), info(tensor.dtype).code);
     }
     shapes.push_back(unsigned_dims(tensor.shape, where, tensor.name));
-    const std::uint64_t end = checked_add(offset, data_size(tensor.dtype, shapes.back(), where, tensor.name), where);
+    const std::uint64_t end =
+        checked_add(offset, data_size(tensor.dtype, shapes.back(), where, tensor.name), where);
     lines.push_back({tensor.name, tensor.dtype, shapes.back(), offset, end});
     layout.places.push_back({i, offset, end});
     offset = end;

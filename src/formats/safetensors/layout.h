@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where everything goes in a Safetensors file that is about to be written. serialize(), save(), StreamWriter and edit() all write what this says.
+// Where everything goes in a Safetensors file that is about to be written. serialize(), save(), StreamWriter
+// and edit() all write what this says.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +27,18 @@ struct Layout {
     std::uint64_t begin;  // bytes [begin, end) of the file
     std::uint64_t end;
   };
+
   std::string head;           // the length and the header: the file's first bytes
   std::vector<Place> places;  // in the order of the file
   std::uint64_t file_size = 0;
 };
 
-/// The reference's order: dtypes by descending enumerator (wide ones first, which aligns them all), then names by their bytes. Refuses what could not be read
-/// back: dtypes the format lacks, sizes that do not end on a byte, `__metadata__` as a name, names or metadata that are not UTF-8, one name twice, a header
-/// beyond the limit.
-[[nodiscard]] Layout make_layout(std::span<const Declared> tensors, const std::optional<Metadata>& metadata, const std::string& where);
+/// The reference's order: dtypes by descending enumerator (wide ones first, which aligns them all), then
+/// names by their bytes. Refuses what could not be read back: dtypes the format lacks, sizes that do not end
+/// on a byte, `__metadata__` as a name, names or metadata that are not UTF-8, one name twice, a header beyond
+/// the limit.
+[[nodiscard]] Layout make_layout(std::span<const Declared> tensors, const std::optional<Metadata>& metadata,
+                                 const std::string& where);
 
 /// One line of a header.
 struct HeaderLine {
@@ -46,7 +50,8 @@ struct HeaderLine {
 };
 
 /// The file's first bytes for tensors in this order; the same refusals as far as names and size go.
-[[nodiscard]] std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metadata>& metadata, const std::string& where);
+[[nodiscard]] std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metadata>& metadata,
+                                  const std::string& where);
 
 [[nodiscard]] std::vector<Declared> declared_by(const Checkpoint& checkpoint);
 

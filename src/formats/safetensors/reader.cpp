@@ -2,17 +2,20 @@
 // From a checked header to a Checkpoint.
 #include <limits>
 
+#include "ballast/display.h"
 #include "base/checked.h"
 #include "base/file.h"
-#include "ballast/display.h"
 #include "formats/safetensors/header.h"
 #include "tensor/mapped.h"
 
 namespace ballast::safetensors {
 namespace {
 
-// The reference allows dimensions up to 2^64 - 1. Only empty tensors can have them; their shape is shown as far as it goes.
-std::int64_t shown_dim(std::uint64_t dim) { return static_cast<std::int64_t>(std::min<std::uint64_t>(dim, std::numeric_limits<std::int64_t>::max())); }
+// The reference allows dimensions up to 2^64 - 1. Only empty tensors can have them; their shape is shown as
+// far as it goes.
+std::int64_t shown_dim(std::uint64_t dim) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(dim, std::numeric_limits<std::int64_t>::max()));
+}
 
 // `place(entry)` gives the storage and the byte in it where a tensor begins.
 template <class Place>
@@ -24,11 +27,13 @@ void add_tensors(Checkpoint& checkpoint, const Header& header, const Place& plac
     for (const std::uint64_t dim : header.shape(entry)) {
       shape.push_back(shown_dim(dim));
       if (std::cmp_not_equal(shape.back(), dim)) {
-        checkpoint.notes.push_back(fmt::format("tensor {} is empty and has a dimension of {}, shown as {}", quoted(entry.name()), dim, shape.back()));
+        checkpoint.notes.push_back(fmt::format("tensor {} is empty and has a dimension of {}, shown as {}",
+                                               quoted(entry.name()), dim, shape.back()));
       }
     }
     const auto [storage, byte_offset] = place(entry);
-    static_cast<void>(checkpoint.add_view(entry.name(), entry.dtype, shape, storage, byte_offset * 8));  // names were settled before
+    static_cast<void>(checkpoint.add_view(entry.name(), entry.dtype, shape, storage,
+                                          byte_offset * 8));  // names were settled before
   }
 }
 
@@ -39,7 +44,9 @@ Checkpoint without_tensors(const Header& header, const std::string& path) {
   checkpoint.metadata = metadata_of(header);
   checkpoint.keep_alive(header.text);
   if (header.repeated_names > 0) {
-    checkpoint.notes.push_back(fmt::format("{} tensors stand in the header under a name that comes again; the last one counts", header.repeated_names));
+    checkpoint.notes.push_back(
+        fmt::format("{} tensors stand in the header under a name that comes again; the last one counts",
+                    header.repeated_names));
   }
   return checkpoint;
 }
@@ -55,15 +62,18 @@ std::optional<Metadata> metadata_of(const Header& header) {
 
 Checkpoint open(const std::string& path, const ReadOptions& options) {
   const std::shared_ptr<const File> file = File::open(path);
-  const Header header = read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(path), options.mode);
+  const Header header =
+      read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(path), options.mode);
   Checkpoint checkpoint = without_tensors(header, path);
   if (options.map) {
-    const std::uint32_t data = checkpoint.add_storage(file_storage(file, header.data_offset, header.data_size, FileAccess::map));
+    const std::uint32_t data =
+        checkpoint.add_storage(file_storage(file, header.data_offset, header.data_size, FileAccess::map));
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); });
   } else {
     // A storage for each, so that asking for one tensor's bytes does not read all of them.
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) {
-      const auto bytes = file_storage(file, header.data_offset + entry.begin, entry.end - entry.begin, FileAccess::read);
+      const auto bytes =
+          file_storage(file, header.data_offset + entry.begin, entry.end - entry.begin, FileAccess::read);
       return std::pair(checkpoint.add_storage(bytes), std::uint64_t{0});
     });
   }
@@ -75,7 +85,8 @@ Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& option
   const Header header = read_header(*bytes, "bytes in memory", options.mode);
   Checkpoint checkpoint = without_tensors(header, "");
   const std::uint32_t data = checkpoint.add_storage(std::move(bytes));
-  add_tensors(checkpoint, header, [&](const HeaderEntry& entry) { return std::pair(data, header.data_offset + entry.begin); });
+  add_tensors(checkpoint, header,
+              [&](const HeaderEntry& entry) { return std::pair(data, header.data_offset + entry.begin); });
   return checkpoint;
 }
 

@@ -4,10 +4,10 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "ballast/display.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/nearest.h"
-#include "ballast/display.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 
@@ -45,7 +45,8 @@ class Ranges {
     int count = 0;
     std::uint64_t expected = 0;
     const auto gap = [&](std::uint64_t end) {
-      if (expected < end && count++ < kShown) text += fmt::format("{}{}-{}", text.empty() ? "" : ", ", expected, end - 1);
+      if (expected < end && count++ < kShown)
+        text += fmt::format("{}{}-{}", text.empty() ? "" : ", ", expected, end - 1);
     };
     for (const auto& [begin, end] : ranges_) {
       gap(begin);
@@ -63,7 +64,8 @@ class Ranges {
 std::vector<Declared> declared_by(std::span<const StreamWriter::Declaration> tensors) {
   std::vector<Declared> declared;
   declared.reserve(tensors.size());
-  for (const StreamWriter::Declaration& tensor : tensors) declared.push_back({tensor.name, tensor.dtype, tensor.shape});
+  for (const StreamWriter::Declaration& tensor : tensors)
+    declared.push_back({tensor.name, tensor.dtype, tensor.shape});
   return declared;
 }
 
@@ -75,13 +77,18 @@ struct StreamWriter::State {
     Ranges written;
   };
 
-  State(const std::string& path, std::vector<Declaration> declarations, const std::optional<Metadata>& metadata, const SaveOptions& options)
-      : where(display(path)), tensors(std::move(declarations)), layout(make_layout(declared_by(tensors), metadata, where)),
-        progress(options.progress), out(path, options.overwrite) {
+  State(const std::string& path, std::vector<Declaration> declarations,
+        const std::optional<Metadata>& metadata, const SaveOptions& options)
+      : where(display(path)),
+        tensors(std::move(declarations)),
+        layout(make_layout(declared_by(tensors), metadata, where)),
+        progress(options.progress),
+        out(path, options.overwrite) {
     out.reserve(layout.file_size);
     out.append(layout.head);
     slots.reserve(tensors.size());
-    for (const Layout::Place& place : layout.places) slots.emplace(tensors[place.tensor].name, Slot{place, {}});
+    for (const Layout::Place& place : layout.places)
+      slots.emplace(tensors[place.tensor].name, Slot{place, {}});
   }
 
   Slot& slot(std::string_view name) {
@@ -96,11 +103,13 @@ struct StreamWriter::State {
   void claim(Slot& target, std::string_view name, std::uint64_t offset, std::uint64_t length) {
     const std::uint64_t size = target.place.end - target.place.begin;
     if (!fits(offset, length, size)) {
-      fail(Errc::offset_out_of_range, where, "tensor {}: {} bytes at {} lie outside its {} bytes", quoted(name), length, offset, size);
+      fail(Errc::offset_out_of_range, where, "tensor {}: {} bytes at {} lie outside its {} bytes",
+           quoted(name), length, offset, size);
     }
     const std::lock_guard lock(mutex);
     if (!target.written.add(offset, offset + length)) {
-      fail(Errc::overlap, where, "tensor {}: some of the {} bytes at {} were written before", quoted(name), length, offset);
+      fail(Errc::overlap, where, "tensor {}: some of the {} bytes at {} were written before", quoted(name),
+           length, offset);
     }
     ++under_way;
   }
@@ -117,7 +126,8 @@ struct StreamWriter::State {
   }
 
   template <class Write>
-  void write(Slot& target, std::string_view name, std::uint64_t offset, std::uint64_t length, Write&& write_bytes) {
+  void write(Slot& target, std::string_view name, std::uint64_t offset, std::uint64_t length,
+             Write&& write_bytes) {
     claim(target, name, offset, length);
     try {
       write_bytes();
@@ -130,12 +140,15 @@ struct StreamWriter::State {
 
   void check_complete() {
     const std::lock_guard lock(mutex);
-    if (under_way > 0) fail(Errc::invalid_argument, where, "finish() was called while {} writes are under way", under_way);
+    if (under_way > 0)
+      fail(Errc::invalid_argument, where, "finish() was called while {} writes are under way", under_way);
     if (failed) fail(Errc::io_error, where, "a write failed before; the file cannot be finished");
     for (const Layout::Place& place : layout.places) {
       const std::string& name = tensors[place.tensor].name;
       const std::string missing = slots.at(name).written.missing(place.end - place.begin);
-      if (!missing.empty()) fail(Errc::gap, where, "tensor {}: bytes {} of {} never came", quoted(name), missing, place.end - place.begin);
+      if (!missing.empty())
+        fail(Errc::gap, where, "tensor {}: bytes {} of {} never came", quoted(name), missing,
+             place.end - place.begin);
     }
   }
 
@@ -151,7 +164,8 @@ struct StreamWriter::State {
   bool failed = false;
 };
 
-StreamWriter::StreamWriter(const std::string& path, std::vector<Declaration> tensors, std::optional<Metadata> metadata, const SaveOptions& options)
+StreamWriter::StreamWriter(const std::string& path, std::vector<Declaration> tensors,
+                           std::optional<Metadata> metadata, const SaveOptions& options)
     : state_(std::make_unique<State>(path, std::move(tensors), metadata, options)) {}
 
 StreamWriter::StreamWriter(StreamWriter&&) noexcept = default;
@@ -161,7 +175,8 @@ StreamWriter::~StreamWriter() = default;
 void StreamWriter::write(std::string_view name, std::uint64_t offset, std::span<const std::byte> bytes) {
   State& state = live();
   State::Slot& target = state.slot(name);
-  state.write(target, name, offset, bytes.size(), [&] { state.out.write_at(target.place.begin + offset, bytes); });
+  state.write(target, name, offset, bytes.size(),
+              [&] { state.out.write_at(target.place.begin + offset, bytes); });
 }
 
 void StreamWriter::write(std::string_view name, const Tensor& tensor) {
@@ -170,12 +185,15 @@ void StreamWriter::write(std::string_view name, const Tensor& tensor) {
   const Declaration& declared = state.tensors[target.place.tensor];
   if (!tensor.has_data()) fail(Errc::invalid_argument, state.where, "tensor {} has no data", quoted(name));
   if (tensor.dtype() != declared.dtype) {
-    fail(Errc::bad_dtype, state.where, "tensor {} is {}, {} was declared", quoted(name), info(tensor.dtype()).code, info(declared.dtype).code);
+    fail(Errc::bad_dtype, state.where, "tensor {} is {}, {} was declared", quoted(name),
+         info(tensor.dtype()).code, info(declared.dtype).code);
   }
   if (tensor.shape() != declared.shape) {
-    fail(Errc::shape_mismatch, state.where, "tensor {} is {}, {} was declared", quoted(name), to_string(tensor.shape()), to_string(declared.shape));
+    fail(Errc::shape_mismatch, state.where, "tensor {} is {}, {} was declared", quoted(name),
+         to_string(tensor.shape()), to_string(declared.shape));
   }
-  state.write(target, name, 0, tensor.size_bytes(), [&] { copy_tensor(tensor, state.out, target.place.begin); });
+  state.write(target, name, 0, tensor.size_bytes(),
+              [&] { copy_tensor(tensor, state.out, target.place.begin); });
 }
 
 void StreamWriter::finish() {

@@ -2,9 +2,9 @@
 // A Checkpoint as a Safetensors file, in memory or on the disk.
 #include <cstring>
 
+#include "ballast/display.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
-#include "ballast/display.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 
@@ -14,8 +14,11 @@ namespace {
 void require_data(const Checkpoint& checkpoint, const std::string& where) {
   for (const Entry& entry : checkpoint) {
     const Tensor tensor = entry.tensor();
-    if (!tensor.has_data()) fail(Errc::not_representable, where, "tensor {} has a shape but no data (not loaded yet?)", quoted(entry.name));
-    if (tensor.device().type != DeviceType::cpu) fail(Errc::unsupported, where, "tensor {} lies in the memory of another device", quoted(entry.name));
+    if (!tensor.has_data())
+      fail(Errc::not_representable, where, "tensor {} has a shape but no data (not loaded yet?)",
+           quoted(entry.name));
+    if (tensor.device().type != DeviceType::cpu)
+      fail(Errc::unsupported, where, "tensor {} lies in the memory of another device", quoted(entry.name));
   }
 }
 
@@ -39,7 +42,9 @@ std::vector<std::byte> serialize(const Checkpoint& checkpoint) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(layout.file_size));
   std::memcpy(bytes.data(), layout.head.data(), layout.head.size());
   for (const Layout::Place& place : layout.places) {
-    checkpoint[place.tensor].tensor().read(0, std::span(bytes).subspan(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.end - place.begin)));
+    checkpoint[place.tensor].tensor().read(
+        0, std::span(bytes).subspan(static_cast<std::size_t>(place.begin),
+                                    static_cast<std::size_t>(place.end - place.begin)));
   }
   return bytes;
 }

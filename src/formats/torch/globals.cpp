@@ -167,6 +167,9 @@ constexpr std::pair<std::string_view, std::string_view> kRenamed[] = {
     {"pathlib._local", "pathlib"}, {"pathlib._abc", "pathlib"},
 };
 
+// Python 2's builtins that have another name now.
+constexpr std::pair<std::string_view, std::string_view> kRenamedBuiltins[] = {{"long", "int"}, {"unicode", "str"}, {"xrange", "range"}, {"basestring", "str"}};
+
 template <class Range, class Projection>
 constexpr bool sorted_by(const Range& range, Projection projection) {
   for (std::size_t i = 1; i < std::size(range); ++i) {
@@ -217,6 +220,9 @@ std::string full_name(std::string_view module, std::string_view name) {
   const std::string_view current = current_module(module, scratch);
   std::string full(current);
   full += '.';
+  for (const auto& [old, now] : kRenamedBuiltins) {
+    if (module == "__builtin__" && name == old) return full.append(now);
+  }
   full += name;
   return full;
 }

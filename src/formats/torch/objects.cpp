@@ -15,8 +15,6 @@ constexpr std::uint64_t kFootprint = std::uint64_t{64} << 20U;  // and eight tim
 
 Role role_of(const Node* node) { return static_cast<Role>(node->role); }
 
-bool is_dunder(std::string_view text) { return text.size() > 4 && text.starts_with("__") && text.ends_with("__"); }
-
 // Values that stand for a torch constant are text with a class of their own.
 std::string_view constant_type(Role role) {
   switch (role) {
@@ -116,18 +114,22 @@ Ref Objects::call(Ref callee, Ref args, Ref kwargs, bool is_new) {
   }
   const std::string_view type = tree_->type_name(node->type);
   const Role role = role_of(node);
-  // The method of an object nobody can see: getattr(x, 'y')(…) is how calls are hidden.
-  if (is_object && role == Role::getattr) {
-    note_call(std::string(type), Verdict::forbidden);
-    forbid(fmt::format("a call of an attribute of {}", type));
-  }
+  if (is_object && role == Role::getattr) return call_member(node, args, is_new);
   const Call made{.callee = node, .args = {args.node()->refs, args.node()->size}, .tuple = args, .kwargs = kwargs};
   if (settings_.report != nullptr) {
     note_call(std::string(type), node->flag ? Verdict::forbidden : role == Role::unknown && !is_ours(type) ? Verdict::unknown : Verdict::known);
   }
   if (is_object || role == Role::unknown) return inert(made);
-  static_cast<void>(is_new);
   return call_known(made, role);
+}
+
+// getattr(Outer, 'Inner') made into an object is a class inside a class; called in any other way it may be anything.
+Ref Objects::call_member(const Node* member, Ref args, bool is_new) {
+  const Ref* name = tree_->find(member->object->state.node(), "name");
+  const std::string full = fmt::format("{}.{}", tree_->type_name(member->type), *as_text(*name));
+  note_call(full, is_new ? Verdict::unknown : Verdict::forbidden);
+  if (!is_new) forbid(full + "(), reached by getattr");
+  return tree_->object(tree_->type_id(full), args);
 }
 
 Ref Objects::call_known(const Call& call, Role role) {
@@ -145,6 +147,11 @@ Ref Objects::call_known(const Call& call, Role role) {
     case Role::tuple: case Role::dict: case Role::bytes: case Role::bytearray: case Role::complex: case Role::integer: case Role::floating:
     case Role::string: case Role::getattr: case Role::encode: case Role::reconstructor: case Role::new_object: case Role::new_object_ex:
       return Rebuild::python(*this, call, role);
+    case Role::nested: case Role::nested_jagged: {  // no tensor of ours; its parts stay reachable as arguments
+      const Ref made = inert(call);
+      made.node()->type = tree_->type_id("torch.nested.NestedTensor");
+      return made;
+    }
     default: return inert(call);
   }
 }

@@ -58,6 +58,7 @@ class Objects {
 
   // For the machine.
   Ref global(std::string_view module, std::string_view name);
+  /// `is_new`: made as an object of a class, not called as a function.
   Ref call(Ref callee, Ref args, Ref kwargs, bool is_new);
   void build(Ref target, Ref state);
   void append(Ref target, std::span<const Ref> elements);
@@ -114,6 +115,7 @@ class Objects {
   friend struct Rebuild;  // the constructors themselves: rebuild_*.cpp
 
   Ref call_known(const Call& call, Role role);
+  Ref call_member(const Node* member, Ref args, bool is_new);
   void forbid(const std::string& name) const;
   void note_global(const std::string& name, Verdict verdict);
   void note_call(const std::string& name, Verdict verdict);

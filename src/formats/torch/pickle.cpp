@@ -32,7 +32,7 @@ std::string Machine::location() const {
 }
 
 void Machine::short_read(std::uint64_t count) const {
-  if (limit_ != end_) {
+  if (in_frame_) {
     fail(Errc::frame_violation, location(), "opcode {:#04x} needs {} bytes, its frame ends in {}", static_cast<unsigned char>(*op_), count,
          limit_ - p_);
   }
@@ -62,9 +62,11 @@ std::uint64_t Machine::take_index() {
 }
 
 void Machine::enter_frame(std::uint64_t size) {
-  if (limit_ != end_) fail(Errc::frame_violation, location(), "a frame begins inside another");
+  if (in_frame_) fail(Errc::frame_violation, location(), "a frame begins inside another");
   need(size);
-  if (size != 0) limit_ = p_ + size;
+  if (size == 0) return;
+  limit_ = p_ + size;
+  in_frame_ = true;
 }
 
 std::span<const Ref> Machine::since_mark(std::size_t below, const char* what) {
@@ -158,7 +160,7 @@ void Machine::op_obj() {
   const Ref callee = values.front();
   const Ref args = tree_.sequence(NodeKind::tuple, values.subspan(1));
   forget();
-  push(objects_.call(callee, args, Ref::none(), true));
+  push(objects_.call(callee, args, Ref::none(), false));
 }
 
 void Machine::op_inst() {
@@ -167,11 +169,11 @@ void Machine::op_inst() {
   const Ref args = tree_.sequence(NodeKind::tuple, since_mark(0, "INST"));
   forget();
   op_global(module, name);
-  push(objects_.call(pop(), args, Ref::none(), true));
+  push(objects_.call(pop(), args, Ref::none(), false));
 }
 
 void Machine::op_persistent(Ref id) {
-  if (!stream_.persistent) fail(Errc::bad_pickle, location(), "a persistent id in a pickle that has no storages");
+  if (!stream_.persistent) fail(Errc::missing_storage, location(), "a persistent id, but no storages (data.pkl taken out of its archive?)");
   push(stream_.persistent(id));
 }
 
@@ -373,6 +375,7 @@ Ref Machine::execute() {
   for (;;) {
     if (p_ == limit_) {
       limit_ = end_;
+      in_frame_ = false;
       op_ = p_;
       if (p_ == end_) fail(Errc::truncated, location(), "the pickle ends after {} bytes without STOP (cut short?)", position());
     }
@@ -382,7 +385,7 @@ Ref Machine::execute() {
   }
   require(1, "STOP");
   if (!marks_.empty()) fail(Errc::bad_pickle, location(), "STOP while {} marks are open", marks_.size());
-  if (limit_ != end_ && p_ != limit_) fail(Errc::frame_violation, location(), "STOP {} bytes before its frame ends", limit_ - p_);
+  if (in_frame_ && p_ != limit_) fail(Errc::frame_violation, location(), "STOP {} bytes before its frame ends", limit_ - p_);
   return stack_.back();
 }
 

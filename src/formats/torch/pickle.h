@@ -122,6 +122,7 @@ class Machine {
   const char* p_;
   const char* limit_;  // end of the frame, or of everything
   const char* op_;     // of the opcode at work
+  bool in_frame_ = false;
   std::uint64_t ops_ = 0;
   std::vector<Ref> stack_;
   std::vector<std::size_t> marks_;

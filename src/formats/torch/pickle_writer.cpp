@@ -97,7 +97,9 @@ class Survey {
     const Value value = written_value(given, options_);
     const Form form = form_of(value, options_);
     if (form == Form::unrepresentable) {
-      fail(Errc::not_representable, path(), "{} ({}) is not something torch.load(weights_only=True) reads", value.summary(), display(value.type()));
+      const bool has_more = value.kind() == Kind::tensor && !value.attributes().is_none();
+      fail(Errc::not_representable, path(), "{} ({}{}) is not something torch.load(weights_only=True) reads", value.summary(), display(value.type()),
+           has_more ? " with Python attributes" : "");
     }
     if (must_hash && !is_hashable(form)) fail(Errc::not_representable, path(), "{} cannot be a key or an element of a set", value.summary());
     check_leaf(value, form);

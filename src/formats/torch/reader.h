@@ -3,31 +3,23 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "checkpoint/flatten.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/source.h"
 
 namespace ballast::torch {
-
-/// What the code of a TorchScript archive says of a class: which of its tensors are parameters and buffers.
-struct ScriptClass {
-  std::vector<std::string> parameters;
-  std::vector<std::string> buffers;
-};
 
 /// What a file holds, before it is flattened into named tensors.
 struct Document {
   Ref root;
   std::string format;
   std::vector<std::string> notes;
-  std::map<std::string, ScriptClass, std::less<>> script;  // TorchScript: by class name
+  ScriptClasses script;  // TorchScript only
 };
 
 class Reader {
@@ -73,12 +65,6 @@ struct StorageId {
 [[nodiscard]] Ref run_whole_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes, Stream stream);
 /// Errc::trailing_data, unless the file is read inertly.
 void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry, std::uint64_t offset, std::uint64_t bytes);
-
-/// Named tensors of a value tree, in the order they were saved.
-void flatten(const Value& root, const Document& document, Checkpoint& checkpoint);
-
-/// What a file that is none of ours looks like: " (an HTML page: …)".
-[[nodiscard]] std::string looks_like(std::span<const std::byte> head);
 
 /// Opens a source that is no Safetensors file.
 [[nodiscard]] Checkpoint open(const Source& source, bool inert);

@@ -180,7 +180,12 @@ Ref array(Objects& objects, const NumpyType& type, const ArrayShape& shape, std:
 Ref from_buffer(Objects& objects, const Call& call) {
   objects.need_arguments(call, 4);
   const NumpyType type = need_type(objects, call.args[1]);
-  if (!type.dtype) return objects.inert(call);
+  if (!type.dtype) {
+    const Ref made = objects.inert(call);
+    made.node()->type = objects.tree().type_id("numpy.ndarray");
+    made.node()->role = 0;
+    return made;
+  }
   const bool fortran = Objects::as_text(call.args[3]) == "F";
   const ArrayShape shape = need_shape(objects, call.args[2], type.bytes, fortran);
   return array(objects, type, shape, objects.need_bytes(call.args[0], "the buffer of a NumPy array"), objects.tree().type_id("numpy.ndarray"));

@@ -111,7 +111,9 @@ Ref make_member(Objects& objects, const Call& call) {
 }
 
 Ref construct(Objects& objects, Ref callee, Ref args, Ref kwargs) {
-  if (Objects::as_kind(callee, NodeKind::global) == nullptr) objects.refuse(Errc::type_mismatch, "an object of {}", objects.describe(callee));
+  const Node* member = Objects::as_kind(callee, NodeKind::object);
+  const bool is_member = member != nullptr && static_cast<Role>(member->role) == Role::getattr;
+  if (Objects::as_kind(callee, NodeKind::global) == nullptr && !is_member) objects.refuse(Errc::type_mismatch, "an object of {}", objects.describe(callee));
   return objects.call(callee, args, kwargs, true);
 }
 

@@ -22,13 +22,13 @@ std::optional<std::int64_t> count_elements(std::span<const std::int64_t> sizes, 
   return count;
 }
 
-struct Extent {
+struct Reach {
   Int128 last = 0;  // furthest element from the first
   bool wild = false;  // a stride that leads outside of everything
 };
 
-Extent extent_of(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides) {
-  Extent extent;
+Reach reach_of(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides) {
+  Reach extent;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 1) continue;  // its stride is never used
     const Int128 reach = static_cast<Int128>(sizes[i] - 1) * strides[i];
@@ -39,11 +39,11 @@ Extent extent_of(std::span<const std::int64_t> sizes, std::span<const std::int64
 }
 
 bool is_row_major(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides) {
-  std::int64_t expected = 1;
+  std::uint64_t expected = 1;
   for (std::size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] == 1) continue;
-    if (strides[i] != expected) return false;
-    expected *= sizes[i];
+    if (static_cast<std::uint64_t>(strides[i]) != expected) return false;
+    expected *= static_cast<std::uint64_t>(sizes[i]);
   }
   return true;
 }
@@ -73,7 +73,7 @@ Ref Objects::tensor(Ref storage, const ViewArguments& view, std::optional<DType>
   const std::uint64_t begin = info.offset * (info.dtype ? item_bytes(*info.dtype) : 1);
   const std::uint64_t bits = ballast::info(dtype).bits;
   const std::uint64_t capacity = bits < 8 && dtype != DType::f4 ? held * 8 / bits : held / item;
-  const Extent extent = extent_of(sizes, strides);
+  const Reach extent = reach_of(sizes, strides);
   if (view.offset < 0 || extent.wild || (*count > 0 && extent.last + view.offset >= static_cast<Int128>(capacity))) {
     refuse(Errc::offset_out_of_range, "a tensor of sizes {}, strides {} from element {} does not fit into its storage of {} elements",
            shape_text(sizes), shape_text(strides), view.offset, capacity);
@@ -355,6 +355,8 @@ Ref Rebuild::quantized(Objects& objects, const Call& call) {
     const std::int64_t channels = record.dims[quantization.axis];
     quantization.scales = channel_numbers(objects, params[1], channels, "scales");
     quantization.zero_points = channel_numbers(objects, params[2], channels, "zero points");
+    // torch 1.x writes the shorter name for both; it goes by the zero points itself.
+    if (is_floating(quantization.zero_points.dtype())) quantization.scheme = "per_channel_affine_float_qparams";
   } else {
     objects.refuse(Errc::unsupported, "quantization scheme {}", quoted(quantization.scheme));
   }

@@ -50,7 +50,9 @@ void save(const Value& root, const std::string& path, const SaveOptions& options
 }
 
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
-  if (checkpoint.tree && is_current(checkpoint)) return save(*checkpoint.tree, path, options);
+  // A pickled model is an object of classes nobody else has; its state dict is what can be written.
+  const bool is_data = checkpoint.tree && checkpoint.tree->kind() != Kind::object;
+  if (is_data && is_current(checkpoint)) return save(*checkpoint.tree, path, options);
   StorageTable storages(options.extent == Extent::automatic ? Extent::used : options.extent);
   std::string pickle = pickle_tensors(checkpoint, options, storages);
   write(path, std::move(pickle), storages, options);
