@@ -150,7 +150,8 @@ class Tensor {
   [[nodiscard]] Tensor to(DType dtype) const;
   /// The same, but nothing is computed before somebody reads it.
   /// `overflowed`, when given, grows by the finite values the dtype cannot hold, as they are read.
-  [[nodiscard]] Tensor to_lazy(DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed = {}) const;
+  [[nodiscard]] Tensor to_lazy(DType dtype,
+                               std::shared_ptr<std::atomic<std::uint64_t>> overflowed = {}) const;
 
  private:
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> bytes);

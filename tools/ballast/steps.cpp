@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <unordered_map>
 #include <utility>
 
 #include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/root.h"
-#include "ballast/stats.h"
 #include "ballast/steps.h"
 
 namespace tool {
