@@ -19,6 +19,7 @@
 #include "ballast/report.h"
 #include "ballast/root.h"
 #include "ballast/safetensors.h"
+#include "ballast/scaffold.h"
 #include "ballast/scan.h"
 #include "ballast/shape.h"
 #include "ballast/slots.h"

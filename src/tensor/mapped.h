@@ -14,7 +14,8 @@ enum class FileAccess : std::uint8_t {
 };
 
 /// Bytes [offset, offset + size) of `file`, which must lie inside it.
-[[nodiscard]] std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file, std::uint64_t offset,
-                                                          std::uint64_t size, FileAccess access);
+[[nodiscard]] std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file,
+                                                          std::uint64_t offset, std::uint64_t size,
+                                                          FileAccess access);
 
 }  // namespace ballast

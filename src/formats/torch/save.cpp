@@ -10,17 +10,22 @@
 namespace ballast::torch {
 namespace {
 
-void write(const std::string& path, std::string pickle, const StorageTable& storages, const SaveOptions& options) {
+void write(const std::string& path, std::string pickle, const StorageTable& storages,
+           const SaveOptions& options) {
   AtomicFile file(path, options.overwrite);
-  if (options.legacy) write_legacy(file, pickle, storages.records(), options.progress);
-  else write_zip(file, std::move(pickle), storages.records(), options.progress);
+  if (options.legacy)
+    write_legacy(file, pickle, storages.records(), options.progress);
+  else
+    write_zip(file, std::move(pickle), storages.records(), options.progress);
   file.commit();
 }
 
 // What a view is, as text that can be looked up.
 std::string view_key(const Tensor& tensor) {
   std::string key;
-  const auto put = [&](std::uint64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); };
+  const auto put = [&](std::uint64_t number) {
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
   put(reinterpret_cast<std::uintptr_t>(tensor.storage().get()));
   put(tensor.bit_offset());
   put(static_cast<std::uint64_t>(tensor.dtype()));
@@ -29,8 +34,8 @@ std::string view_key(const Tensor& tensor) {
   return key;
 }
 
-// A tree tells the truth about a checkpoint as long as the checkpoint's tensors are views the tree holds too; steps that cast or replace
-// tensors leave a tree behind that is about other data.
+// A tree tells the truth about a checkpoint as long as the checkpoint's tensors are views the tree holds too;
+// steps that cast or replace tensors leave a tree behind that is about other data.
 bool is_current(const Checkpoint& checkpoint) {
   std::unordered_set<std::string> held;
   ValueWalk walk(*checkpoint.tree);
@@ -38,7 +43,8 @@ bool is_current(const Checkpoint& checkpoint) {
     if (step->value.kind() == Kind::tensor) held.insert(view_key(step->value.as_tensor()));
   }
   if (walk.cut()) return false;
-  return std::all_of(checkpoint.begin(), checkpoint.end(), [&](const Entry& entry) { return held.contains(view_key(entry.tensor())); });
+  return std::all_of(checkpoint.begin(), checkpoint.end(),
+                     [&](const Entry& entry) { return held.contains(view_key(entry.tensor())); });
 }
 
 }  // namespace
