@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a pickle. Beyond not crashing: what is read can be walked and printed, and reading it inertly refuses no more than reading it
-// strictly. Persistent ids give storages, so that every tensor rebuild is reachable.
+// Any bytes as a pickle. Beyond not crashing: what is read can be walked and printed, and reading it inertly
+// refuses no more than reading it strictly. Persistent ids give storages, so that every tensor rebuild is
+// reachable.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -17,8 +18,12 @@ using namespace ballast::torch;
 Ref storage_of(Objects& objects, Ref id) {
   const StorageId storage = parse_storage_id(objects, id);
   if (storage.bytes > 4096) objects.refuse(Errc::truncated, "a storage of {} bytes", storage.bytes);
-  const StorageInfo info{.dtype = storage.dtype, .location = storage.location, .numel = storage.numel, .offset = 0,
-                         .index = static_cast<std::uint32_t>(objects.tree().storages.size()), .big_endian = storage.key == "big"};
+  const StorageInfo info{.dtype = storage.dtype,
+                         .location = storage.location,
+                         .numel = storage.numel,
+                         .offset = 0,
+                         .index = static_cast<std::uint32_t>(objects.tree().storages.size()),
+                         .big_endian = storage.key == "big"};
   objects.tree().storages.push_back(Storage::heap(storage.bytes, true));
   return objects.storage(info, storage.type);
 }
@@ -44,16 +49,27 @@ void look_at(const Value& root) {
 bool run(std::span<const std::byte> code, bool inert) {
   const auto copy = Storage::heap(code.size());
   if (!code.empty()) std::memcpy(copy->mutable_data(), code.data(), code.size());
-  Objects objects(std::make_shared<ValueTree>(), {.inert = inert, .report = nullptr, .input_bytes = code.size()});
+  Objects objects(std::make_shared<ValueTree>(),
+                  {.inert = inert, .report = nullptr, .input_bytes = code.size()});
   int depth = 0;
   objects.load_stream = [&](const std::shared_ptr<const Storage>& bytes, const std::string& where) {
     if (++depth > 4) fail(Errc::too_deep, where, "streams inside streams");
     std::size_t used = 0;
-    return run_pickle(objects, bytes, 0, {.where = where, .entry = {}, .base = 0, .persistent = [&](Ref id) { return storage_of(objects, id); }}, used);
+    return run_pickle(objects, bytes, 0,
+                      {.where = where,
+                       .entry = {},
+                       .base = 0,
+                       .persistent = [&](Ref id) { return storage_of(objects, id); }},
+                      used);
   };
   try {
     std::size_t used = 0;
-    const Ref root = run_pickle(objects, copy, 0, {.where = "fuzz", .entry = {}, .base = 0, .persistent = [&](Ref id) { return storage_of(objects, id); }}, used);
+    const Ref root = run_pickle(objects, copy, 0,
+                                {.where = "fuzz",
+                                 .entry = {},
+                                 .base = 0,
+                                 .persistent = [&](Ref id) { return storage_of(objects, id); }},
+                                used);
     objects.finish();
     const Value value = ValueTree::value(objects.shared_tree(), root);
     look_at(value);

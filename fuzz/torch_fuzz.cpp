@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a whole file: zip, TorchScript, legacy stream, tar, bare pickle. Beyond not crashing: every tensor that is listed can be read or refused.
+// Any bytes as a whole file: zip, TorchScript, legacy stream, tar, bare pickle. Beyond not crashing: every
+// tensor that is listed can be read or refused.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

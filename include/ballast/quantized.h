@@ -6,7 +6,8 @@
 
 namespace ballast {
 
-/// (q - zero_point) * scale as F32, computed when it is read. Errc::type_mismatch when the tensor is not quantized.
+/// (q - zero_point) * scale as F32, computed when it is read. Errc::type_mismatch when the tensor is not
+/// quantized.
 [[nodiscard]] Tensor dequantized(const TensorValue& value);
 
 }  // namespace ballast

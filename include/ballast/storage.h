@@ -66,6 +66,10 @@ class Storage {
   /// Copies [offset, offset + out.size()), keeping nothing in memory when it can be avoided.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const;
 
+  /// True when many unrelated tensors lie in it, as in the data of a Safetensors file: to be views of it does
+  /// not tie them.
+  [[nodiscard]] virtual bool holds_many() const noexcept { return false; }
+
   /// Where these bytes lie in a file, when they do.
   [[nodiscard]] virtual std::optional<FileSpan> file_span() const { return std::nullopt; }
 

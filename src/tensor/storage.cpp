@@ -99,8 +99,11 @@ class DeferredStorage final : public Storage {
 
 class FileStorage final : public Storage {
  public:
-  FileStorage(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t size, FileAccess access)
-      : Storage(size), file_(std::move(file)), offset_(offset), access_(access) {}
+  FileStorage(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t size, FileAccess access,
+              bool holds_many)
+      : Storage(size), file_(std::move(file)), offset_(offset), access_(access), holds_many_(holds_many) {}
+
+  [[nodiscard]] bool holds_many() const noexcept override { return holds_many_; }
 
   [[nodiscard]] const std::byte* data() const override {
     if (size() == 0) return nullptr;
@@ -131,6 +134,7 @@ class FileStorage final : public Storage {
   std::shared_ptr<const File> file_;
   std::uint64_t offset_;
   FileAccess access_;
+  bool holds_many_;
   mutable std::once_flag once_;
   mutable Bytes bytes_;
   mutable std::atomic<bool> ready_{false};
@@ -160,12 +164,12 @@ std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size,
 }
 
 std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file, std::uint64_t offset,
-                                            std::uint64_t size, FileAccess access) {
+                                            std::uint64_t size, FileAccess access, bool holds_many) {
   if (!fits(offset, size, file->size())) {
     fail(Errc::truncated, display(file->path()), "{} bytes at offset {} lie outside the file of {} bytes",
          size, offset, file->size());
   }
-  return std::make_shared<FileStorage>(std::move(file), offset, size, access);
+  return std::make_shared<FileStorage>(std::move(file), offset, size, access, holds_many);
 }
 
 void Storage::check_range(std::uint64_t offset, std::uint64_t length) const {

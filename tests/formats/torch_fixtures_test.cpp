@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file of tests/fixtures/torch and torch_current against what PyTorch itself read from it (expect.json): names, order, dtypes, shapes,
-// bytes, ties, every value of the tree, quantization parameters.
+// Every file of tests/fixtures/torch and torch_current against what PyTorch itself read from it
+// (expect.json): names, order, dtypes, shapes, bytes, ties, every value of the tree, quantization parameters.
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
@@ -20,7 +20,9 @@ namespace {
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-std::string text_of(element json) { return std::string(std::string_view(json)); }
+std::string text_of(element json) {
+  return std::string(std::string_view(json));
+}
 
 std::string digest(const Tensor& tensor) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.size_bytes()));
@@ -29,7 +31,9 @@ std::string digest(const Tensor& tensor) {
 }
 
 // Refusals torch does not share: bytes behind a legacy stream hide things, so they are read inertly only.
-bool needs_inert(std::string_view file) { return file == "legacy_trailing_bytes.pth" || file == "legacy_trailing_pickle.pth"; }
+bool needs_inert(std::string_view file) {
+  return file == "legacy_trailing_bytes.pth" || file == "legacy_trailing_pickle.pth";
+}
 
 Shape shape_of(element json) {
   Shape shape;
@@ -46,8 +50,11 @@ void check_tensors(const Checkpoint& checkpoint, element expected) {
     EXPECT_EQ(info(entry.dtype).code, std::string_view(wanted["dtype"])) << entry.name;
     EXPECT_EQ(Shape(entry.shape), shape_of(wanted["shape"])) << entry.name;
     const Tensor tensor = entry.tensor();
-    if (wanted["sha256"].is_null()) { EXPECT_FALSE(tensor.has_data()) << entry.name; }
-    else { EXPECT_EQ(digest(tensor), std::string_view(wanted["sha256"])) << entry.name; }
+    if (wanted["sha256"].is_null()) {
+      EXPECT_FALSE(tensor.has_data()) << entry.name;
+    } else {
+      EXPECT_EQ(digest(tensor), std::string_view(wanted["sha256"])) << entry.name;
+    }
   }
   EXPECT_EQ(i, checkpoint.size()) << "more tensors than expected";
 }
@@ -55,7 +62,8 @@ void check_tensors(const Checkpoint& checkpoint, element expected) {
 void check_ties(const Checkpoint& checkpoint, element groups) {
   for (const element group : groups.get_array()) {
     const Tensor first = checkpoint.tensor(std::string_view(group.at(0)));
-    for (const element name : group.get_array()) EXPECT_TRUE(checkpoint.tensor(std::string_view(name)).same_view(first)) << std::string_view(name);
+    for (const element name : group.get_array())
+      EXPECT_TRUE(checkpoint.tensor(std::string_view(name)).same_view(first)) << std::string_view(name);
   }
 }
 
@@ -68,40 +76,67 @@ std::string hex_of(std::span<const std::byte> bytes) {
   return hex;
 }
 
-double number_of(element json) { return std::strtod(text_of(json).c_str(), nullptr); }
+double number_of(element json) {
+  return std::strtod(text_of(json).c_str(), nullptr);
+}
 
-bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (a != a && b != b); }
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (a != a && b != b);
+}
 
 void check_object(const Value& value, element expected) {
   const std::string_view wanted = expected["object"];
   std::string_view type = value.type();
-  if (wanted == "builtins.method" || wanted == "builtins.ellipsis") return;  // named by what they are, not by a class
-  if (type == "numpy.dtype" && wanted.starts_with("numpy.dtype[")) return;  // its class names the type it stands for
+  if (wanted == "builtins.method" || wanted == "builtins.ellipsis")
+    return;  // named by what they are, not by a class
+  if (type == "numpy.dtype" && wanted.starts_with("numpy.dtype["))
+    return;  // its class names the type it stands for
   // Python says builtins.range, the tree's plain classes say range.
-  if (wanted.starts_with("builtins.") && !type.starts_with("builtins.")) { EXPECT_EQ("builtins." + std::string(type), wanted); }
-  else if (type != wanted) { EXPECT_EQ(type, wanted); }
+  if (wanted.starts_with("builtins.") && !type.starts_with("builtins.")) {
+    EXPECT_EQ("builtins." + std::string(type), wanted);
+  } else if (type != wanted) {
+    EXPECT_EQ(type, wanted);
+  }
   std::string_view shown;
   if (expected["repr"].get(shown) != simdjson::SUCCESS) return;
-  if (value.kind() == Kind::string) { EXPECT_EQ(value.as_string(), shown); }
-  else if (const auto name = value.find("name")) { EXPECT_EQ(name->as_string(), shown); }  // an enum's member by getattr
+  if (value.kind() == Kind::string) {
+    EXPECT_EQ(value.as_string(), shown);
+  } else if (const auto name = value.find("name")) {
+    EXPECT_EQ(name->as_string(), shown);
+  }  // an enum's member by getattr
 }
 
 void check_value(const Value& value, element expected) {
   const object tagged = expected;
   const auto [tag, content] = *tagged.begin();
-  if (tag == "none") { EXPECT_EQ(value.kind(), Kind::none); }
-  else if (tag == "bool") { EXPECT_EQ(value.as_bool(), bool(content)); }
-  else if (tag == "int") { EXPECT_EQ(value.as_decimal(), std::string_view(content)); }
-  else if (tag == "float") { EXPECT_TRUE(same_bits(value.as_float(), number_of(content))) << value.as_float() << " and " << std::string_view(content); }
-  else if (tag == "complex") { EXPECT_EQ(value.as_complex(), std::complex<double>(number_of(content.at(0)), number_of(content.at(1)))); }
-  else if (tag == "str") { EXPECT_EQ(value.as_string(), std::string_view(content)); }
-  else if (tag == "bytes") { EXPECT_EQ(hex_of(value.as_bytes()), std::string_view(content)); }
-  else if (tag == "set") { EXPECT_EQ(value.size(), std::uint64_t(content)); }
-  else if (tag == "dict" || tag == "tuple" || tag == "list") { EXPECT_EQ(value.size(), std::uint64_t(content)) << value.summary(); }
-  else if (tag == "tensor") { EXPECT_EQ(value.kind(), Kind::tensor) << value.summary(); }
-  else if (tag == "object" || tag == "repr") { check_object(value, expected); }
-  else if (tag == "storage") { EXPECT_EQ(value.kind(), Kind::object); }
-  else { FAIL() << "tag " << tag; }
+  if (tag == "none") {
+    EXPECT_EQ(value.kind(), Kind::none);
+  } else if (tag == "bool") {
+    EXPECT_EQ(value.as_bool(), bool(content));
+  } else if (tag == "int") {
+    EXPECT_EQ(value.as_decimal(), std::string_view(content));
+  } else if (tag == "float") {
+    EXPECT_TRUE(same_bits(value.as_float(), number_of(content)))
+        << value.as_float() << " and " << std::string_view(content);
+  } else if (tag == "complex") {
+    EXPECT_EQ(value.as_complex(), std::complex<double>(number_of(content.at(0)), number_of(content.at(1))));
+  } else if (tag == "str") {
+    EXPECT_EQ(value.as_string(), std::string_view(content));
+  } else if (tag == "bytes") {
+    EXPECT_EQ(hex_of(value.as_bytes()), std::string_view(content));
+  } else if (tag == "set") {
+    EXPECT_EQ(value.size(), std::uint64_t(content));
+  } else if (tag == "dict" || tag == "tuple" || tag == "list") {
+    EXPECT_EQ(value.size(), std::uint64_t(content)) << value.summary();
+  } else if (tag == "tensor") {
+    EXPECT_EQ(value.kind(), Kind::tensor) << value.summary();
+  } else if (tag == "object" || tag == "repr") {
+    check_object(value, expected);
+  } else if (tag == "storage") {
+    EXPECT_EQ(value.kind(), Kind::object);
+  } else {
+    FAIL() << "tag " << tag;
+  }
 }
 
 void check_quantization(const Checkpoint& checkpoint, std::string_view name, element expected) {
@@ -117,15 +152,19 @@ void check_quantization(const Checkpoint& checkpoint, std::string_view name, ele
   const Tensor scales = held->scales.to(DType::f64).contiguous();
   const Tensor points = held->zero_points.to(DType::f64).contiguous();
   std::size_t i = 0;
-  for (const element scale : expected["scale"].get_array()) EXPECT_EQ(scales.index({static_cast<std::int64_t>(i++)}).item(), number_of(scale));
+  for (const element scale : expected["scale"].get_array())
+    EXPECT_EQ(scales.index({static_cast<std::int64_t>(i++)}).item(), number_of(scale));
   i = 0;
-  for (const element point : expected["zero_point"].get_array()) EXPECT_EQ(points.index({static_cast<std::int64_t>(i++)}).item(), number_of(point));
+  for (const element point : expected["zero_point"].get_array())
+    EXPECT_EQ(points.index({static_cast<std::int64_t>(i++)}).item(), number_of(point));
 }
 
 void check_file(const std::string& path, std::string_view file, element expected, bool map) {
   const Checkpoint checkpoint = open(path, {.map = map, .inert = needs_inert(file)});
   std::string_view format;
-  if (expected["format"].get(format) == simdjson::SUCCESS) { EXPECT_EQ(checkpoint.format, format); }
+  if (expected["format"].get(format) == simdjson::SUCCESS) {
+    EXPECT_EQ(checkpoint.format, format);
+  }
   check_tensors(checkpoint, expected["tensors"]);
   element part;
   if (expected["tied"].get(part) == simdjson::SUCCESS) check_ties(checkpoint, part);
@@ -144,12 +183,15 @@ void check_file(const std::string& path, std::string_view file, element expected
   if (expected["unknown_classes"].get(part) == simdjson::SUCCESS) {
     std::string notes;
     for (const std::string& note : checkpoint.notes) notes += note + '\n';
-    for (const element name : part.get_array()) EXPECT_NE(notes.find(std::string_view(name)), std::string::npos) << std::string_view(name);
+    for (const element name : part.get_array())
+      EXPECT_NE(notes.find(std::string_view(name)), std::string::npos) << std::string_view(name);
   }
   if (expected["extra_tensors"].get(part) == simdjson::SUCCESS) {
     for (const element wanted : part.get_array()) {
       const auto found = checkpoint.tree->find_path(std::string_view(wanted["name"]));
-      if (found && found->kind() == Kind::tensor) { EXPECT_EQ(digest(found->as_tensor()), std::string_view(wanted["sha256"])); }
+      if (found && found->kind() == Kind::tensor) {
+        EXPECT_EQ(digest(found->as_tensor()), std::string_view(wanted["sha256"]));
+      }
     }
   }
 }
@@ -172,8 +214,13 @@ void check_folder(const std::string& folder, bool map) {
   EXPECT_GE(count, 10U);
 }
 
-TEST(TorchFixtures, EveryFileOfTorch113IsReadAsTorchReadsIt) { check_folder(BALLAST_TEST_DATA "/fixtures/torch", true); }
-TEST(TorchFixtures, AndWithoutMappingTheFile) { check_folder(BALLAST_TEST_DATA "/fixtures/torch", false); }
+TEST(TorchFixtures, EveryFileOfTorch113IsReadAsTorchReadsIt) {
+  check_folder(BALLAST_TEST_DATA "/fixtures/torch", true);
+}
+
+TEST(TorchFixtures, AndWithoutMappingTheFile) {
+  check_folder(BALLAST_TEST_DATA "/fixtures/torch", false);
+}
 
 // SHA-256 of torch 1.13's dequantize(), row-major.
 TEST(TorchFixtures, QuantizedTensorsGiveTheNumbersTorchGives) {
@@ -202,7 +249,9 @@ TEST(TorchFixtures, AStorageLongerThanDeclaredIsRefusedAsTorch2Does) {
   }
 }
 
-TEST(TorchFixtures, EveryFileOfTorch211IsReadAsTorchReadsIt) { check_folder(BALLAST_TEST_DATA "/fixtures/torch_current", true); }
+TEST(TorchFixtures, EveryFileOfTorch211IsReadAsTorchReadsIt) {
+  check_folder(BALLAST_TEST_DATA "/fixtures/torch_current", true);
+}
 
 }  // namespace
 }  // namespace ballast

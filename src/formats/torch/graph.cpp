@@ -23,7 +23,9 @@ Ref nth_part(const ObjectRecord& object, std::size_t index) {
 std::optional<Ref> child(const ValueTree& tree, const Node* node, std::size_t index) {
   std::size_t own = 0;
   switch (node->kind) {
-    case NodeKind::list: case NodeKind::tuple: case NodeKind::set:
+    case NodeKind::list:
+    case NodeKind::tuple:
+    case NodeKind::set:
       own = node->size;
       if (index < own) return node->refs[index];
       break;
@@ -35,7 +37,8 @@ std::optional<Ref> child(const ValueTree& tree, const Node* node, std::size_t in
       own = 5;
       if (index < own) return nth_part(*node->object, index);
       break;
-    default: break;
+    default:
+      break;
   }
   if (index == own && node->has_attributes) return tree.attributes_of(node);
   return std::nullopt;
@@ -50,7 +53,9 @@ std::optional<std::string_view> key_bytes(const Ref& key) {
 
 bool same_key(const Ref& a, const Ref& b) {
   if (a == b) return true;
-  if (!a.is_node() || !b.is_node() || a.node()->kind != NodeKind::string || b.node()->kind != NodeKind::string) return false;
+  if (!a.is_node() || !b.is_node() || a.node()->kind != NodeKind::string ||
+      b.node()->kind != NodeKind::string)
+    return false;
   return key_bytes(a) == key_bytes(b);
 }
 
@@ -68,7 +73,9 @@ class SeenKeys {
       const auto tag = static_cast<std::uint32_t>(hash >> 32U);
       std::size_t slot = hash & mask;
       for (; slots_[slot].number != 0; slot = (slot + 1) & mask) {
-        if (slots_[slot].tag == tag && same_key(dict->refs[std::size_t{slots_[slot].number - 1} * 2], dict->refs[std::size_t{i} * 2])) return true;
+        if (slots_[slot].tag == tag &&
+            same_key(dict->refs[std::size_t{slots_[slot].number - 1} * 2], dict->refs[std::size_t{i} * 2]))
+          return true;
       }
       slots_[slot] = {tag, i + 1};
     }
@@ -101,7 +108,8 @@ void make_unique(Node* dict) {
     const Ref key = dict->refs[i * 2];
     const Ref value = dict->refs[i * 2 + 1];
     if (const auto bytes = key_bytes(key)) {
-      const auto [place, added] = places.try_emplace(std::string(key.is_node() ? "s" : "n") + std::string(*bytes), kept);
+      const auto [place, added] =
+          places.try_emplace(std::string(key.is_node() ? "s" : "n") + std::string(*bytes), kept);
       if (!added) {
         dict->refs[place->second * 2 + 1] = value;
         continue;
@@ -116,9 +124,15 @@ void make_unique(Node* dict) {
 
 bool has_children(const Node* node) {
   switch (node->kind) {
-    case NodeKind::list: case NodeKind::tuple: case NodeKind::set: case NodeKind::dict: return node->size != 0 || node->has_attributes;
-    case NodeKind::object: return true;
-    default: return node->has_attributes;
+    case NodeKind::list:
+    case NodeKind::tuple:
+    case NodeKind::set:
+    case NodeKind::dict:
+      return node->size != 0 || node->has_attributes;
+    case NodeKind::object:
+      return true;
+    default:
+      return node->has_attributes;
   }
 }
 
