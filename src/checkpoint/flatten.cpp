@@ -163,7 +163,7 @@ void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
       break;
     case NodeKind::link:
       fail(Errc::unsupported, display(out_.path),
-           "a tree put together by a program has no tensors by name: save it, then open it");
+           "a tree made by a program has no tensors by name; save the tree itself");
     default:
       return;
   }
