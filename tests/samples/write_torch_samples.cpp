@@ -161,7 +161,7 @@ Value training_tree(Sample& sample) {
           .with_attributes(Value::dict(
               {{"_metadata",
                 Value::dict({{"", Value::dict({{"version", 1}})}}).as_type("collections.OrderedDict")}}));
-  sample.values.emplace_back("metadata:model", "OrderedDict([('', {'version': 1})])");
+  sample.values.emplace_back("metadata:model", "[('', {'version': 1})]");
   const Value optimizer = Value::dict(
       {{"state", Value::dict({{0, Value::dict({{"step", step}, {"exp_avg", weight}})}})},
        {"param_groups",
@@ -272,7 +272,7 @@ void write_many(Writer& writer) {
     checkpoint.add(name, noise(DType::f32, {static_cast<std::int64_t>(i % 7), 5}, i));
     if (i % 100 < 3) sample.expect(name, checkpoint.tensor(name));
   }
-  sample.values = {{"metadata:", "OrderedDict([('layer', {'version': 2})])"}};
+  sample.values = {{"metadata:", "[('layer', {'version': 2})]"}};
   writer.write(
       sample, checkpoint,
       {.metadata =
