@@ -20,7 +20,10 @@ def pickles():
             with zipfile.ZipFile(path) as archive:
                 for name in archive.namelist():
                     if name.lower().endswith("data.pkl"):
-                        yield archive.read(name)
+                        try:
+                            yield archive.read(name)
+                        except zipfile.BadZipFile:  # a CRC that was left out, or is wrong on purpose
+                            continue
         elif path.suffix == ".pkl":
             yield data
     for group in (hide_attacks, vm_attacks):

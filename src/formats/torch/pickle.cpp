@@ -451,17 +451,21 @@ void Machine::step_text(unsigned char opcode) {
     case 'P':
       op_persistent(tree_.string(take_line()));
       break;
-    case 0x82:
-    case 0x83:
-    case 0x84:
-      fail(Errc::forbidden_opcode, location(),
-           "EXT{}: a code of a registry that only the writer's program has", 1 << (opcode - 0x82));
-    case 0x97:
-    case 0x98:
-      fail(Errc::forbidden_opcode, location(), "a buffer that lies outside the pickle");
     default:
-      fail(Errc::bad_pickle, location(), "unknown opcode {:#04x}", opcode);
+      refuse_opcode(opcode);
   }
+}
+
+void Machine::refuse_opcode(unsigned char opcode) const {
+  const std::string place = location();
+  if (opcode >= 0x82 && opcode <= 0x84) {
+    fail(Errc::forbidden_opcode, place, "EXT{}: a code of a registry that only the writer's program has",
+         1 << (opcode - 0x82));
+  }
+  if (opcode == 0x97 || opcode == 0x98) {
+    fail(Errc::forbidden_opcode, place, "a buffer that lies outside the pickle");
+  }
+  fail(Errc::bad_pickle, place, "unknown opcode {:#04x}", opcode);
 }
 
 void Machine::op_int() {

@@ -62,6 +62,7 @@ class Machine {
   Ref execute();
   bool step(unsigned char opcode);
   void step_text(unsigned char opcode);
+  [[noreturn]] void refuse_opcode(unsigned char opcode) const;
 
   // Arguments.
   void need(std::uint64_t count) {
