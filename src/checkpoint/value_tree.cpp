@@ -123,7 +123,7 @@ Ref ValueTree::big_integer(std::string_view bytes) {
   }
   if (bytes.size() <= 8) {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, bytes.data(), bytes.size());
+    if (bytes.size() != 0) std::memcpy(&bits, bytes.data(), bytes.size());
     const unsigned unused = bytes.empty() ? 0 : 64 - 8 * static_cast<unsigned>(bytes.size());
     return integer(static_cast<std::int64_t>(bits << unused) >> unused);
   }

@@ -244,9 +244,10 @@ TEST(TorchSave, DoesNotReplaceAFileUnlessAsked) {
 
 // What a file's tree becomes after steps: torch_convert_test.cpp.
 TEST(TorchSave, ACheckpointDoesNotTakeATreeMadeByHand) {
+  const Tensor weight = floats({2});
   Checkpoint checkpoint;
-  checkpoint.add("w", floats({2}));
-  checkpoint.tree = Value::dict({{"epoch", 3}});
+  checkpoint.add("w", weight);
+  checkpoint.tree = Value::dict({{"epoch", 3}, {"model", Value::dict({{"w", weight}})}});
   EXPECT_THROW(torch::save(checkpoint, output("tree.pt")), Error);
   torch::save(*checkpoint.tree, output("tree.pt"));
   EXPECT_THAT(slurp(testing::TempDir() + "/tree.pt"), HasSubstr("epoch"));
