@@ -15,6 +15,7 @@
 #include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ballast/optimizer.h"
+#include "ballast/quantized.h"
 #include "ballast/report.h"
 #include "ballast/root.h"
 #include "ballast/safetensors.h"

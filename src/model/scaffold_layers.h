@@ -17,7 +17,9 @@ struct GuessedLayer {
   std::string comment;    ///< what the file does not say; often empty
 };
 
-/// `tensors` are all that lie below a key, by their names from there ("weight", "out_proj.bias"). Nothing unless every one of them belongs to the layer.
-[[nodiscard]] std::optional<GuessedLayer> guess_layer(std::string_view key, const std::map<std::string, Tensor>& tensors);
+/// `tensors` are all that lie below a key, by their names from there ("weight", "out_proj.bias"). Nothing
+/// unless every one of them belongs to the layer.
+[[nodiscard]] std::optional<GuessedLayer> guess_layer(std::string_view key,
+                                                      const std::map<std::string, Tensor>& tensors);
 
 }  // namespace ballast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models of examples/models against the keys and shapes PyTorch has for them. The files themselves are too large for a repository: with
-// BALLAST_MODEL_WEIGHTS=folder (tests/fixtures/models/make.py --weights folder) they are loaded too.
+// The models of examples/models against the keys and shapes PyTorch has for them. The files themselves are
+// too large for a repository: with BALLAST_MODEL_WEIGHTS=folder (tests/fixtures/models/make.py --weights
+// folder) they are loaded too.
 #include <cstdlib>
 
 #include "../../examples/models/gpt2.h"
@@ -33,9 +34,17 @@ void expect_complete(const std::string& name, LoadOptions options, std::size_t t
   }
 }
 
-TEST(Examples, Resnet50IsComplete) { expect_complete<models::ResNet50>("resnet50", {}, 320); }
-TEST(Examples, VitB16IsComplete) { expect_complete<models::VitB16>("vit_b_16", models::VitB16::load_options(), 200); }
-TEST(Examples, Gpt2IsComplete) { expect_complete<models::Gpt2>("gpt2", models::Gpt2::load_options(true), 149); }
+TEST(Examples, Resnet50IsComplete) {
+  expect_complete<models::ResNet50>("resnet50", {}, 320);
+}
+
+TEST(Examples, VitB16IsComplete) {
+  expect_complete<models::VitB16>("vit_b_16", models::VitB16::load_options(), 200);
+}
+
+TEST(Examples, Gpt2IsComplete) {
+  expect_complete<models::Gpt2>("gpt2", models::Gpt2::load_options(true), 149);
+}
 
 TEST(Examples, Gpt2WithoutLmHeadIsTied) {
   const Checkpoint file = filter(keys_of(kTests, "gpt2"), {}, {"^lm_head"});

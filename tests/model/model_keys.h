@@ -18,7 +18,8 @@ inline Checkpoint keys_of(const std::string& folder, const std::string& name) {
   for (const simdjson::dom::element tensor : all["tensors"].get_array()) {
     Shape shape;
     for (const std::int64_t size : tensor["shape"].get_array()) shape.push_back(size);
-    checkpoint.add(std::string_view(tensor["name"]), Tensor(*dtype_from_code(std::string_view(tensor["dtype"])), shape));
+    checkpoint.add(std::string_view(tensor["name"]),
+                   Tensor(*dtype_from_code(std::string_view(tensor["dtype"])), shape));
   }
   return checkpoint;
 }
@@ -27,7 +28,9 @@ inline Checkpoint keys_of(const std::string& folder, const std::string& name) {
 inline Checkpoint zoo_keys() {
   Checkpoint zoo;
   zoo.path = "zoo.pt";
-  const auto add = [&](const char* name, Shape shape, DType dtype = DType::f32) { zoo.add(name, Tensor(dtype, std::move(shape))); };
+  const auto add = [&](const char* name, Shape shape, DType dtype = DType::f32) {
+    zoo.add(name, Tensor(dtype, std::move(shape)));
+  };
   for (const char* part : {"weight", "bias"}) {
     const bool weight = part[0] == 'w';
     const auto at = [&](const char* prefix) { return std::string(prefix) + "." + part; };
