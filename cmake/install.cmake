@@ -3,14 +3,15 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ballast)
 
-install(TARGETS ballast_core ballast_import EXPORT ballastTargets FILE_SET HEADERS)
+install(TARGETS ballast_core ballast_import ballast_nn EXPORT ballastTargets FILE_SET HEADERS FILE_SET parts)
 install(EXPORT ballastTargets NAMESPACE ballast:: DESTINATION ${package_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/ballastConfig.cmake.in ${PROJECT_BINARY_DIR}/ballastConfig.cmake
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/ballastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ballastConfig.cmake ${PROJECT_BINARY_DIR}/ballastConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindLibDeflate.cmake ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindLibDeflate.cmake ${CMAKE_CURRENT_LIST_DIR}/FindOneDNN.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake
         DESTINATION ${package_dir})
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/ballast.pc.in ${PROJECT_BINARY_DIR}/ballast.pc @ONLY)

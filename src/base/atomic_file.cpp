@@ -14,49 +14,55 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
+#include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "ballast/display.h"
 #include "base/file.h"
 
 namespace ballast {
 namespace {
 
-// Measured: larger writes ask the kernel for larger page-cache folios, which are slow to come by on virtual machines.
+// Measured: larger writes ask the kernel for larger page-cache folios, which are slow to come by on virtual
+// machines.
 constexpr std::size_t kBlock = 256U << 10U;
 
 // Temporaries in existence, as plain characters, so that a signal handler can remove them.
 constexpr std::size_t kMaxUnfinished = 64;
+
+enum : int { kFree, kBeingFilled, kListed, kDiscarded };
+
 struct Unfinished {
-  std::atomic<int> state{0};  // 0 free, 1 being filled, 2 listed
+  std::atomic<int> state{kFree};
   std::array<char, PATH_MAX> path{};
 };
+
 std::array<Unfinished, kMaxUnfinished> unfinished;  // constant-initialised: no static constructor runs
 
-void list_unfinished(const std::string& path) noexcept {
-  if (path.size() >= PATH_MAX) return;
-  for (Unfinished& entry : unfinished) {
-    int expected = 0;
-    if (!entry.state.compare_exchange_strong(expected, 1)) continue;
-    std::memcpy(entry.path.data(), path.c_str(), path.size() + 1);
-    entry.state.store(2);
-    return;
+// The entry's number, or -1 when there is no room: that file then survives a signal.
+int list_unfinished(const std::string& path) noexcept {
+  if (path.size() >= PATH_MAX) return -1;
+  for (std::size_t i = 0; i < unfinished.size(); ++i) {
+    int expected = kFree;
+    if (!unfinished[i].state.compare_exchange_strong(expected, kBeingFilled)) continue;
+    std::memcpy(unfinished[i].path.data(), path.c_str(), path.size() + 1);
+    unfinished[i].state.store(kListed);
+    return static_cast<int>(i);
   }
+  return -1;
 }
 
-void unlist_unfinished(const std::string& path) noexcept {
-  for (Unfinished& entry : unfinished) {
-    int expected = 2;
-    if (entry.state.load() != 2 || path != entry.path.data()) continue;
-    entry.state.compare_exchange_strong(expected, 0);
-    return;
-  }
+void unlist_unfinished(int entry) noexcept {
+  int expected = kListed;
+  if (entry >= 0) unfinished[static_cast<std::size_t>(entry)].state.compare_exchange_strong(expected, kFree);
 }
 
-// The file a name finally stands for: a symbolic link is written through, also when what it points to is not there yet.
+// The file a name finally stands for: a symbolic link is written through, also when what it points to is not
+// there yet.
 std::string resolve(const std::string& path) {
   std::string current = path;
   for (int hops = 0; hops < 40; ++hops) {
@@ -65,7 +71,8 @@ std::string resolve(const std::string& path) {
     if (length < 0) return current;
     const std::string next(link.data(), static_cast<std::size_t>(length));
     const std::size_t slash = current.rfind('/');
-    current = next.starts_with('/') || slash == std::string::npos ? next : current.substr(0, slash + 1) + next;
+    current =
+        next.starts_with('/') || slash == std::string::npos ? next : current.substr(0, slash + 1) + next;
   }
   fail(Errc::io_error, display(path), "too many symbolic links");
 }
@@ -85,24 +92,41 @@ std::string temporary_name(const std::string& target) {
   return target.substr(0, name_at) + fmt::format(".{}.{:08x}{:08x}.tmp", base, random(), random());
 }
 
-mode_t mode_for(const std::string& target) {
+// The file that will be replaced, when there is one.
+std::optional<struct stat> old_file(const std::string& target) {
   struct stat status {};
-  if (stat(target.c_str(), &status) == 0) {
-    if (!S_ISREG(status.st_mode)) fail(Errc::not_regular_file, display(target), "is there and is not a regular file");
-    return status.st_mode & 07777U;
-  }
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666U & ~mask;
+
+  if (stat(target.c_str(), &status) != 0) return std::nullopt;
+  if (!S_ISREG(status.st_mode))
+    fail(Errc::not_regular_file, display(target), "is there and is not a regular file");
+  return status;
 }
 
-void write_fully(int descriptor, const std::string& path, std::uint64_t offset, std::span<const std::byte> bytes) {
+// The new file takes over who may read and write the old one. Whose it is can only be kept by those who may
+// give files away, and bits that give rights to whoever runs a file are not for a file with other contents.
+bool take_over(int descriptor, const struct stat& old) {
+  mode_t mode = old.st_mode & 0777U;
+  const bool same_owner = old.st_uid == geteuid() && old.st_gid == getegid();
+  if (!same_owner && fchown(descriptor, old.st_uid, old.st_gid) != 0 &&
+      fchown(descriptor, static_cast<uid_t>(-1), old.st_gid) != 0) {
+    mode &= ~070U;  // what the old group could do is not for ours
+  }
+  return fchmod(descriptor, mode) == 0;
+}
+
+void write_fully(int descriptor, const std::string& path, std::uint64_t offset,
+                 std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count =
         pwrite(descriptor, bytes.data(), std::min(bytes.size(), kBlock), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_errno(errno, display(path), fmt::format("cannot write {} bytes at offset {}", bytes.size(), offset));
-    if (count == 0) fail(Errc::io_error, display(path), "the system wrote 0 of {} bytes at offset {}", bytes.size(), offset);
+    const int reason = errno;
+    if (count < 0 && reason == EINTR) continue;
+    if (count < 0)
+      fail_errno(reason, display(path),
+                 fmt::format("cannot write {} bytes at offset {}", bytes.size(), offset));
+    if (count == 0)
+      fail(Errc::io_error, display(path), "the system wrote 0 of {} bytes at offset {}", bytes.size(),
+           offset);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
@@ -110,7 +134,10 @@ void write_fully(int descriptor, const std::string& path, std::uint64_t offset, 
 
 void sync_folder(const std::string& folder, const std::string& path) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail_errno(errno, display(path), "cannot open its folder to make the new name durable");
+  if (descriptor < 0) {
+    const int reason = errno;
+    fail_errno(reason, display(path), "cannot open its folder to make the new name durable");
+  }
   const int result = fsync(descriptor);
   const int reason = errno;
   close(descriptor);
@@ -120,36 +147,46 @@ void sync_folder(const std::string& folder, const std::string& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path, bool overwrite)
-    : path_(path), target_(resolve(path)), temporary_(temporary_name(target_)), overwrite_(overwrite) {
+AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), overwrite_(overwrite) {
   if (path.empty()) fail(Errc::invalid_argument, "", "an output needs a name");
+  if (path.find('\0') != std::string::npos)
+    fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
+  target_ = resolve(path);
+  temporary_ = temporary_name(target_);
+
   struct stat status {};
+
   if (!overwrite_ && lstat(target_.c_str(), &status) == 0) {
     fail(Errc::already_exists, display(path_), "is there already (overwriting was not asked for)");
   }
-  const mode_t mode = mode_for(target_);
-  list_unfinished(temporary_);
+  const auto old = old_file(target_);
+  entry_ = list_unfinished(temporary_);
+  // 0666: the kernel takes the umask away, as it does for every new file. A private old file is not laid open
+  // meanwhile.
+  const mode_t mode = old ? old->st_mode & 0600U : 0666U;
   descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (descriptor_ < 0) {
     const int reason = errno;
-    unlist_unfinished(temporary_);
+    unlist_unfinished(entry_);
     fail_errno(reason, display(path_), "cannot create a file in its folder");
   }
-  if (fchmod(descriptor_, mode) != 0) {  // the umask may have taken away what the old file had
+  if (old && !take_over(descriptor_, *old)) {
     const int reason = errno;
     discard();
     fail_errno(reason, display(path_), "cannot set the file's mode");
   }
 }
 
-AtomicFile::~AtomicFile() { discard(); }
+AtomicFile::~AtomicFile() {
+  discard();
+}
 
 void AtomicFile::discard() noexcept {
   if (descriptor_ < 0) return;
   close(descriptor_);
   descriptor_ = -1;
   unlink(temporary_.c_str());
-  unlist_unfinished(temporary_);
+  unlist_unfinished(entry_);
 }
 
 void AtomicFile::reserve(std::uint64_t size) {
@@ -157,10 +194,12 @@ void AtomicFile::reserve(std::uint64_t size) {
   const auto length = checked_cast<off_t>(size, display(path_));
   int result = 0;
   do {
-    result = posix_fallocate(descriptor_, 0, length);
+    result = fallocate(descriptor_, 0, 0, length) == 0 ? 0 : errno;
   } while (result == EINTR);
-  // File systems without allocation: the size alone, so that a limit is still met early.
-  if (result == EOPNOTSUPP || result == EINVAL) result = ftruncate(descriptor_, length) == 0 ? 0 : errno;
+  // File systems without allocation: the size alone, so that a limit is still met early. (posix_fallocate
+  // would write every block.)
+  if (result == EOPNOTSUPP || result == ENOSYS || result == EINVAL)
+    result = ftruncate(descriptor_, length) == 0 ? 0 : errno;
   if (result != 0) fail_errno(result, display(path_), fmt::format("cannot make room for {} bytes", size));
 }
 
@@ -169,22 +208,25 @@ void AtomicFile::append(std::span<const std::byte> bytes) {
   position_ += bytes.size();
 }
 
-void AtomicFile::append(std::string_view text) { append(as_bytes(text)); }
+void AtomicFile::append(std::string_view text) {
+  append(as_bytes(text));
+}
 
 void AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   write_fully(descriptor_, path_, offset, bytes);
 }
 
-void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t source_offset, std::uint64_t length) {
+void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t source_offset,
+                         std::uint64_t length) {
   if (!fits(source_offset, length, source.size())) {
-    fail(Errc::truncated, display(source.path()), "needs {} bytes at offset {}, the file has {}", length, source_offset,
-         source.size());
+    fail(Errc::truncated, display(source.path()), "needs {} bytes at offset {}, the file has {}", length,
+         source_offset, source.size());
   }
   while (length > 0) {
     auto from = static_cast<off_t>(source_offset);
     auto to = static_cast<off_t>(offset);
-    const ssize_t count =
-        copy_file_range(source.descriptor(), &from, descriptor_, &to, std::min<std::uint64_t>(length, 1U << 30U), 0);
+    const ssize_t count = copy_file_range(source.descriptor(), &from, descriptor_, &to,
+                                          std::min<std::uint64_t>(length, 1U << 30U), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;  // other file systems, old kernels, or nothing left: the plain way finds out which
     source_offset += static_cast<std::uint64_t>(count);
@@ -193,7 +235,8 @@ void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t
   }
   std::vector<std::byte> block(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlock)));
   while (length > 0) {
-    const auto piece = std::span(block).first(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlock)));
+    const auto piece =
+        std::span(block).first(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlock)));
     source.read(source_offset, piece);
     write_at(offset, piece);
     source_offset += piece.size();
@@ -202,31 +245,58 @@ void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t
   }
 }
 
+void AtomicFile::take_final_name() {
+  const char* from = temporary_.c_str();
+  const char* to = target_.c_str();
+  if (overwrite_) {
+    if (rename(from, to) == 0) return;
+  } else {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return;
+    if (errno == EINVAL || errno == ENOSYS) {
+      // File systems that do not know the flag: link() refuses an existing name as well. Those that know
+      // neither: the last look and the renaming are two steps there, and nothing better can be had.
+      if (link(from, to) == 0) return static_cast<void>(unlink(from));
+
+      struct stat status {};
+
+      const bool no_links = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS;
+      if (no_links && lstat(to, &status) == 0)
+        errno = EEXIST;
+      else if (no_links && rename(from, to) == 0)
+        return;
+    }
+  }
+  const int reason = errno;
+  fail_errno(reason, display(path_), "cannot take its final name");
+}
+
 void AtomicFile::commit() {
   try {
-    if (fsync(descriptor_) != 0) fail_errno(errno, display(path_), "the data did not reach the disk");
-    if (close(std::exchange(descriptor_, -1)) != 0) fail_errno(errno, display(path_), "cannot close");
-    if (overwrite_) {
-      if (rename(temporary_.c_str(), target_.c_str()) != 0) fail_errno(errno, display(path_), "cannot take its final name");
-    } else if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
-      // File systems that do not know the flag: link() refuses an existing name as well.
-      if (errno != EINVAL && errno != ENOSYS) fail_errno(errno, display(path_), "cannot take its final name");
-      if (link(temporary_.c_str(), target_.c_str()) != 0) fail_errno(errno, display(path_), "cannot take its final name");
-      unlink(temporary_.c_str());
+    if (descriptor_ < 0) fail(Errc::invalid_argument, display(path_), "was committed already");
+    if (fsync(descriptor_) != 0) {
+      const int reason = errno;
+      fail_errno(reason, display(path_), "the data did not reach the disk");
     }
+    if (close(std::exchange(descriptor_, -1)) != 0) {
+      const int reason = errno;
+      fail_errno(reason, display(path_), "cannot close");
+    }
+    take_final_name();
   } catch (...) {
     if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
     unlink(temporary_.c_str());
-    unlist_unfinished(temporary_);
+    unlist_unfinished(entry_);
     throw;
   }
-  unlist_unfinished(temporary_);
+  unlist_unfinished(entry_);
   sync_folder(folder_of(target_), path_);
 }
 
 void discard_unfinished_files() noexcept {
   for (Unfinished& entry : unfinished) {
-    if (entry.state.load() == 2) unlink(entry.path.data());
+    // Taken out of the list first, so that nobody reuses the entry while its name is read.
+    int expected = kListed;
+    if (entry.state.compare_exchange_strong(expected, kDiscarded)) unlink(entry.path.data());
   }
 }
 

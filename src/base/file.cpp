@@ -10,17 +10,13 @@
 #include <cerrno>
 #include <mutex>
 
-#include "base/checked.h"
 #include "ballast/display.h"
+#include "base/checked.h"
 
 namespace ballast {
 namespace {
 
 constexpr std::size_t kLargestRead = 1U << 30U;  // Linux moves at most 2 GiB - 4 KiB a call
-
-std::int64_t modified_ns(const struct stat& status) {
-  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
-}
 
 const char* kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
@@ -43,20 +39,33 @@ struct File::Mapping {
 File::File(std::string path, int descriptor)
     : path_(std::move(path)), descriptor_(descriptor), mapping_(std::make_unique<Mapping>()) {}
 
-File::~File() { close(descriptor_); }
+File::~File() {
+  close(descriptor_);
+}
 
 std::shared_ptr<const File> File::open(const std::string& path) {
+  if (path.find('\0') != std::string::npos)
+    fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) fail_errno(errno, display(path), "cannot open");
+  if (descriptor < 0) {
+    const int reason = errno;
+    fail_errno(reason, display(path), "cannot open");
+  }
   const std::shared_ptr<File> file(new File(path, descriptor));
+
   struct stat status {};
-  if (fstat(descriptor, &status) != 0) fail_errno(errno, display(path), "cannot look at");
+
+  if (fstat(descriptor, &status) != 0) {
+    const int reason = errno;
+    fail_errno(reason, display(path), "cannot look at");
+  }
   if (!S_ISREG(status.st_mode)) {
     fail(Errc::not_regular_file, display(path), "is {}, a regular file is needed", kind_of(status.st_mode));
   }
   file->size_ = static_cast<std::uint64_t>(status.st_size);
-  file->modified_ns_ = modified_ns(status);
+  file->modified_seconds_ = status.st_mtim.tv_sec;
+  file->modified_nanoseconds_ = status.st_mtim.tv_nsec;
   file->device_ = status.st_dev;
   file->inode_ = status.st_ino;
   return file;
@@ -64,14 +73,18 @@ std::shared_ptr<const File> File::open(const std::string& path) {
 
 void File::read(std::uint64_t offset, std::span<std::byte> out) const {
   if (!fits(offset, out.size(), size_)) {
-    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", out.size(), offset, size_);
+    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", out.size(), offset,
+         size_);
   }
   while (!out.empty()) {
-    const ssize_t count = pread(descriptor_, out.data(), std::min(out.size(), kLargestRead), static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_errno(errno, display(path_), fmt::format("cannot read at offset {}", offset));
+    const ssize_t count =
+        pread(descriptor_, out.data(), std::min(out.size(), kLargestRead), static_cast<off_t>(offset));
+    const int reason = errno;
+    if (count < 0 && reason == EINTR) continue;
+    if (count < 0) fail_errno(reason, display(path_), fmt::format("cannot read at offset {}", offset));
     if (count == 0) {
-      fail(Errc::file_changed, display(path_), "ends at offset {}, it had {} bytes when it was opened", offset, size_);
+      fail(Errc::file_changed, display(path_), "ends at offset {}, it had {} bytes when it was opened",
+           offset, size_);
     }
     out = out.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
@@ -80,7 +93,8 @@ void File::read(std::uint64_t offset, std::span<std::byte> out) const {
 
 std::vector<std::byte> File::read(std::uint64_t offset, std::uint64_t length) const {
   if (!fits(offset, length, size_)) {  // before the allocation: the length may come from the file
-    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", length, offset, size_);
+    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", length, offset,
+         size_);
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(length));
   read(offset, bytes);
@@ -91,7 +105,10 @@ std::span<const std::byte> File::map() const {
   std::call_once(mapping_->once, [this] {
     if (size_ == 0) return;
     void* address = mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
-    if (address == MAP_FAILED) fail_errno(errno, display(path_), fmt::format("cannot map {} bytes", size_));
+    if (address == MAP_FAILED) {
+      const int reason = errno;
+      fail_errno(reason, display(path_), fmt::format("cannot map {} bytes", size_));
+    }
     mapping_->bytes = {static_cast<const std::byte*>(address), static_cast<std::size_t>(size_)};
   });
   return mapping_->bytes;
@@ -99,17 +116,23 @@ std::span<const std::byte> File::map() const {
 
 void File::check_unchanged() const {
   struct stat status {};
-  if (fstat(descriptor_, &status) != 0) fail_errno(errno, display(path_), "cannot look at");
-  if (static_cast<std::uint64_t>(status.st_size) != size_) {
-    fail(Errc::file_changed, display(path_), "has {} bytes, it had {} when it was opened", status.st_size, size_);
+
+  if (fstat(descriptor_, &status) != 0) {
+    const int reason = errno;
+    fail_errno(reason, display(path_), "cannot look at");
   }
-  if (modified_ns(status) != modified_ns_) {
+  if (static_cast<std::uint64_t>(status.st_size) != size_) {
+    fail(Errc::file_changed, display(path_), "has {} bytes, it had {} when it was opened", status.st_size,
+         size_);
+  }
+  if (status.st_mtim.tv_sec != modified_seconds_ || status.st_mtim.tv_nsec != modified_nanoseconds_) {
     fail(Errc::file_changed, display(path_), "was written to while it was read");
   }
 }
 
 bool File::is_same_file(const std::string& path) const noexcept {
   struct stat status {};
+
   return stat(path.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ballast verify and stats: exactly what was planted is found."""
+import json
 import os
 import random
+import signal
 import struct
 import subprocess
 import time
@@ -86,6 +88,17 @@ class Verify(CliTest):
         self.assertEqual(process.returncode, 2, err)
         self.assertEqual(len(err.splitlines()), 1, err)
         self.assertRegex(err.decode(), r"\[(file-changed|truncated)\]")
+
+
+    def test_a_bus_error_of_the_mapping_is_a_message_and_not_a_core(self):
+        path = write_hollow(self.path("large.safetensors"), 3_000_000_000)
+        process = subprocess.Popen([BALLAST, "verify", path, "--json", "-j", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        time.sleep(0.2)
+        process.send_signal(signal.SIGBUS)  # what the kernel sends when a mapped page is gone
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 2, err)
+        self.assertEqual(err.decode(), f"ballast: {path}: changed or shrank while it was read [file-changed]\n")
+        self.assertEqual(json.loads(out)["error"]["code"], "file-changed")
 
 
 class Stats(CliTest):

@@ -13,6 +13,7 @@ void add_show(CLI::App& app, Session& session);
 void add_convert(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_stats(CLI::App& app, Session& session);
+void add_scan(CLI::App& app, Session& session);
 void add_meta(CLI::App& app, Session& session);
 void add_completion(CLI::App& app, Session& session);
 void add_names(CLI::App& app, Session& session);

@@ -32,6 +32,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_convert(app, session);
   add_verify(app, session);
   add_stats(app, session);
+  add_scan(app, session);
   add_meta(app, session);
   add_completion(app, session);
   add_help(app, session);

@@ -40,8 +40,8 @@ std::string progress_line(std::string_view label, std::uint64_t done, std::uint6
   std::string right = fmt::format("{:3.0f} %  {} / {}", share * 100, human_bytes(done), human_bytes(total));
   if (rate > 0) {
     right += fmt::format("  {}/s", human_bytes(static_cast<std::uint64_t>(rate)));
-    right +=
-        fmt::format("  {} left", human_seconds(static_cast<double>(total - std::min(done, total)) / rate));
+    right += fmt::format(
+        "  {} left", human_seconds(std::max(1.0, static_cast<double>(total - std::min(done, total)) / rate)));
   }
   const std::size_t room =
       width > 1 ? static_cast<std::size_t>(width) - 1 : 0;  // the last column would wrap on some terminals

@@ -81,13 +81,17 @@ void Session::settle() {
   if (threads > 0) ballast::set_thread_count(threads);
 }
 
-ballast::Checkpoint Session::open(const std::string& path, const ballast::OpenOptions& options) const {
+void Session::about_to_read(const std::string& path) const {
   if (path == "-") {
     throw ballast::Error(
         ballast::Errc::unsupported, "standard input",
         "cannot be read: a checkpoint is read by position, and a pipe has none; save it to a file first");
   }
   reading_file(path, json);
+}
+
+ballast::Checkpoint Session::open(const std::string& path, const ballast::OpenOptions& options) const {
+  about_to_read(path);
   return ballast::open(path, options);
 }
 

@@ -41,6 +41,8 @@ struct Session {
   /// from here on.
   [[nodiscard]] ballast::Checkpoint open(const std::string& path,
                                          const ballast::OpenOptions& options = {}) const;
+  /// The same two precautions, for calls that open by themselves.
+  void about_to_read(const std::string& path) const;
   [[nodiscard]] ProgressBar progress(std::string_view verb, const std::string& path) const;
 
   void note(std::string_view text) const;  ///< "note: …", not with --quiet

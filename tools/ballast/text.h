@@ -18,7 +18,7 @@ namespace tool {
 [[nodiscard]] std::string grouped(std::uint64_t number);
 /// "1 tensor", "12 tensors", "1,204 tensors"
 [[nodiscard]] std::string counted(std::uint64_t number, std::string_view noun);
-/// "0.4 s", "12 s", "3 min 20 s"
+/// "40 ms", "1.4 s", "12 s", "3 min 20 s"
 [[nodiscard]] std::string human_seconds(double seconds);
 
 /// Columns the UTF-8 text takes on a screen: wide characters two, combining ones none.

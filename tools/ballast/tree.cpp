@@ -152,8 +152,8 @@ class Printer {
   [[nodiscard]] std::string label_of(const Node& first, const Node& last, std::size_t run) const {
     const std::string label = ballast::display(first.label);
     if (run == 1) return label + rest_of_chain(first);
-    return fmt::format("{}{}{}{}  {}{}", label, terminal_.unicode ? "…" : "..", last.label, rest_of_chain(first),
-                       terminal_.unicode ? "×" : "x", run);
+    return fmt::format("{}{}{}{}  {}{}", label, terminal_.unicode ? "…" : "..", last.label,
+                       rest_of_chain(first), terminal_.unicode ? "×" : "x", run);
   }
 
   void children(const Node& node, const std::string& prefix, int level) {

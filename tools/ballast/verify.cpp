@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast verify: is this file sound? Its structure (by opening it), and its values: NaN, infinities, weights
 // that are all zero.
-#include <cmath>
+#include <optional>
 
 #include "ballast/display.h"
+#include "ballast/error.h"
+#include "ballast/scan.h"
 #include "ballast/stats.h"
 #include "commands.h"
 #include "selection.h"
@@ -22,9 +24,9 @@ struct VerifyOptions {
 };
 
 struct Finding {
-  std::size_t tensor;
-  std::string kind;     // stable word for JSON
-  std::string heading;  // for people
+  std::optional<std::size_t> tensor;  // none: the file as a whole
+  std::string kind;                   // stable word for JSON
+  std::string heading;                // for people
   std::uint64_t count;
   std::string detail;
 };
@@ -74,11 +76,24 @@ void note_alignment(Checked& checked) {
       misaligned == 1 ? "" : ", …"));
 }
 
-Checked collect(const ballast::Checkpoint& checkpoint, const NameFilter& filter) {
+// Only zip archives hold checksums; opening one compares that of its pickle alone.
+void compare_checksums(Checked& checked, const ballast::Checkpoint& checkpoint) {
+  if (checkpoint.format != "torch-zip" && checkpoint.format != "torchscript") return;
+  try {
+    const ballast::Checksums sums = ballast::check_integrity(checkpoint.path);
+    if (sums.without > 0)
+      checked.notes.push_back(
+          fmt::format("the file holds no checksum for {} of its data", human_bytes(sums.without)));
+  } catch (const ballast::Error& error) {
+    if (error.code() != ballast::Errc::bad_crc) throw;
+    checked.findings.push_back({std::nullopt, "checksum", "checksum", 1, error.what()});
+  }
+}
+
+Checked collect(const ballast::Checkpoint& checkpoint) {
   Checked checked;
   std::uint64_t without_data = 0;
   for (const ballast::Entry entry : checkpoint) {
-    if (!filter.takes(entry.name)) continue;
     ballast::Tensor tensor = entry.tensor();
     if (!tensor.has_data()) {
       ++without_data;
@@ -109,9 +124,14 @@ void print_findings(Session& session, const std::string& path, const Checked& ch
                     terminal.paint(counted(checked.findings.size(), "finding"), Style::red), scope);
   Table table({{"WHAT"}, {"TENSOR"}, {"DTYPE"}, {"SHAPE"}, {"HOW MANY"}});
   for (const Finding& finding : checked.findings) {
-    const ballast::Tensor& tensor = checked.tensors[finding.tensor];
-    table.add({{finding.heading, Style::red},
-               ballast::display(checked.names[finding.tensor]),
+    const Cell what = {finding.heading, Style::red};
+    if (!finding.tensor) {
+      table.add({what, "(the file)", "", "", ballast::display(finding.detail, 4096)});
+      continue;
+    }
+    const ballast::Tensor& tensor = checked.tensors[*finding.tensor];
+    table.add({what,
+               ballast::display(checked.names[*finding.tensor]),
                {ballast::info(tensor.dtype()).code, Style::cyan},
                to_string(tensor.shape()),
                finding.detail});
@@ -126,8 +146,13 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const Checke
   object["clean"] = checked.findings.empty();
   Json findings = Json::array();
   for (const Finding& finding : checked.findings) {
-    const ballast::Tensor& tensor = checked.tensors[finding.tensor];
-    findings.push_back({{"name", checked.names[finding.tensor]},
+    if (!finding.tensor) {
+      findings.push_back(
+          {{"name", nullptr}, {"kind", finding.kind}, {"count", finding.count}, {"message", finding.detail}});
+      continue;
+    }
+    const ballast::Tensor& tensor = checked.tensors[*finding.tensor];
+    findings.push_back({{"name", checked.names[*finding.tensor]},
                         {"dtype", ballast::info(tensor.dtype()).code},
                         {"shape", shape_array(tensor.shape())},
                         {"kind", finding.kind},
@@ -138,9 +163,10 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const Checke
 }
 
 int verify(Session& session, const VerifyOptions& options, const std::string& path, Json& object) {
-  const ballast::Checkpoint checkpoint = session.open(path, {.map = false, .inert = options.inert});
-  const NameFilter filter(options.selection);
-  Checked checked = collect(checkpoint, filter);
+  const ballast::Checkpoint checkpoint =
+      select(session.open(path, {.map = false, .inert = options.inert}), options.selection);
+  Checked checked = collect(checkpoint);
+  compare_checksums(checked, checkpoint);
   std::vector<ballast::TensorStats> stats;
   {
     ProgressBar bar = session.progress("verify", path);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// DLPack, the common way to hand tensors between libraries in one process without copying. The structs have
+// the layout of DLPack's C header, in a namespace of their own: reinterpret_cast them to and from
+// <dlpack/dlpack.h>'s when a program has that too.
+#pragma once
+
+#include <cstdint>
+
+#include "ballast/tensor.h"
+
+namespace ballast::dlpack {
+
+/// DLDeviceType, as far as Ballast knows them.
+enum DeviceKind : std::int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3 };
+
+struct Device {
+  std::int32_t device_type;
+  std::int32_t device_id;
+};
+
+/// DLDataTypeCode of DLPack 1.1.
+enum TypeCode : std::uint8_t {
+  kInt = 0,
+  kUInt = 1,
+  kFloat = 2,
+  kOpaqueHandle = 3,
+  kBfloat = 4,
+  kComplex = 5,
+  kBool = 6,
+  kFloat8E3m4 = 7,
+  kFloat8E4m3 = 8,
+  kFloat8E4m3b11fnuz = 9,
+  kFloat8E4m3fn = 10,
+  kFloat8E4m3fnuz = 11,
+  kFloat8E5m2 = 12,
+  kFloat8E5m2fnuz = 13,
+  kFloat8E8m0fnu = 14,
+  kFloat6E2m3fn = 15,
+  kFloat6E3m2fn = 16,
+  kFloat4E2m1fn = 17,
+};
+
+struct DataType {
+  std::uint8_t code;
+  std::uint8_t bits;
+  std::uint16_t lanes;
+};
+
+struct TensorView {  ///< DLTensor
+  void* data;
+  Device device;
+  std::int32_t ndim;
+  DataType dtype;
+  std::int64_t* shape;
+  std::int64_t* strides;  ///< in elements; null means row-major
+  std::uint64_t byte_offset;
+};
+
+struct ManagedTensor {  ///< DLManagedTensor, the form before DLPack 1.0
+  TensorView dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(ManagedTensor* self);
+};
+
+struct Version {
+  std::uint32_t major;
+  std::uint32_t minor;
+};
+
+inline constexpr std::uint64_t kReadOnly = 1;
+inline constexpr std::uint64_t kIsCopied = 2;
+inline constexpr std::uint64_t kSubByteTypePadded = 4;
+
+struct ManagedTensorVersioned {  ///< DLManagedTensorVersioned
+  Version version;
+  void* manager_ctx;
+  void (*deleter)(ManagedTensorVersioned* self);
+  std::uint64_t flags;
+  TensorView dl_tensor;
+};
+
+}  // namespace ballast::dlpack
+
+namespace ballast {
+
+/// `tensor`'s own bytes for another library, kept alive until it calls the deleter. Memory that may not be
+/// written is refused with Errc::not_representable: this form cannot say so. Quantized and opaque dtypes are
+/// refused in both forms, as are elements of fewer than eight bits that are strided or do not begin on a
+/// byte.
+[[nodiscard]] dlpack::ManagedTensor* to_dlpack(const Tensor& tensor);
+
+/// The same in the form of DLPack 1.x, which knows read-only memory.
+[[nodiscard]] dlpack::ManagedTensorVersioned* to_dlpack_versioned(const Tensor& tensor);
+
+/// Another library's tensor, without a copy. Its deleter runs when the last Tensor that looks at it is gone.
+/// When this throws, `managed` still belongs to the caller. Memory of the CPU and of CUDA devices.
+[[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensor* managed);
+[[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensorVersioned* managed);
+
+}  // namespace ballast

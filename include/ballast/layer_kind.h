@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerKind: what a layer is to the adapters, that is, which convention its parameters follow in PyTorch,
+// Burn, Flax or Keras. A layer says it with `static constexpr LayerKind kind = LayerKind::linear;`, and so
+// can a layer of your own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>
+
+namespace ballast {
+
+enum class LayerKind : std::uint8_t {
+  none,  ///< a tensor outside any layer: taken as it is
+  linear,
+  bilinear,
+  conv,  ///< 1-d, 2-d and 3-d alike; the weight's rank tells
+  conv_transpose,
+  batch_norm,
+  layer_norm,
+  group_norm,
+  instance_norm,
+  rms_norm,
+  embedding,
+  prelu,
+  lstm,
+  gru,
+  rnn,
+  multihead_attention,
+};
+
+inline constexpr std::size_t kLayerKindCount = 16;
+
+/// "linear", "batch_norm".
+[[nodiscard]] std::string_view name(LayerKind kind) noexcept;
+std::ostream& operator<<(std::ostream& out, LayerKind kind);
+
+}  // namespace ballast

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// load(model, path), save(model, path) and load_config<T>(path): load.h and config.h for any file Ballast
+// reads or writes. Part of ballast::import.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ballast/config.h"
+#include "ballast/io.h"
+#include "ballast/load.h"
+
+namespace ballast {
+
+/// The file's format is found by its content. Tensors are views of the mapped file; they keep it open as long
+/// as they live.
+template <Module Model>
+LoadReport load(Model& model, const std::string& path, const LoadOptions& options = {}) {
+  return load(model, open(path), options);
+}
+
+/// Several files make up one model.
+template <Module Model>
+LoadReport load(Model& model, const std::vector<std::string>& paths, const LoadOptions& options = {}) {
+  std::vector<Checkpoint> parts;
+  for (const std::string& path : paths) parts.push_back(open(path));
+  return load(model, parts, options);
+}
+
+struct SaveModelOptions {
+  Adapter adapter = Adapter::pytorch;  ///< whose names and layouts are written
+  Precision dtype = Precision::keep;
+  SaveOptions file = {};
+};
+
+/// PyTorch's names and layouts, for everyone, unless told otherwise.
+template <Module Model>
+void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
+  save(to_checkpoint(model, options.adapter, options.dtype), path, options.file);
+}
+
+/// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for
+/// all of it.
+template <class T>
+[[nodiscard]] T load_config(const std::string& path, const std::string& key = {}) {
+  return read_config<T>(open_value(path, key), key.empty() ? "config" : key);
+}
+
+}  // namespace ballast

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model is a struct: its fields are its parameter names. This header finds them by reflection and hands
+// them on as Slots; all work is done elsewhere, on those. Members of a model may be
+//   - Tensor, and layers (ballast/nn/, or your own with `static constexpr LayerKind kind`),
+//   - structs of such members: aggregates of up to 64 fields as they are, other classes with
+//   BALLAST_FIELDS(a, b),
+//   - std::vector, array, tuple (path segments 0, 1, …), std::map<std::string, …> (its keys), std::optional,
+//   unique_ptr, shared_ptr
+//     and std::variant (no segment of their own) of all these,
+//   - arithmetic types, enums, strings, std::function and containers of those: configuration, skipped,
+//   - Skip<T>: anything else that is none of the model's parameters.
+// A trailing underscore is not part of a name: `default_` has the key "default".
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ballast/detail/reflect.h"
+#include "ballast/layer_kind.h"
+#include "ballast/slots.h"
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+/// A member that holds no parameters, whatever its type.
+template <class T>
+struct Skip {
+  T value{};
+
+  T& operator*() noexcept { return value; }
+
+  const T& operator*() const noexcept { return value; }
+
+  T* operator->() noexcept { return &value; }
+
+  const T* operator->() const noexcept { return &value; }
+
+  BALLAST_FIELDS();
+};
+
+/// A member whose own name is not part of the path: `Flat<nn::Conv2d> conv{{2, 2, 3}};` has the keys weight
+/// and bias.
+template <class T>
+struct Flat {
+  T value;
+
+  T& operator*() noexcept { return value; }
+
+  const T& operator*() const noexcept { return value; }
+
+  T* operator->() noexcept { return &value; }
+
+  const T* operator->() const noexcept { return &value; }
+
+  static constexpr void visit_fields(auto& self, auto&& visit) { visit(std::string_view(), self.value); }
+};
+
+namespace detail {
+
+template <class T, template <class...> class Template>
+inline constexpr bool kIsA = false;
+template <template <class...> class Template, class... Args>
+inline constexpr bool kIsA<Template<Args...>, Template> = true;
+
+template <class T>
+inline constexpr bool kIsArray = false;
+template <class T, std::size_t N>
+inline constexpr bool kIsArray<std::array<T, N>> = true;
+
+template <class T>
+inline constexpr bool kIsPointer = kIsA<T, std::unique_ptr> || kIsA<T, std::shared_ptr>;
+
+template <class T>
+inline constexpr bool kIsFlat = false;
+template <class T>
+inline constexpr bool kIsFlat<Flat<T>> = true;
+
+template <class T>
+consteval bool is_configuration();
+
+template <class... Args>
+consteval bool all_configuration(std::type_identity<std::tuple<Args...>>) {
+  return (is_configuration<Args>() && ...);
+}
+
+template <class... Args>
+consteval bool all_configuration(std::type_identity<std::variant<Args...>>) {
+  return (is_configuration<Args>() && ...);
+}
+
+template <class A, class B>
+consteval bool all_configuration(std::type_identity<std::pair<A, B>>) {
+  return is_configuration<A>() && is_configuration<B>();
+}
+
+template <class T>
+consteval bool is_configuration() {
+  if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || kIsA<T, std::basic_string> ||
+                kIsA<T, std::basic_string_view> || kIsA<T, std::function> ||
+                std::is_same_v<std::remove_cv_t<T>, const char*>) {
+    return true;
+  } else if constexpr (kIsA<T, std::vector> || kIsArray<T> || kIsA<T, std::optional>) {
+    return is_configuration<typename T::value_type>();
+  } else if constexpr (kIsA<T, std::map>) {
+    return is_configuration<typename T::mapped_type>();
+  } else if constexpr (kIsA<T, std::tuple> || kIsA<T, std::variant> || kIsA<T, std::pair>) {
+    return all_configuration(std::type_identity<T>{});
+  } else {
+    return false;
+  }
+}
+
+template <class T>
+concept HasKind = requires {
+  typename std::integral_constant<LayerKind, T::kind>;
+};
+
+template <class T>
+consteval LayerKind kind_of() {
+  if constexpr (HasKind<T>)
+    return T::kind;
+  else
+    return LayerKind::none;
+}
+
+template <class T>
+void collect(Collector& out, T& member);
+
+template <class T>
+void collect_struct(Collector& out, T& object) {
+  if constexpr (!kIsFlat<T>) out.node(type_name<T>(), kind_of<T>());
+  const auto visit = [&out](std::string_view name, auto& field) {
+    const Collector::Scope scope(out,
+                                 kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);
+    collect(out, field);
+  };
+  if constexpr (HasKind<T>) {
+    const Collector::LayerScope layer(out, T::kind);
+    for_each_field(object, visit);
+  } else {
+    for_each_field(object, visit);
+  }
+}
+
+template <class T>
+void collect_indexed(Collector& out, std::size_t index, T& element) {
+  const Collector::Scope scope(out, index);
+  collect(out, element);
+}
+
+// One alternative of a variant or an empty optional; `emplace(T&&)` puts it into the model.
+template <class T, class Emplace>
+void collect_fresh(Collector& out, std::uint32_t choice, Emplace emplace) {
+  if constexpr (std::is_default_constructible_v<T>) {
+    auto fresh = std::make_shared<T>();
+    out.begin_alternative(choice, type_name<T>(), [fresh, emplace] { emplace(std::move(*fresh)); });
+    collect(out, *fresh);
+    out.end_alternative(choice);
+  } else {
+    out.alternative_without_default(choice, type_name<T>());
+  }
+}
+
+template <std::size_t I, class Variant>
+void collect_alternative(Collector& out, std::uint32_t choice, Variant& variant) {
+  using T = std::variant_alternative_t<I, Variant>;
+  if (T* held = std::get_if<I>(&variant)) {
+    out.begin_alternative(choice, type_name<T>(), {});
+    collect(out, *held);
+    out.end_alternative(choice);
+  } else {
+    collect_fresh<T>(out, choice, [&variant](T&& value) { variant.template emplace<I>(std::move(value)); });
+  }
+}
+
+template <class Variant>
+void collect_variant(Collector& out, Variant& variant) {
+  if (!out.all_alternatives()) return std::visit([&out](auto& held) { collect(out, held); }, variant);
+  const std::uint32_t choice = out.begin_choice(false, variant.index());
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (collect_alternative<I>(out, choice, variant), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Variant>>{});
+}
+
+template <class T>
+void collect_optional(Collector& out, std::optional<T>& optional) {
+  if (optional) return collect(out, *optional);
+  if constexpr (std::is_default_constructible_v<T>) {
+    if (!out.all_alternatives()) return;
+    collect_fresh<T>(out, out.begin_choice(true, 1),
+                     [&optional](T&& value) { optional.emplace(std::move(value)); });
+  }
+}
+
+template <class Tuple>
+void collect_tuple(Collector& out, Tuple& tuple) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (collect_indexed(out, I, std::get<I>(tuple)), ...);
+  }
+  (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
+}
+
+template <class T>
+void collect(Collector& out, T& member) {
+  if constexpr (std::is_same_v<T, Tensor>) {
+    out.tensor(member);
+  } else if constexpr (is_configuration<T>() || std::is_same_v<T, std::monostate>) {
+    // not a parameter
+  } else if constexpr (kIsA<T, std::vector> || kIsArray<T>) {
+    for (std::size_t i = 0; i < member.size(); ++i) collect_indexed(out, i, member[i]);
+  } else if constexpr (kIsA<T, std::tuple> || kIsA<T, std::pair>) {
+    collect_tuple(out, member);
+  } else if constexpr (kIsA<T, std::map>) {
+    static_assert(
+        std::is_same_v<typename T::key_type, std::string>,
+        "ballast: the key of a std::map in a model must be std::string: it is part of the parameters' names");
+    for (auto& [name, value] : member) {
+      const Collector::Scope scope(out, std::string_view(name));
+      collect(out, value);
+    }
+  } else if constexpr (kIsPointer<T>) {
+    if (member) collect(out, *member);
+  } else if constexpr (kIsA<T, std::optional>) {
+    collect_optional(out, member);
+  } else if constexpr (kIsA<T, std::variant>) {
+    collect_variant(out, member);
+  } else {
+    static_assert(std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>),
+                  "ballast: a member of this type is neither a Tensor, a layer, a struct, a standard "
+                  "container of those nor configuration: "
+                  "list the fields of a class of your own with BALLAST_FIELDS(...), or wrap what holds no "
+                  "parameters in ballast::Skip<T>");
+    if constexpr (std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>))
+      collect_struct(out, member);
+  }
+}
+
+/// The model is not changed, but the slots point into it: a const model's slots must be treated as const.
+template <class Model>
+Slots collect_slots(const Model& model, Collector::Alternatives which) {
+  Collector collector(which);
+  collect(collector, const_cast<Model&>(model));
+  return collector.take();
+}
+
+[[nodiscard]] bool is_buffer(const Slot& slot) noexcept;
+void print(const Slots& slots, std::string_view type, std::ostream& out);
+
+}  // namespace detail
+
+/// Something load() and save() take for a model.
+template <class T>
+concept Module = std::is_class_v<T> && !std::is_same_v<T, Tensor> &&
+                 (detail::ListsFields<T> || std::is_aggregate_v<T> || detail::kIsA<T, std::vector> ||
+                  detail::kIsA<T, std::tuple> || detail::kIsA<T, std::map> ||
+                  detail::kIsA<T, std::variant>)&&!detail::is_configuration<T>();
+
+/// f(std::string_view path, Tensor&, LayerKind) for every tensor, parameters and buffers, in order of
+/// declaration.
+template <Module Model, class F>
+void for_each_tensor(Model& model, F&& f) {
+  const Slots slots = detail::collect_slots(model, detail::Collector::Alternatives::held_only);
+  for (const Slot& slot : slots.slots) f(std::string_view(slot.path), *slot.tensor, slot.kind);
+}
+
+template <Module Model, class F>
+void for_each_tensor(const Model& model, F&& f) {
+  const Slots slots = detail::collect_slots(model, detail::Collector::Alternatives::held_only);
+  for (const Slot& slot : slots.slots) f(std::string_view(slot.path), std::as_const(*slot.tensor), slot.kind);
+}
+
+struct Parameter {
+  std::string path;
+  LayerKind kind;
+  Tensor tensor;  ///< a view of the model's
+};
+
+/// What training would change: every tensor but the buffers of the norms.
+template <Module Model>
+[[nodiscard]] std::vector<Parameter> parameters(const Model& model) {
+  std::vector<Parameter> result;
+  for (const Slot& slot : detail::collect_slots(model, detail::Collector::Alternatives::held_only).slots) {
+    if (!detail::is_buffer(slot)) result.push_back({slot.path, slot.kind, *slot.tensor});
+  }
+  return result;
+}
+
+/// Writes the model as a tree: members, shapes, number of parameters.
+template <Module Model>
+void print(const Model& model, std::ostream& out) {
+  detail::print(detail::collect_slots(model, detail::Collector::Alternatives::held_only),
+                detail::type_name<Model>(), out);
+}
+
+}  // namespace ballast

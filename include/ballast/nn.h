@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// All layers. Constructing one costs nothing: its tensors have shapes and no bytes until something is loaded
+// into them.
+#pragma once
+
+#include "ballast/nn/activation.h"
+#include "ballast/nn/attention.h"
+#include "ballast/nn/conv.h"
+#include "ballast/nn/embedding.h"
+#include "ballast/nn/linear.h"
+#include "ballast/nn/norm.h"
+#include "ballast/nn/pool.h"
+#include "ballast/nn/rnn.h"
+#include "ballast/nn/sequential.h"
+#include "ballast/nn/size.h"

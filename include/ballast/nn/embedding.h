@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows looked up by number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ballast/module.h"
+
+namespace ballast::nn {
+
+struct EmbeddingOptions {
+  std::optional<std::int64_t> padding_idx = {};
+};
+
+struct Embedding {
+  static constexpr LayerKind kind = LayerKind::embedding;
+  std::int64_t num_embeddings;
+  std::int64_t embedding_dim;
+  EmbeddingOptions options;
+  Tensor weight;  ///< [num_embeddings, embedding_dim]
+
+  Embedding(std::int64_t count, std::int64_t dim, const EmbeddingOptions& options = {});
+  BALLAST_FIELDS(weight);
+};
+
+}  // namespace ballast::nn

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear maps. Native layout: Linear's weight is [in, out].
+#pragma once
+
+#include <cstdint>
+
+#include "ballast/module.h"
+
+namespace ballast::nn {
+
+struct LinearOptions {
+  bool bias = true;
+};
+
+struct Linear {
+  static constexpr LayerKind kind = LayerKind::linear;
+  std::int64_t in_features;
+  std::int64_t out_features;
+  LinearOptions options;
+  Tensor weight;  ///< [in, out]
+  Tensor bias;    ///< [out], undefined without
+
+  Linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
+
+  static constexpr void visit_fields(auto& self, auto&& visit) {
+    visit("weight", self.weight);
+    if (self.options.bias) visit("bias", self.bias);
+  }
+};
+
+/// y = x1 A x2 + b.
+struct Bilinear {
+  static constexpr LayerKind kind = LayerKind::bilinear;
+  std::int64_t in1_features;
+  std::int64_t in2_features;
+  std::int64_t out_features;
+  LinearOptions options;
+  Tensor weight;  ///< [out, in1, in2]
+  Tensor bias;    ///< [out], undefined without
+
+  Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, const LinearOptions& options = {});
+
+  static constexpr void visit_fields(auto& self, auto&& visit) {
+    visit("weight", self.weight);
+    if (self.options.bias) visit("bias", self.bias);
+  }
+};
+
+struct Identity {
+  BALLAST_FIELDS();
+};
+
+}  // namespace ballast::nn

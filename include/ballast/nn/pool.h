@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling, and layers that only change a shape.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "ballast/module.h"
+#include "ballast/nn/size.h"
+
+namespace ballast::nn {
+
+template <std::size_t N>
+struct MaxPoolOptions {
+  std::optional<Size<N>> stride = {};  ///< the kernel's size when absent
+  Size<N> padding = 0;
+  Size<N> dilation = 1;
+  bool ceil_mode = false;
+};
+
+template <std::size_t N>
+struct MaxPool {
+  Size<N> kernel_size;
+  MaxPoolOptions<N> options;
+
+  MaxPool(Size<N> kernel, const MaxPoolOptions<N>& pool_options = {})
+      : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+
+  BALLAST_FIELDS();
+};
+
+struct MaxPool1d : MaxPool<1> {
+  using MaxPool<1>::MaxPool;
+};
+
+struct MaxPool2d : MaxPool<2> {
+  using MaxPool<2>::MaxPool;
+};
+
+struct MaxPool3d : MaxPool<3> {
+  using MaxPool<3>::MaxPool;
+};
+
+template <std::size_t N>
+struct AvgPoolOptions {
+  std::optional<Size<N>> stride = {};
+  Size<N> padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+  std::optional<std::int64_t> divisor_override = {};
+};
+
+template <std::size_t N>
+struct AvgPool {
+  Size<N> kernel_size;
+  AvgPoolOptions<N> options;
+
+  AvgPool(Size<N> kernel, const AvgPoolOptions<N>& pool_options = {})
+      : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+
+  BALLAST_FIELDS();
+};
+
+struct AvgPool1d : AvgPool<1> {
+  using AvgPool<1>::AvgPool;
+};
+
+struct AvgPool2d : AvgPool<2> {
+  using AvgPool<2>::AvgPool;
+};
+
+struct AvgPool3d : AvgPool<3> {
+  using AvgPool<3>::AvgPool;
+};
+
+/// An absent output size keeps the input's in that dimension.
+template <std::size_t N>
+struct AdaptivePool {
+  std::array<std::optional<std::int64_t>, N> output_size;
+
+  AdaptivePool(std::int64_t all) { output_size.fill(all); }  // NOLINT(google-explicit-constructor)
+
+  AdaptivePool(const std::array<std::optional<std::int64_t>, N>& each)
+      : output_size(each) {}  // NOLINT(google-explicit-constructor)
+
+  BALLAST_FIELDS();
+};
+
+struct AdaptiveAvgPool1d : AdaptivePool<1> {
+  using AdaptivePool<1>::AdaptivePool;
+};
+
+struct AdaptiveAvgPool2d : AdaptivePool<2> {
+  using AdaptivePool<2>::AdaptivePool;
+};
+
+struct AdaptiveAvgPool3d : AdaptivePool<3> {
+  using AdaptivePool<3>::AdaptivePool;
+};
+
+struct AdaptiveMaxPool1d : AdaptivePool<1> {
+  using AdaptivePool<1>::AdaptivePool;
+};
+
+struct AdaptiveMaxPool2d : AdaptivePool<2> {
+  using AdaptivePool<2>::AdaptivePool;
+};
+
+struct AdaptiveMaxPool3d : AdaptivePool<3> {
+  using AdaptivePool<3>::AdaptivePool;
+};
+
+struct Flatten {
+  std::int64_t start_dim = 1;
+  std::int64_t end_dim = -1;
+  BALLAST_FIELDS();
+};
+
+enum class UpsampleMode : std::uint8_t { nearest, linear, bilinear, bicubic, trilinear };
+
+struct Upsample {
+  std::optional<Shape> size = {};
+  std::optional<double> scale_factor = {};
+  UpsampleMode mode = UpsampleMode::nearest;
+  bool align_corners = false;
+  BALLAST_FIELDS();
+};
+
+}  // namespace ballast::nn

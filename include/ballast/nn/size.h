@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes as PyTorch's layers take them: one number for all spatial dimensions, or one for each.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ballast::nn {
+
+template <std::size_t N>
+struct Size {
+  std::array<std::int64_t, N> values{};
+
+  constexpr Size(std::int64_t all) {
+    values.fill(all);
+  }  // NOLINT(google-explicit-constructor): Conv2d{3, 64, 7}
+
+  template <std::convertible_to<std::int64_t>... Each>
+
+  requires(sizeof...(Each) == N && N > 1) constexpr Size(Each... each)
+      : values{static_cast<std::int64_t>(each)...} {}  // NOLINT(google-explicit-constructor): {7, 7}
+
+  constexpr std::int64_t operator[](std::size_t i) const { return values[i]; }
+
+  [[nodiscard]] constexpr auto begin() const { return values.begin(); }
+
+  [[nodiscard]] constexpr auto end() const { return values.end(); }
+
+  friend constexpr bool operator==(const Size&, const Size&) = default;
+};
+
+/// Zeros (or what the padding mode says) on both sides, or by name: "same" keeps the size, "valid" is none.
+template <std::size_t N>
+struct Padding {
+  Size<N> amount = 0;
+  bool same = false;
+
+  constexpr Padding(std::int64_t all) : amount(all) {}  // NOLINT(google-explicit-constructor)
+
+  constexpr Padding(const Size<N>& each) : amount(each) {}  // NOLINT(google-explicit-constructor)
+
+  template <std::convertible_to<std::int64_t>... Each>
+
+  requires(sizeof...(Each) == N && N > 1) constexpr Padding(Each... each)
+      : amount(each...) {}  // NOLINT(google-explicit-constructor)
+
+  /// Errc::invalid_argument for any other name.
+  template <std::size_t Length>
+  Padding(const char (&name)[Length])
+      : same(is_same(name)) {}  // NOLINT(google-explicit-constructor): a literal, as 0 is a pointer too
+
+ private:
+  static bool is_same(std::string_view name);
+};
+
+enum class PaddingMode : std::uint8_t { zeros, reflect, replicate, circular };
+
+namespace detail {
+[[nodiscard]] bool padding_is_same(std::string_view name);
+}
+
+template <std::size_t N>
+bool Padding<N>::is_same(std::string_view name) {
+  return detail::padding_is_same(name);
+}
+
+}  // namespace ballast::nn

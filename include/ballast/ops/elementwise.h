@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element by element, with broadcasting.
+#pragma once
+
+#include <optional>
+
+#include "ballast/ops/operand.h"
+
+namespace ballast {
+
+[[nodiscard]] Tensor add(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor sub(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor mul(const Operand& a, const Operand& b);
+/// True division: of integers it gives F32.
+[[nodiscard]] Tensor div(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor pow(const Operand& base, const Operand& exponent);
+/// NaN when either is.
+[[nodiscard]] Tensor minimum(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor maximum(const Operand& a, const Operand& b);
+
+[[nodiscard]] inline Tensor operator+(const Operand& a, const Operand& b) {
+  return add(a, b);
+}
+
+[[nodiscard]] inline Tensor operator-(const Operand& a, const Operand& b) {
+  return sub(a, b);
+}
+
+[[nodiscard]] inline Tensor operator*(const Operand& a, const Operand& b) {
+  return mul(a, b);
+}
+
+[[nodiscard]] inline Tensor operator/(const Operand& a, const Operand& b) {
+  return div(a, b);
+}
+
+[[nodiscard]] Tensor neg(const Tensor& x);
+
+[[nodiscard]] inline Tensor operator-(const Tensor& x) {
+  return neg(x);
+}
+
+[[nodiscard]] Tensor abs(const Tensor& x);
+[[nodiscard]] Tensor sign(const Tensor& x);
+[[nodiscard]] Tensor square(const Tensor& x);
+// Of integers these give F32.
+[[nodiscard]] Tensor exp(const Tensor& x);
+[[nodiscard]] Tensor expm1(const Tensor& x);
+[[nodiscard]] Tensor log(const Tensor& x);
+[[nodiscard]] Tensor log1p(const Tensor& x);
+[[nodiscard]] Tensor sqrt(const Tensor& x);
+[[nodiscard]] Tensor rsqrt(const Tensor& x);
+[[nodiscard]] Tensor reciprocal(const Tensor& x);
+[[nodiscard]] Tensor sin(const Tensor& x);
+[[nodiscard]] Tensor cos(const Tensor& x);
+[[nodiscard]] Tensor tan(const Tensor& x);
+[[nodiscard]] Tensor erf(const Tensor& x);
+// Integers are their own floor.
+[[nodiscard]] Tensor floor(const Tensor& x);
+[[nodiscard]] Tensor ceil(const Tensor& x);
+/// Half way goes to the even neighbour.
+[[nodiscard]] Tensor round(const Tensor& x);
+[[nodiscard]] Tensor trunc(const Tensor& x);
+
+/// To [low, high]; what is absent does not bound. NaN stays.
+[[nodiscard]] Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
+/// a where the condition (BOOL) holds, else b.
+[[nodiscard]] Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
+/// x with `value` where the mask (BOOL) holds.
+[[nodiscard]] Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+
+// Comparisons and logic give BOOL. For logic, what is not zero is true.
+[[nodiscard]] Tensor eq(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor ne(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor lt(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor le(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor gt(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor ge(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor logical_and(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor logical_or(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor logical_xor(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor logical_not(const Tensor& x);
+[[nodiscard]] Tensor isnan(const Tensor& x);
+[[nodiscard]] Tensor isinf(const Tensor& x);
+
+}  // namespace ballast

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in a file before anybody loads it: every global a pickle names, every call it makes, with the
+// verdict of the very parser that loads files, and whatever is odd about the container. Nothing is executed.
+// Part of ballast::import.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/error.h"
+
+namespace ballast {
+
+enum class Severity : std::uint8_t {
+  note,     ///< worth knowing
+  warning,  ///< unusual, and a way to hide something
+  danger,   ///< could run code when loaded by PyTorch, or is refused by Ballast
+};
+
+enum class Verdict : std::uint8_t {
+  known,      ///< a constructor Ballast understands
+  unknown,    ///< somebody's class: an inert object here, code of theirs in Python
+  forbidden,  ///< could run code, start a process, touch files or the network
+};
+
+[[nodiscard]] std::string_view name(Severity severity) noexcept;
+[[nodiscard]] std::string_view name(Verdict verdict) noexcept;
+
+struct ScanFinding {
+  Severity severity = Severity::note;
+  Errc code = Errc::bad_pickle;
+  std::string what;
+  std::uint64_t offset = 0;  ///< in the entry, or in the file when `entry` is empty
+  std::string entry;         ///< of a zip or tar
+};
+
+struct ScanGlobal {
+  std::string name;          ///< "posix.system"
+  std::uint64_t offset = 0;  ///< of its first mention
+  std::uint64_t count = 0;   ///< of mentions
+  Verdict verdict = Verdict::unknown;
+  std::string entry;
+};
+
+/// Calls of one callee from one entry; all of them when it is not a known constructor.
+struct ScanCall {
+  std::string name;
+  std::uint64_t offset = 0;  ///< of the first
+  std::uint64_t count = 0;
+  Verdict verdict = Verdict::unknown;
+  std::string entry;
+  std::vector<std::uint64_t> offsets;  ///< of unknown and forbidden ones, up to 1000
+};
+
+struct ScanReport {
+  std::string format;  ///< as Checkpoint::format; empty when it could not be told
+  std::vector<ScanFinding> findings;
+  std::vector<ScanGlobal> globals;
+  std::vector<ScanCall> calls;
+
+  /// Nothing dangerous and nothing suspicious; unknown classes alone leave a file clean.
+  [[nodiscard]] bool clean() const noexcept;
+};
+
+struct ScanOptions {
+  bool checksums = true;  ///< read every byte and compare every checksum the container holds
+};
+
+/// Throws only when the file cannot be read at all; a file that Ballast refuses is a finding.
+[[nodiscard]] ScanReport scan(const std::string& path, const ScanOptions& options = {});
+
+struct Checksums {
+  std::uint64_t checked = 0;  ///< bytes whose checksum is right
+  std::uint64_t without = 0;  ///< bytes the container holds no checksum for
+};
+
+/// Reads a whole file and compares every header and checksum its container holds: Errc::bad_crc, or what
+/// open() would say. Only zip archives hold any; opening one checks the pickle's alone.
+[[nodiscard]] Checksums check_integrity(const std::string& path);
+
+}  // namespace ballast

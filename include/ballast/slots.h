@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model looks like to everything that is not a template: a list of slots (path, layer kind, Tensor*),
+// the variants among its members as choices, and the tree they form. module.h makes it by reflection; load,
+// save and print work on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ballast/layer_kind.h"
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+inline constexpr std::uint32_t kAlways = 0xFFFFFFFF;
+
+/// One tensor of a model.
+struct Slot {
+  std::string path;                  ///< "layers.0.norm.gamma"
+  LayerKind kind = LayerKind::none;  ///< of the layer it belongs to
+  std::uint32_t layer_size = 0;      ///< length of the layer's part of the path: 13 above ("layers.0.norm")
+  std::uint32_t alternative = kAlways;  ///< it exists only when this alternative is chosen
+  std::uint64_t index_segments =
+      0;  ///< bit i: segment i of the path is a position in a vector, array or tuple
+  Tensor* tensor = nullptr;
+
+  /// The name inside its layer: "gamma".
+  [[nodiscard]] std::string_view field() const noexcept {
+    return std::string_view(path).substr(layer_size == 0 || layer_size == path.size() ? layer_size
+                                                                                      : layer_size + 1);
+  }
+
+  [[nodiscard]] std::string_view layer() const noexcept {
+    return std::string_view(path).substr(0, layer_size);
+  }
+};
+
+/// One of the types a variant member can hold, or the value an empty optional would hold.
+struct Alternative {
+  std::string type;                ///< "DwsConv", for messages
+  std::uint32_t choice = 0;        ///< the Choice it is part of
+  bool can_be_built = true;        ///< false: it has no default constructor and the variant does not hold it
+  std::function<void()> commit{};  ///< moves it into the model; empty for the one the model holds already
+};
+
+/// A variant, or an optional that is empty: what it will hold is decided by the file.
+struct Choice {
+  std::string path;
+  std::uint64_t index_segments = 0;
+  std::uint32_t parent = kAlways;  ///< the alternative it lies in itself
+  bool optional = false;           ///< nothing at all is an answer too
+  std::size_t held = 0;            ///< position in `alternatives` of the one held now; its size when none
+  std::vector<std::uint32_t> alternatives;  ///< positions in Slots::alternatives
+};
+
+/// A member that is not a tensor itself, for print().
+struct Node {
+  std::string path;
+  std::string type;
+  LayerKind kind = LayerKind::none;
+  std::size_t first_slot = 0;  ///< how many slots come before its own
+};
+
+struct Slots {
+  std::vector<Slot> slots;  ///< in order of declaration
+  std::vector<Choice> choices;
+  std::vector<Alternative> alternatives;
+  std::vector<Node> nodes;
+};
+
+namespace detail {
+
+/// Builds Slots while the templates of module.h walk a model.
+class Collector {
+ public:
+  enum class Alternatives : std::uint8_t { held_only, all };
+
+  explicit Collector(Alternatives which) : all_alternatives_(which == Alternatives::all) {}
+
+  /// While it lives, everything collected lies under `name`; an empty name adds nothing to the path.
+  class Scope {
+   public:
+    Scope(Collector& collector, std::string_view name);
+    Scope(Collector& collector, std::size_t index);
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope();
+
+   private:
+    Collector& collector_;
+    std::size_t path_size_;
+    std::uint32_t segments_;
+    std::uint64_t index_segments_;
+  };
+
+  /// While it lives, tensors belong to a layer at this path.
+  class LayerScope {
+   public:
+    LayerScope(Collector& collector, LayerKind kind);
+    LayerScope(const LayerScope&) = delete;
+    LayerScope& operator=(const LayerScope&) = delete;
+    ~LayerScope();
+
+   private:
+    Collector& collector_;
+    LayerKind kind_;
+    std::uint32_t size_;
+  };
+
+  void tensor(Tensor& tensor);
+  void node(std::string_view type, LayerKind kind);
+
+  [[nodiscard]] bool all_alternatives() const noexcept { return all_alternatives_; }
+
+  /// Returns what end_choice() and begin_alternative() want to know.
+  std::uint32_t begin_choice(bool optional, std::size_t held);
+  void begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit);
+  void end_alternative(std::uint32_t choice);
+  void alternative_without_default(std::uint32_t choice, std::string_view type);
+
+  [[nodiscard]] Slots take() { return std::move(slots_); }
+
+ private:
+  void append(std::string_view segment, bool is_index);
+
+  Slots slots_;
+  std::string path_;
+  std::uint32_t segments_ = 0;
+  std::uint64_t index_segments_ = 0;
+  LayerKind kind_ = LayerKind::none;
+  std::uint32_t layer_size_ = 0;
+  std::uint32_t alternative_ = kAlways;
+  bool all_alternatives_;
+};
+
+}  // namespace detail
+}  // namespace ballast

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/flatten.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <unordered_set>
+
+#include "ballast/display.h"
+#include "base/fail.h"
+#include "checkpoint/value_tree.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::uint64_t kVisits = 250'000;  // and a few for every node there is
+
+const Node* as_node(Ref value, NodeKind kind) {
+  return value.is_node() && value.node()->kind == kind ? value.node() : nullptr;
+}
+
+// Which entries of a part are children of the object it belongs to.
+enum class Take : std::uint8_t { all, present, named, script_modules, tensors };
+
+// Entries that count as an object's children: one of its tables, its state, its items.
+struct Part {
+  const Node* entries = nullptr;  // dict, list, tuple
+  Take take = Take::all;
+  const Node* except = nullptr;  // set of names that are left out
+  const std::vector<std::string>* names = nullptr;
+};
+
+struct Frame {
+  const Node* node = nullptr;
+  std::size_t path = 0;  // length of its name
+  std::array<Part, 6> parts = {};
+  std::size_t count = 0;
+  std::size_t part = 0;
+  std::size_t next = 0;
+
+  void add(const Part& added) {
+    if (added.entries != nullptr && added.entries->size != 0) parts[count++] = added;
+  }
+};
+
+class Flattener {
+ public:
+  Flattener(const ValueTree& tree, const ScriptClasses* script, Checkpoint& out)
+      : tree_(tree), script_(script), out_(out), budget_(kVisits + tree.footprint() / 8) {}
+
+  void run(Ref root) {
+    visit(root, {}, 0);
+    while (!frames_.empty()) step();
+  }
+
+  [[nodiscard]] const std::string& module_class() const noexcept { return module_; }
+
+ private:
+  void step();
+  void visit(Ref value, std::string_view label, std::size_t above);
+  void enter(const Node* node);
+  void add_object_parts(Frame& frame, const Node* node);
+  bool add_module_parts(Frame& frame, const Node* state);
+  void add_script_parts(Frame& frame, const Node* node);
+  void skip_nested();
+  [[nodiscard]] bool is_taken(const Part& part, std::string_view label, Ref value) const;
+  void emit(const TensorRecord& record, std::string_view label, std::size_t above);
+  [[nodiscard]] const Node* table(const Node* dict, std::string_view name) const;
+
+  const ValueTree& tree_;
+  const ScriptClasses* script_;
+  Checkpoint& out_;
+  std::vector<Frame> frames_;
+  std::unordered_set<const Node*> above_;
+  std::string path_;
+  std::string label_;
+  std::string module_;  // class of the first module met
+  std::uint64_t visits_ = 0;
+  std::uint64_t budget_;
+};
+
+const Node* Flattener::table(const Node* dict, std::string_view name) const {
+  const Ref* value = tree_.find(dict, name);
+  return value == nullptr ? nullptr : as_node(*value, NodeKind::dict);
+}
+
+bool in_set(const Node* names, std::string_view name) {
+  for (std::uint32_t i = 0; i < names->size; ++i) {
+    const Node* text = as_node(names->refs[i], NodeKind::string);
+    if (text != nullptr && std::string_view(text->text, text->size) == name) return true;
+  }
+  return false;
+}
+
+bool Flattener::is_taken(const Part& part, std::string_view label, Ref value) const {
+  if (part.except != nullptr && in_set(part.except, label)) return false;
+  switch (part.take) {
+    case Take::all:
+      return true;
+    case Take::present:
+      return !value.is_none();
+    case Take::named:
+      return std::find(part.names->begin(), part.names->end(), label) != part.names->end();
+    case Take::tensors:
+      return as_node(value, NodeKind::tensor) != nullptr;
+    case Take::script_modules: {
+      const Node* object = as_node(value, NodeKind::object);
+      return object != nullptr && tree_.type_name(object->type).starts_with("__torch__");
+    }
+  }
+  return true;
+}
+
+void Flattener::step() {
+  Frame& frame = frames_.back();
+  if (frame.part == frame.count) {
+    above_.erase(frame.node);
+    frames_.pop_back();
+    return;
+  }
+  const Part& part = frame.parts[frame.part];
+  if (frame.next == part.entries->size) {
+    ++frame.part;
+    frame.next = 0;
+    return;
+  }
+  const std::size_t index = frame.next++;
+  const std::size_t above = frame.path;
+  if (part.entries->kind != NodeKind::dict) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, index).ptr;
+    return visit(part.entries->refs[index], {digits, static_cast<std::size_t>(end - digits)}, above);
+  }
+  const Ref key = part.entries->refs[index * 2];
+  const Ref value = part.entries->refs[index * 2 + 1];
+  std::string_view label;
+  if (const Node* text = as_node(key, NodeKind::string)) {
+    label = {text->text, text->size};
+  } else {
+    label_ = key_name(ValueTree::value(out_.tree ? ValueTree::tree(*out_.tree) : nullptr, key));
+    label = label_;
+  }
+  if (part.take == Take::all && part.except == nullptr) return visit(value, label, above);
+  if (is_taken(part, label, value)) visit(value, label, above);
+}
+
+void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
+  if (++visits_ > budget_) {
+    fail(Errc::expansion_limit, display(out_.path),
+         "its objects are shared so often that naming its tensors takes more than {} steps", budget_);
+  }
+  if (!value.is_node()) return;
+  const Node* node = value.node();
+  switch (node->kind) {
+    case NodeKind::tensor:
+      return emit(*node->tensor, label, above);
+    case NodeKind::list:
+    case NodeKind::tuple:
+    case NodeKind::dict:
+      if (node->size == 0 && !node->has_attributes) return;
+      break;
+    case NodeKind::object:
+      break;
+    case NodeKind::link:
+      fail(Errc::unsupported, display(out_.path),
+           "a tree made by a program has no tensors by name; save the tree itself");
+    default:
+      return;
+  }
+  if (!above_.insert(node).second) return;  // a cycle
+  path_.resize(above);
+  if (!frames_.empty() && above != 0) path_ += '.';
+  path_ += label;
+  enter(node);
+}
+
+void Flattener::enter(const Node* node) {
+  Frame frame{.node = node, .path = path_.size()};
+  if (node->kind == NodeKind::object)
+    add_object_parts(frame, node);
+  else
+    frame.add({.entries = node});
+  // Attributes of subclasses; Python's own containers have none worth a name.
+  if (node->kind != NodeKind::object && node->has_attributes &&
+      !tree_.type_name(node->type).starts_with("collections.")) {
+    frame.add({.entries = as_node(tree_.attributes_of(node), NodeKind::dict)});
+  }
+  frames_.push_back(frame);
+}
+
+bool Flattener::add_module_parts(Frame& frame, const Node* state) {
+  const Node* modules = table(state, "_modules");
+  const Node* parameters = table(state, "_parameters");
+  const Node* buffers = table(state, "_buffers");
+  if (modules == nullptr && (parameters == nullptr || buffers == nullptr)) return false;
+  const Ref* hidden = tree_.find(state, "_non_persistent_buffers_set");
+  frame.add({.entries = parameters, .take = Take::present});
+  frame.add({.entries = buffers,
+             .take = Take::present,
+             .except = hidden == nullptr ? nullptr : as_node(*hidden, NodeKind::set)});
+  frame.add({.entries = modules, .take = Take::present});
+  return true;
+}
+
+// state_dict() of a script module: parameters, buffers, then what is below. Without its code every tensor
+// counts.
+void Flattener::add_script_parts(Frame& frame, const Node* node) {
+  const Node* state = as_node(node->object->state, NodeKind::dict);
+  if (state == nullptr) return;
+  const auto known = script_->find(tree_.type_name(node->type));
+  if (known != script_->end()) {
+    frame.add({.entries = state, .take = Take::named, .names = &known->second.parameters});
+    frame.add({.entries = state, .take = Take::named, .names = &known->second.buffers});
+  } else {
+    frame.add({.entries = state, .take = Take::tensors});
+  }
+  frame.add({.entries = state, .take = Take::script_modules});
+}
+
+void Flattener::skip_nested() {
+  out_.notes.push_back(fmt::format("{} is a nested tensor, which is left out", quoted(path_)));
+}
+
+void Flattener::add_object_parts(Frame& frame, const Node* node) {
+  if (script_ != nullptr && tree_.type_name(node->type).starts_with("__torch__"))
+    return add_script_parts(frame, node);
+  if (tree_.type_name(node->type) == "torch.nested.NestedTensor") return skip_nested();
+  const ObjectRecord& object = *node->object;
+  const Node* state = as_node(object.state, NodeKind::dict);
+  if (state != nullptr && add_module_parts(frame, state)) {
+    if (module_.empty()) module_ = tree_.type_name(node->type);
+    return;
+  }
+  frame.add({.entries = as_node(object.args, NodeKind::tuple)});
+  frame.add({.entries = as_node(object.pairs, NodeKind::dict)});
+  frame.add({.entries = as_node(object.items, NodeKind::list)});
+  frame.add({.entries = state});
+  const Node* both = as_node(object.state, NodeKind::tuple);
+  if (both == nullptr) return;
+  if (both->size == 2) {  // (attributes, slots)
+    const Node* slots = as_node(both->refs[1], NodeKind::dict);
+    if (slots != nullptr || both->refs[1].is_none()) {
+      frame.add({.entries = as_node(both->refs[0], NodeKind::dict)});
+      return frame.add({.entries = slots});
+    }
+  }
+  frame.add({.entries = both});
+}
+
+void Flattener::emit(const TensorRecord& record, std::string_view label, std::size_t above) {
+  // A key of the root dict is a name as it stands; others are joined.
+  std::string_view name = label;
+  const bool is_key = above == 0 && !frames_.empty() && frames_.back().node->kind == NodeKind::dict &&
+                      label.data() != label_.data();
+  if (!is_key) {
+    path_.resize(above);
+    if (!frames_.empty() && above != 0) path_ += '.';
+    path_ += label;
+    name = out_.store_name(path_);
+  }
+  if (out_.add_view(name, record.dtype, record.shape(), record.strides(), record.storage, record.bit_offset))
+    return;
+  const Tensor there = out_.tensor(name);
+  const Tensor here = tree_.tensor_of(record);
+  if (there.same_view(here)) return;
+  fail(Errc::duplicate_key, display(out_.path), "two different tensors are both called {}", quoted(name));
+}
+
+std::string bytes_text(std::span<const std::byte> bytes) {
+  std::string text = "b'";
+  for (const std::byte byte : bytes.first(std::min<std::size_t>(bytes.size(), 200))) {
+    const auto c = static_cast<unsigned char>(byte);
+    if (c >= 0x20 && c < 0x7F && c != '\'' && c != '\\')
+      text += static_cast<char>(c);
+    else
+      text += fmt::format("\\x{:02x}", c);
+  }
+  return text + "'";
+}
+
+// As Python prints it, a few levels deep.
+std::string printed(const Value& value, int depth) {
+  switch (value.kind()) {
+    case Kind::string:
+      return value.type() == "str" ? fmt::format("'{}'", value.as_string()) : std::string(value.as_string());
+    case Kind::bytes:
+      return bytes_text(value.as_bytes());
+    case Kind::tuple: {
+      if (depth == 0) return "(…)";
+      std::string text = "(";
+      for (std::size_t i = 0; i < value.size() && i < 32; ++i)
+        text += (i == 0 ? "" : ", ") + printed(value.element(i), depth - 1);
+      return text + (value.size() == 1 ? ",)" : ")");
+    }
+    case Kind::complex:
+      return value.summary();
+    default:
+      return value.summary();
+  }
+}
+
+}  // namespace
+
+std::string key_name(const Value& key) {
+  if (key.kind() == Kind::string) return std::string(key.as_string());
+  return printed(key, 4);
+}
+
+bool is_module(const Value& value) {
+  if (value.kind() != Kind::object) return false;
+  const Value state = value.state();
+  if (state.kind() != Kind::dict) return false;
+  const auto has = [&](std::string_view name) {
+    const auto found = state.find(name);
+    return found && found->kind() == Kind::dict;
+  };
+  return has("_modules") || (has("_parameters") && has("_buffers"));
+}
+
+void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out) {
+  const auto& tree = ValueTree::tree(root);
+  if (!tree) return;  // a number
+  out.keep_alive(tree);
+  out.set_storages(tree->storages);
+  out.reserve(tree->tensors);
+  Flattener flattener(*tree, script, out);
+  flattener.run(ValueTree::ref(root));
+  if (!flattener.module_class().empty()) {
+    out.notes.push_back(fmt::format("holds a whole model ({}): read as its state_dict, nothing was run",
+                                    display(flattener.module_class(), 100)));
+  }
+}
+
+}  // namespace ballast

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/pattern.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "ballast/display.h"
+#include "base/fail.h"
+#include "base/utf8.h"
+
+namespace ballast {
+namespace {
+
+re2::StringPiece piece(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+std::string_view view(const re2::StringPiece& text) {
+  return {text.data(), text.size()};
+}
+
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+void append_expanded(std::string& out, const Pattern::Replacement& by,
+                     const std::vector<re2::StringPiece>& groups) {
+  for (const auto& part : by.parts) {
+    if (part.group < 0)
+      out += part.text;
+    else
+      out += view(groups[static_cast<std::size_t>(part.group)]);
+  }
+}
+
+}  // namespace
+
+Pattern::Pattern(const std::string& text) : text_(text) {
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  regex_ = std::make_unique<re2::RE2>(piece(text), options);
+  if (!regex_->ok())
+    fail(Errc::invalid_argument, "pattern " + quoted(text), "is not a regular expression: {}",
+         display(regex_->error()));
+}
+
+Pattern::Pattern(Pattern&&) noexcept = default;
+Pattern& Pattern::operator=(Pattern&&) noexcept = default;
+Pattern::~Pattern() = default;
+
+bool Pattern::matches(std::string_view key) const {
+  return re2::RE2::PartialMatch(piece(key), *regex_);
+}
+
+Pattern::Replacement Pattern::replacement(std::string_view text) const {
+  Replacement result;
+  std::string literal;
+  const auto group = [&](std::string_view name) {
+    int number = -1;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error != std::errc() || end != name.data() + name.size()) {
+      const auto& named = regex_->NamedCapturingGroups();
+      const auto found = named.find(std::string(name));
+      number = found == named.end() ? -1 : found->second;
+    }
+    if (number < 0 || number > regex_->NumberOfCapturingGroups()) {
+      fail(Errc::invalid_argument, "replacement " + quoted(text), "names group {}, which {} does not have",
+           quoted(name), quoted(text_));
+    }
+    if (!literal.empty()) result.parts.push_back({std::exchange(literal, {}), -1});
+    result.parts.push_back({{}, number});
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$') {
+      literal += text[i];
+      continue;
+    }
+    const std::string_view rest = text.substr(i + 1);
+    if (rest.starts_with('$')) {
+      literal += '$';
+      ++i;
+      continue;
+    }
+    if (rest.starts_with('{') && rest.find('}') != rest.npos) {
+      const std::string_view name = rest.substr(1, rest.find('}') - 1);
+      group(name);
+      i += name.size() + 2;
+      continue;
+    }
+    // $1x is group 1 and an x; $name takes all of a word.
+    const bool number = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+    const auto last = std::find_if(rest.begin(), rest.end(),
+                                   [&](char c) { return number ? c < '0' || c > '9' : !is_word(c); });
+    const std::string_view name = rest.substr(0, static_cast<std::size_t>(last - rest.begin()));
+    if (name.empty())
+      fail(Errc::invalid_argument, "replacement " + quoted(text),
+           "has a $ that names no group (write $$ for the sign itself)");
+    group(name);
+    i += name.size();
+  }
+  if (!literal.empty()) result.parts.push_back({literal, -1});
+  return result;
+}
+
+std::optional<std::string> Pattern::replace_all(std::string_view key, const Replacement& by) const {
+  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(regex_->NumberOfCapturingGroups()) + 1);
+  std::string out;
+  std::size_t position = 0;
+  std::size_t copied = 0;
+  bool found = false;
+  while (position <= key.size() && regex_->Match(piece(key), position, key.size(), re2::RE2::UNANCHORED,
+                                                 groups.data(), static_cast<int>(groups.size()))) {
+    const auto begin = static_cast<std::size_t>(groups[0].data() - key.data());
+    const std::size_t end = begin + groups[0].size();
+    // An empty match right behind the last one is that one's end, not a match of its own.
+    if (begin != end || !found || begin != copied) {
+      out += key.substr(copied, begin - copied);
+      append_expanded(out, by, groups);
+      copied = end;
+      found = true;
+    }
+    if (begin != end) {
+      position = end;
+      continue;
+    }
+    if (end == key.size()) break;
+    position = end + std::max<std::size_t>(1, decode_utf8(key.substr(end)).size);
+  }
+  if (!found) return std::nullopt;
+  out += key.substr(copied);
+  return out;
+}
+
+std::vector<std::string> Pattern::replace_first(std::string_view key,
+                                                const std::vector<Replacement>& by) const {
+  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(regex_->NumberOfCapturingGroups()) + 1);
+  if (!regex_->Match(piece(key), 0, key.size(), re2::RE2::UNANCHORED, groups.data(),
+                     static_cast<int>(groups.size())))
+    return {};
+  const auto begin = static_cast<std::size_t>(groups[0].data() - key.data());
+  std::vector<std::string> results;
+  for (const Replacement& replacement : by) {
+    std::string out(key.substr(0, begin));
+    append_expanded(out, replacement, groups);
+    out += key.substr(begin + groups[0].size());
+    results.push_back(std::move(out));
+  }
+  return results;
+}
+
+KeyFilter::KeyFilter(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
+  for (const std::string& text : include) include_.emplace_back(text);
+  for (const std::string& text : exclude) exclude_.emplace_back(text);
+}
+
+bool KeyFilter::passes(std::string_view key) const {
+  const auto matches = [key](const Pattern& pattern) { return pattern.matches(key); };
+  if (!include_.empty() && std::none_of(include_.begin(), include_.end(), matches)) return false;
+  return std::none_of(exclude_.begin(), exclude_.end(), matches);
+}
+
+}  // namespace ballast

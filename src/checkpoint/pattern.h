@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns and replacements: the only place that sees RE2.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace re2 {
+class RE2;
+}
+
+namespace ballast {
+
+class Pattern {
+ public:
+  /// Errc::invalid_argument with RE2's reason.
+  explicit Pattern(const std::string& text);
+  Pattern(Pattern&&) noexcept;
+  Pattern& operator=(Pattern&&) noexcept;
+  ~Pattern();
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+  [[nodiscard]] bool matches(std::string_view key) const;
+
+  /// "$1.x" cut into text and group numbers, checked against the groups the pattern has.
+  class Replacement {
+   public:
+    struct Part {
+      std::string text;
+      int group = -1;  // -1: text
+    };
+
+    std::vector<Part> parts;
+  };
+
+  [[nodiscard]] Replacement replacement(std::string_view text) const;
+
+  /// Every match replaced; nullopt when there is none.
+  [[nodiscard]] std::optional<std::string> replace_all(std::string_view key, const Replacement& by) const;
+  /// The first match replaced, once for each of `by`; empty when there is none.
+  [[nodiscard]] std::vector<std::string> replace_first(std::string_view key,
+                                                       const std::vector<Replacement>& by) const;
+
+ private:
+  std::string text_;
+  std::unique_ptr<re2::RE2> regex_;
+};
+
+/// Which keys are wanted.
+class KeyFilter {
+ public:
+  KeyFilter(const std::vector<std::string>& include, const std::vector<std::string>& exclude);
+  [[nodiscard]] bool passes(std::string_view key) const;
+
+ private:
+  std::vector<Pattern> include_;
+  std::vector<Pattern> exclude_;
+};
+
+}  // namespace ballast

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/steps.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "ballast/display.h"
+#include "base/fail.h"
+#include "checkpoint/pattern.h"
+
+namespace ballast {
+
+Checkpoint without_tensors(const Checkpoint& in) {
+  Checkpoint out;
+  out.metadata = in.metadata;
+  out.notes = in.notes;
+  out.format = in.format;
+  out.path = in.path;
+  out.tree = in.tree;
+  return out;
+}
+
+Checkpoint with_names(const Checkpoint& in, const std::vector<std::string>& names) {
+  Checkpoint out = without_tensors(in);
+  out.reserve(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (const auto taken = out.position(names[i])) {
+      fail(Errc::duplicate_key, display(in.path), "{} and {} both become {}", quoted(in[*taken].name),
+           quoted(in[i].name), quoted(names[i]));
+    }
+    out.add(names[i], in[i].tensor());
+  }
+  return out;
+}
+
+namespace {
+
+Renamed renamed(const Checkpoint& in, const std::vector<std::string>& names, std::vector<std::string> idle) {
+  Renamed result{with_names(in, names), {}, std::move(idle)};
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (in[i].name != names[i]) result.changed.push_back({std::string(in[i].name), names[i]});
+  }
+  for (const std::string& pattern : result.idle)
+    result.checkpoint.notes.push_back("rename rule " + quoted(pattern) + " matched no key");
+  return result;
+}
+
+std::vector<std::string> names_of(const Checkpoint& in) {
+  std::vector<std::string> names;
+  names.reserve(in.size());
+  for (const Entry& entry : in) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace
+
+Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules) {
+  std::vector<std::string> names = names_of(in);
+  std::vector<std::string> idle;
+  for (const RenameRule& rule : rules) {
+    const Pattern pattern(rule.pattern);
+    const Pattern::Replacement by = pattern.replacement(rule.replacement);
+    bool matched = false;
+    for (std::string& name : names) {
+      if (auto changed = pattern.replace_all(name, by)) {
+        name = std::move(*changed);
+        matched = true;
+      }
+    }
+    if (!matched) idle.push_back(rule.pattern);
+  }
+  return renamed(in, names, std::move(idle));
+}
+
+Renamed strip_common_prefixes(const Checkpoint& in) {
+  constexpr std::array<std::string_view, 2> kWrappers = {"module.", "_orig_mod."};
+  std::vector<std::string> names = names_of(in);
+  std::string stripped;
+  for (bool again = !names.empty(); again;) {
+    again = false;
+    for (const std::string_view wrapper : kWrappers) {
+      if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+            return name.size() > wrapper.size() && name.starts_with(wrapper);
+          }))
+        continue;
+      for (std::string& name : names) name.erase(0, wrapper.size());
+      stripped += wrapper;
+      again = true;
+    }
+  }
+  Renamed result = renamed(in, names, {});
+  if (!stripped.empty())
+    result.checkpoint.notes.push_back("all keys began with " + quoted(stripped) + ", which was removed");
+  return result;
+}
+
+std::vector<NumberedSegment> numbered_segments(std::string_view key) {
+  constexpr std::size_t kMostDigits = 9;  // longer ones are not positions of anything
+  std::vector<NumberedSegment> found;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const std::string_view segment = key.substr(begin, end - begin);
+    const bool digits = !segment.empty() && segment.size() <= kMostDigits &&
+                        segment.find_first_not_of("0123456789") == segment.npos;
+    if (digits && (segment.size() == 1 || segment[0] != '0'))
+      found.push_back({key.substr(0, begin), segment});
+    begin = end + 1;
+  }
+  return found;
+}
+
+Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes) {
+  std::vector<Pattern> wanted;
+  for (const std::string& text : prefixes) wanted.emplace_back(text);
+  const auto is_wanted = [&](std::string_view prefix) {
+    return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                         [&](const Pattern& pattern) { return pattern.matches(prefix); });
+  };
+  const auto value = [](std::string_view digits) {
+    long number = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return number;
+  };
+  std::unordered_map<std::string_view, std::map<long, std::size_t>> seen;
+  for (const Entry& entry : in) {
+    for (const auto& [prefix, number] : numbered_segments(entry.name)) {
+      if (is_wanted(prefix)) seen[prefix].emplace(value(number), 0);
+    }
+  }
+  for (auto& [prefix, numbers] : seen) {
+    std::size_t next = 0;
+    for (auto& [number, position] : numbers) position = next++;
+  }
+  std::vector<std::string> names;
+  for (const Entry& entry : in) {
+    std::string name;
+    std::size_t copied = 0;
+    for (const auto& [prefix, number] : numbered_segments(entry.name)) {
+      const auto found = seen.find(prefix);
+      if (found == seen.end()) continue;
+      name += entry.name.substr(copied, prefix.size() - copied);
+      name += std::to_string(found->second.at(value(number)));
+      copied = prefix.size() + number.size();
+    }
+    name += entry.name.substr(copied);
+    names.push_back(std::move(name));
+  }
+  return renamed(in, names, {});
+}
+
+Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
+                  const std::vector<std::string>& exclude) {
+  const KeyFilter wanted(include, exclude);
+  Checkpoint out = without_tensors(in);
+  for (const Entry& entry : in) {
+    if (wanted.passes(entry.name)) out.add(entry.name, entry.tensor());
+  }
+  return out;
+}
+
+DType dtype_of_precision(Precision precision) {
+  switch (precision) {
+    case Precision::full:
+      return DType::f32;
+    case Precision::half:
+      return DType::f16;
+    case Precision::bf16:
+      return DType::bf16;
+    case Precision::f64:
+      return DType::f64;
+    case Precision::keep:
+    case Precision::as_model:
+      break;
+  }
+  fail(Errc::invalid_argument, "precision", "keep and as_model name no dtype");
+}
+
+Checkpoint cast(const Checkpoint& in, Precision precision) {
+  if (precision == Precision::keep) return in;
+  if (precision == Precision::as_model)
+    fail(Errc::invalid_argument, "cast", "as_model needs a model: it is for load()");
+  return cast(in, dtype_of_precision(precision));
+}
+
+Checkpoint cast(const Checkpoint& in, DType dtype,
+                const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed) {
+  if (!is_floating(dtype)) fail(Errc::bad_dtype, "cast", "{} is no floating-point dtype", info(dtype).code);
+  Checkpoint out = without_tensors(in);
+  out.reserve(in.size());
+  std::vector<std::pair<Tensor, Tensor>> done;  // of storages seen twice, so that tied tensors stay tied
+  std::unordered_map<const Storage*, std::vector<std::size_t>> by_storage;
+  for (const Entry& entry : in) {
+    const Tensor tensor = entry.tensor();
+    if (!is_floating(entry.dtype) || !is_real(entry.dtype) || entry.dtype == dtype) {
+      out.add(entry.name, tensor);
+      continue;
+    }
+    std::vector<std::size_t>& earlier = by_storage[tensor.storage().get()];
+    const auto same = std::find_if(earlier.begin(), earlier.end(),
+                                   [&](std::size_t i) { return done[i].first.same_view(tensor); });
+    if (same != earlier.end()) {
+      out.add(entry.name, done[*same].second);
+      continue;
+    }
+    earlier.push_back(done.size());
+    done.emplace_back(tensor, tensor.to_lazy(dtype, overflowed));
+    out.add(entry.name, done.back().second);
+  }
+  return out;
+}
+
+Checkpoint merge(std::span<const Checkpoint> parts) {
+  Checkpoint out;
+  for (const Checkpoint& part : parts) {
+    for (const Entry& entry : part) {
+      if (out.contains(entry.name))
+        fail(Errc::duplicate_key, display(part.path), "{} is in another of the merged checkpoints too",
+             quoted(entry.name));
+      out.add(entry.name, entry.tensor());
+    }
+    out.notes.insert(out.notes.end(), part.notes.begin(), part.notes.end());
+    if (part.metadata) {
+      if (!out.metadata) out.metadata.emplace();
+      out.metadata->insert(part.metadata->begin(), part.metadata->end());
+    }
+    out.path += (out.path.empty() ? "" : " + ") + part.path;
+    if (out.format.empty()) out.format = part.format;
+  }
+  return out;
+}
+
+}  // namespace ballast

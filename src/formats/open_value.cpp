@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ballast/display.h"
+#include "ballast/io.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "checkpoint/value_json.h"
+
+namespace ballast {
+namespace {
+
+bool looks_like_json(const std::string& path) {
+  const auto file = File::open(path);
+  for (const std::byte byte : file->read(0, std::min<std::uint64_t>(file->size(), 256))) {
+    const char c = static_cast<char>(byte);
+    if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
+    return c == '{' || c == '[';
+  }
+  return false;
+}
+
+}  // namespace
+
+Value open_value(const std::string& path, std::string_view dotted) {
+  Value root;
+  if (looks_like_json(path)) {
+    root = read_json(path);
+  } else {
+    const Checkpoint checkpoint = open(path);
+    if (!checkpoint.tree)
+      fail(Errc::not_found, display(path), "a file of format {} holds no objects besides its tensors",
+           checkpoint.format);
+    root = *checkpoint.tree;
+  }
+  try {
+    return root.at(dotted);
+  } catch (const Error& error) {
+    fail(error.code(), display(path), "has no {}: {}", quoted(dotted), error.what());
+  }
+}
+
+}  // namespace ballast

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast::scan(): the reader's own run, with everything it meets written down.
+#include "ballast/scan.h"
+
+#include <algorithm>
+
+#include "ballast/display.h"
+#include "ballast/io.h"
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/magic.h"
+#include "formats/open.h"
+#include "formats/torch/reader.h"
+#include "formats/zip.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::uint64_t kMaxExtraPickle = std::uint64_t{64} << 20U;
+
+void add_refusal(ScanReport& report, const Error& error, const std::string& entry = {}) {
+  // What the machine refused while it wrote a finding of its own is not said twice.
+  const bool said =
+      std::any_of(report.findings.begin(), report.findings.end(), [&](const ScanFinding& finding) {
+        return finding.code == error.code() && finding.severity == Severity::danger;
+      });
+  if (!said)
+    report.findings.push_back({.severity = Severity::danger,
+                               .code = error.code(),
+                               .what = error.what(),
+                               .offset = 0,
+                               .entry = entry});
+}
+
+// Pickles that loading does not need: TorchScript's bytecode and debug records, whatever somebody put beside
+// data.pkl.
+void scan_other_pickles(const std::shared_ptr<const File>& file, ScanReport& report) {
+  const ZipArchive zip = ZipArchive::open(file);
+  for (const ZipEntry& entry : zip.entries()) {
+    const bool is_named =
+        entry.name.ends_with(".pkl") || entry.name.ends_with("_pkl") || entry.name.ends_with(".pickle");
+    const bool is_loaded = std::any_of(report.globals.begin(), report.globals.end(),
+                                       [&](const ScanGlobal& global) { return global.entry == entry.name; });
+    if (!is_named || is_loaded || entry.size == 0 || entry.size > kMaxExtraPickle) continue;
+    torch::Objects objects(std::make_shared<ValueTree>(),
+                           {.inert = true, .report = &report, .input_bytes = entry.size});
+    objects.load_stream = [](const std::shared_ptr<const Storage>&, const std::string&) {
+      return Ref::none();
+    };
+    try {
+      const auto bytes = zip.storage(entry, FileAccess::read);
+      std::size_t used = 0;
+      static_cast<void>(torch::run_pickle(objects, bytes, 0,
+                                          {.where = zip.where(entry),
+                                           .entry = std::string(entry.name),
+                                           .base = 0,
+                                           .persistent = [](Ref id) { return id; }},
+                                          used));
+    } catch (const Error& error) {
+      // Its storages are not looked up, so tensors in it cannot be made: only what it named counts.
+      if (error.code() != Errc::type_mismatch) {
+        report.findings.push_back({.severity = Severity::warning,
+                                   .code = error.code(),
+                                   .what = error.what(),
+                                   .offset = 0,
+                                   .entry = std::string(entry.name)});
+      }
+    }
+  }
+}
+
+void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
+  torch::Reader reader(torch::Source(file, FileAccess::read),
+                       {.inert = true, .report = &report, .input_bytes = file->size()});
+  torch::Document document;
+  try {
+    document = reader.read();
+    report.format = document.format;
+    Checkpoint checkpoint;
+    checkpoint.path = file->path();
+    const Value root = ValueTree::value(reader.objects().shared_tree(), document.root);
+    checkpoint.tree = root;
+    flatten(root, document.format == "torchscript" ? &document.script : nullptr, checkpoint);
+  } catch (const Error& error) {
+    add_refusal(report, error);
+  }
+}
+
+bool is_zip(const File& file) {
+  return file.size() >= 4 && as_text(file.read(0, 4)) == "PK\3\4";
+}
+
+Checksums check_zip(const std::shared_ptr<const File>& file) {
+  const ZipArchive zip = ZipArchive::open(file);
+  Checksums sums;
+  for (const ZipEntry& entry : zip.entries()) {
+    static_cast<void>(zip.check_header(entry));
+    (zip.check_crc(entry) ? sums.checked : sums.without) += entry.size;
+  }
+  return sums;
+}
+
+}  // namespace
+
+std::string_view name(Severity severity) noexcept {
+  switch (severity) {
+    case Severity::note:
+      return "note";
+    case Severity::warning:
+      return "warning";
+    case Severity::danger:
+      return "danger";
+  }
+  return "unknown";
+}
+
+std::string_view name(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::known:
+      return "known";
+    case Verdict::unknown:
+      return "unknown";
+    case Verdict::forbidden:
+      return "forbidden";
+  }
+  return "unknown";
+}
+
+bool ScanReport::clean() const noexcept {
+  return std::all_of(findings.begin(), findings.end(),
+                     [](const ScanFinding& finding) { return finding.severity == Severity::note; });
+}
+
+ScanReport scan(const std::string& path, const ScanOptions& options) {
+  ScanReport report;
+  const auto file = File::open(path);
+  const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
+  if (is_safetensors(head, file->size(), path)) {
+    try {
+      report.format = open(path).format;
+    } catch (const Error& error) {
+      add_refusal(report, error);
+    }
+    return report;
+  }
+  scan_torch(file, report);
+  if (!is_zip(*file)) return report;
+  try {
+    scan_other_pickles(file, report);
+    if (options.checksums) static_cast<void>(check_zip(file));
+  } catch (const Error& error) {
+    add_refusal(report, error);
+  }
+  return report;
+}
+
+Checksums check_integrity(const std::string& path) {
+  const auto file = File::open(path);
+  if (is_zip(*file)) return check_zip(file);
+  return {.checked = 0, .without = open(path).total_bytes()};
+}
+
+}  // namespace ballast

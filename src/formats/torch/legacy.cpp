@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The legacy stream (torch 0.1.10 to 1.5, still written on request), and pickles without a container.
+//
+//   1. pickle  the magic number 0x1950a86a20f9469cfc6c
+//   2. pickle  the version, 1001
+//   3. pickle  sys_info: a dict
+//   4. pickle  the object; storages are persistent ids ('storage', class, key, location, count, view)
+//   5. pickle  the keys, in the order of what follows
+//   6. for each key: element count (int64), then the elements, little-endian, not aligned
+//
+// The storages come after the pickles that use them: until then their tensors look at an empty promise.
+#include <cstring>
+#include <unordered_map>
+
+#include "ballast/display.h"
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "formats/torch/reader.h"
+
+namespace ballast::torch {
+namespace {
+
+constexpr std::string_view kMagic = "119547037146038801333356";
+constexpr std::int64_t kVersion = 1001;
+constexpr std::size_t kFirstLoad = std::size_t{1} << 20U;
+constexpr std::size_t kSmallPickle = 64;  // a magic number in any protocol is smaller
+
+// Bytes whose place is learned later.
+class PromisedStorage final : public Storage {
+ public:
+  explicit PromisedStorage(std::uint64_t size) : Storage(size) {}
+
+  [[nodiscard]] const std::byte* data() const override { return kept().data(); }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override { kept().read(offset, out); }
+
+  [[nodiscard]] std::optional<FileSpan> file_span() const override { return kept().file_span(); }
+
+  void keep(std::shared_ptr<const Storage> storage) { kept_ = std::move(storage); }
+
+ private:
+  [[nodiscard]] const Storage& kept() const {
+    if (!kept_) fail(Errc::missing_storage, "storage", "its bytes are not in the file");
+    return *kept_;
+  }
+
+  std::shared_ptr<const Storage> kept_;
+};
+
+struct Promise {
+  std::shared_ptr<PromisedStorage> storage;
+  std::uint32_t index = 0;  // in the tree
+  std::uint64_t numel = 0;
+  std::uint64_t bytes = 0;
+  bool kept = false;
+};
+
+using Promises = std::unordered_map<std::string, Promise>;
+
+Promise& promise_of(Objects& objects, Promises& promises, const StorageId& id) {
+  const auto [slot, added] = promises.try_emplace(id.key);
+  Promise& promise = slot->second;
+  if (added) {
+    promise.storage = std::make_shared<PromisedStorage>(id.bytes);
+    promise.index = static_cast<std::uint32_t>(objects.tree().storages.size());
+    promise.numel = id.numel;
+    promise.bytes = id.bytes;
+    objects.tree().storages.push_back(promise.storage);
+  } else if (promise.bytes != id.bytes) {
+    objects.refuse(Errc::size_mismatch, "storage {} has {} bytes here, {} before", quoted(id.key), id.bytes,
+                   promise.bytes);
+  }
+  return promise;
+}
+
+// ('module', class, file, source): the class. ('storage', …): the storage, or a window of it.
+Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
+  const auto parts = objects.need_sequence(id, "a persistent id");
+  if (parts.size() >= 2 && Objects::as_text(parts[0]) == "module") return parts[1];
+  const StorageId storage = parse_storage_id(objects, id);
+  StorageInfo info{.dtype = storage.dtype,
+                   .location = storage.location,
+                   .numel = storage.numel,
+                   .offset = 0,
+                   .index = promise_of(objects, promises, storage).index,
+                   .big_endian = false};
+  if (!storage.view.is_none()) {
+    const auto view = objects.need_sequence(storage.view, "a storage's view");
+    if (view.size() != 3) objects.refuse(Errc::type_mismatch, "a storage's view of {} parts", view.size());
+    const std::int64_t offset = objects.need_int(view[1], "a view's offset");
+    const std::int64_t count = objects.need_int(view[2], "a view's count");
+    if (offset < 0 || count < 0 ||
+        !fits(static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(count), storage.numel)) {
+      objects.refuse(Errc::offset_out_of_range, "a view of {} elements from {} of a storage of {}", count,
+                     offset, storage.numel);
+    }
+    info.offset = static_cast<std::uint64_t>(offset);
+    info.numel = static_cast<std::uint64_t>(count);
+  }
+  return objects.storage(info, storage.type);
+}
+
+// As much of the file as its pickles take: five when the first is small enough to be the magic number.
+std::shared_ptr<const Storage> load_pickles(const Source& source) {
+  for (std::uint64_t size = std::min<std::uint64_t>(source.size(), kFirstLoad);;) {
+    auto bytes = source.load(0, size);
+    const auto span = span_of(*bytes);
+    std::size_t position = 0;
+    int wanted = 1;
+    for (int found = 0; found < wanted; ++found) {
+      const auto length = pickle_length(span.subspan(position));
+      if (!length) break;
+      if (found == 0 && *length <= kSmallPickle) wanted = 5;
+      position += *length;
+      if (found + 1 == wanted) return bytes;
+    }
+    if (size == source.size()) return bytes;
+    if (size == kMaxPickleBytes)
+      fail(Errc::header_too_large, source.where(), "a pickle of more than {} bytes", kMaxPickleBytes);
+    size = std::min({source.size(), size * 4, kMaxPickleBytes});
+  }
+}
+
+void check_sys_info(Objects& objects, const Source& source, Ref info) {
+  const Node* dict = Objects::as_kind(info, NodeKind::dict);
+  if (dict == nullptr)
+    fail(Errc::type_mismatch, source.where(), "sys_info is {}, not a dict", objects.describe(info));
+  // PyTorch writes storages little-endian whatever this says, so it is not used; but it must be a flag.
+  const Ref* little = objects.tree().find(dict, "little_endian");
+  if (little != nullptr && !little->is_bool())
+    fail(Errc::type_mismatch, source.where(), "little_endian is {}, not a bool", objects.describe(*little));
+}
+
+// Reads the storages' headers and keeps the promises; the place behind the last one.
+std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, std::uint64_t position,
+                            Promises& promises) {
+  const Node* list = Objects::as_kind(keys, NodeKind::list);
+  if (list == nullptr)
+    fail(Errc::type_mismatch, source.where(), "the list of storages is {}, not a list",
+         objects.describe(keys));
+  for (std::uint32_t i = 0; i < list->size; ++i) {
+    const std::string key = key_text(objects, list->refs[i], "a storage's key");
+    const auto found = promises.find(key);
+    if (found == promises.end())
+      fail(Errc::missing_storage, source.where(),
+           "storage {} is in the list, but no tensor uses it: its size is not known", quoted(key));
+    Promise& promise = found->second;
+    if (promise.kept)
+      fail(Errc::duplicate_key, source.where(), "storage {} is in the list twice", quoted(key));
+    if (!fits(position, 8, source.size())) {
+      fail(Errc::truncated, source.where(),
+           "ends at byte {}, before storage {} ({} of {}): the download was cut short?", source.size(),
+           quoted(key), i + 1, list->size);
+    }
+    const auto header = source.load(position, 8);
+    const auto count = load_le<std::int64_t>(header->data());
+    if (count < 0 || static_cast<std::uint64_t>(count) != promise.numel) {
+      fail(Errc::size_mismatch, source.where(), "storage {} holds {} elements but the pickle declares {}",
+           quoted(key), count, promise.numel);
+    }
+    position += 8;
+    if (!fits(position, promise.bytes, source.size())) {
+      fail(Errc::truncated, source.where(),
+           "storage {} needs {} bytes at byte {}, the file has {}: the download was cut short?", quoted(key),
+           promise.bytes, position, source.size());
+    }
+    auto bytes = source.range(position, promise.bytes);
+    promise.storage->keep(bytes);
+    objects.tree().storages[promise.index] = std::move(bytes);
+    promise.kept = true;
+    position += promise.bytes;
+  }
+  for (const auto& [key, promise] : promises) {
+    if (!promise.kept)
+      fail(Errc::missing_storage, source.where(), "storage {} of {} bytes is not in the file", quoted(key),
+           promise.bytes);
+  }
+  return position;
+}
+
+// The same number, looked for without running anything.
+bool holds_magic(std::string_view pickle) {
+  return pickle.find("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.") != std::string_view::npos ||
+         pickle.find(kMagic) != std::string_view::npos;
+}
+
+bool is_magic(Objects& objects, Ref value) {
+  const Value number = ValueTree::value(objects.shared_tree(), value);
+  return number.kind() == Kind::integer && !number.fits_int() && Ref(value).node()->size < kSmallPickle &&
+         number.as_decimal() == kMagic;
+}
+
+Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes,
+                std::size_t position) {
+  Promises promises;
+  const auto next = [&](std::function<Ref(Ref)> persistent = {}) {
+    std::size_t used = 0;
+    const Ref value = run_pickle(
+        objects, bytes, position,
+        {.where = source.where(), .entry = {}, .base = position, .persistent = std::move(persistent)}, used);
+    position += used;
+    return value;
+  };
+  const Ref version = next();
+  const auto number = Objects::as_int(version);
+  if (!number)
+    fail(Errc::type_mismatch, source.where(), "the version is {}, not an int", objects.describe(version));
+  if (*number != kVersion)
+    fail(Errc::unsupported, source.where(), "version {} of the legacy format", *number);
+  check_sys_info(objects, source, next());
+  const Ref root = next([&](Ref id) { return load_persistent(objects, promises, id); });
+  const Ref keys = next();
+  const std::uint64_t end = keep_promises(objects, source, keys, position, promises);
+  if (end == source.size()) return root;
+  // torch.save into an open file, several times: the first object is the file's.
+  const auto rest = source.load(end, std::min<std::uint64_t>(source.size() - end, kSmallPickle));
+  const auto length = pickle_length(span_of(*rest));
+  if (length && holds_magic(as_text(span_of(*rest).first(*length)))) return root;
+  refuse_trailing(objects, source.where(), {}, end, source.size() - end);
+  return root;
+}
+
+}  // namespace
+
+Ref read_pickles(Objects& objects, const Source& source, Document& document) {
+  const auto bytes = load_pickles(source);
+  std::size_t used = 0;
+  const Ref first = run_pickle(objects, bytes, 0,
+                               {.where = source.where(), .entry = {}, .base = 0, .persistent = {}}, used);
+  if (is_magic(objects, first)) {
+    document.format = "torch-legacy";
+    return read_legacy(objects, source, bytes, used);
+  }
+  document.format = "pickle";
+  if (used != source.size()) refuse_trailing(objects, source.where(), {}, used, source.size() - used);
+  return first;
+}
+
+}  // namespace ballast::torch

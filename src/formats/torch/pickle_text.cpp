@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/torch/pickle_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "formats/torch/pickle.h"
+
+namespace ballast::torch {
+namespace {
+
+constexpr std::size_t kMaxDigits = 20'000;
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// `count` hex digits at `text`, or nullopt.
+std::optional<char32_t> hex_number(std::string_view text, std::size_t count) {
+  if (text.size() < count) return std::nullopt;
+  char32_t value = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int digit = hex_digit(text[i]);
+    if (digit < 0) return std::nullopt;
+    value = value << 4U | static_cast<char32_t>(digit);
+  }
+  return value;
+}
+
+// Length of the UTF-8 sequence at `text`, 0 when there is none.
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto continues = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead < 0xE0 && continues(1)) return 2;
+  if (lead >= 0xE0 && lead < 0xF0 && continues(1) && continues(2))
+    return lead == 0xE0 && byte(1) < 0xA0 ? 0 : 3;
+  if (lead >= 0xF0 && lead < 0xF5 && continues(1) && continues(2) && continues(3)) {
+    return (lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F) ? 0 : 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool is_ascii(std::string_view text) noexcept {
+  while (text.size() >= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), 8);
+    if ((word & 0x8080808080808080U) != 0) return false;
+    text.remove_prefix(8);
+  }
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  if (is_ascii(text)) return true;
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+bool is_decimal(std::string_view text) noexcept {
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  return !digits.empty() && digits.size() <= kMaxDigits &&
+         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<double> parse_float(std::string_view text) noexcept {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size()) return std::nullopt;
+  return value;  // beyond the range: inf or 0 as from_chars leaves it
+}
+
+void append_utf8(std::string& out, char32_t c) {
+  const auto byte = [&](char32_t bits) { out += static_cast<char>(static_cast<unsigned char>(bits)); };
+  if (c < 0x80) return byte(c);
+  if (c < 0x800) {
+    byte(0xC0U | c >> 6U);
+  } else if (c < 0x10000) {
+    byte(0xE0U | c >> 12U);
+    byte(0x80U | (c >> 6U & 0x3FU));
+  } else {
+    byte(0xF0U | c >> 18U);
+    byte(0x80U | (c >> 12U & 0x3FU));
+    byte(0x80U | (c >> 6U & 0x3FU));
+  }
+  byte(0x80U | (c & 0x3FU));
+}
+
+std::optional<std::string> unquote(std::string_view quoted) {
+  if (quoted.size() < 2 || (quoted.front() != '\'' && quoted.front() != '"') ||
+      quoted.back() != quoted.front())
+    return std::nullopt;
+  quoted = quoted.substr(1, quoted.size() - 2);
+  constexpr std::string_view kNames = "abfnrtv\\'\"";
+  constexpr std::string_view kMeanings = "\a\b\f\n\r\t\v\\'\"";
+  std::string out;
+  for (std::size_t i = 0; i < quoted.size(); ++i) {
+    if (quoted[i] != '\\') {
+      out += quoted[i];
+      continue;
+    }
+    if (++i == quoted.size()) return std::nullopt;
+    const char c = quoted[i];
+    if (const auto simple = kNames.find(c); simple != std::string_view::npos) {
+      out += kMeanings[simple];
+    } else if (c == 'x') {
+      const auto value = hex_number(quoted.substr(i + 1), 2);
+      if (!value) return std::nullopt;
+      out += static_cast<char>(static_cast<unsigned char>(*value));
+      i += 2;
+    } else if (c >= '0' && c <= '7') {
+      unsigned value = 0;
+      std::size_t digits = 0;
+      for (;
+           digits < 3 && i + digits < quoted.size() && quoted[i + digits] >= '0' && quoted[i + digits] <= '7';
+           ++digits) {
+        value = value * 8 + static_cast<unsigned>(quoted[i + digits] - '0');
+      }
+      out += static_cast<char>(static_cast<unsigned char>(value));
+      i += digits - 1;
+    } else {
+      out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> decode_raw_unicode_escape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size() || (text[i + 1] != 'u' && text[i + 1] != 'U')) {
+      append_utf8(out, static_cast<unsigned char>(text[i]));
+      // A backslash behind a backslash begins no escape.
+      if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == '\\') out += text[++i];
+      continue;
+    }
+    const std::size_t count = text[i + 1] == 'u' ? 4 : 8;
+    const auto value = hex_number(text.substr(i + 2), count);
+    if (!value || *value > 0x10FFFF) return std::nullopt;
+    append_utf8(out, *value);
+    i += 1 + count;
+  }
+  return out;
+}
+
+std::optional<std::string> encode_latin1(std::string_view utf8) {
+  if (is_ascii(utf8)) return std::string(utf8);
+  std::string out;
+  out.reserve(utf8.size());
+  for (std::size_t i = 0; i < utf8.size(); ++i) {
+    const auto lead = static_cast<unsigned char>(utf8[i]);
+    if (lead < 0x80) {
+      out += utf8[i];
+    } else if ((lead == 0xC2 || lead == 0xC3) && i + 1 < utf8.size()) {
+      out += static_cast<char>(
+          static_cast<unsigned char>((lead & 3U) << 6U | (static_cast<unsigned char>(utf8[i + 1]) & 0x3FU)));
+      ++i;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+namespace {
+
+// Bytes of argument behind an opcode: a count, a length field of 1, 4 or 8 bytes and its text, or lines.
+struct Argument {
+  enum Kind : std::uint8_t { none, fixed, length, line, two_lines, stop, unknown } kind = unknown;
+
+  std::uint8_t size = 0;
+};
+
+Argument argument_of(unsigned char opcode) {
+  constexpr std::string_view kNone =
+      "()]}012NRabdelostuQ\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94\x97\x98";
+  if (opcode == '.') return {Argument::stop, 0};
+  if (kNone.find(static_cast<char>(opcode)) != std::string_view::npos) return {Argument::none, 0};
+  switch (opcode) {
+    case 0x80:
+    case 'K':
+    case 'h':
+    case 'q':
+    case 0x82:
+      return {Argument::fixed, 1};
+    case 'M':
+    case 0x83:
+      return {Argument::fixed, 2};
+    case 'J':
+    case 'j':
+    case 'r':
+    case 0x84:
+      return {Argument::fixed, 4};
+    case 'G':
+    case 0x95:
+      return {Argument::fixed, 8};
+    case 'U':
+    case 'C':
+    case 0x8A:
+    case 0x8C:
+      return {Argument::length, 1};
+    case 'T':
+    case 'X':
+    case 'B':
+    case 0x8B:
+      return {Argument::length, 4};
+    case 0x8D:
+    case 0x8E:
+    case 0x96:
+      return {Argument::length, 8};
+    case 'F':
+    case 'I':
+    case 'L':
+    case 'P':
+    case 'S':
+    case 'V':
+    case 'g':
+    case 'p':
+      return {Argument::line, 0};
+    case 'c':
+    case 'i':
+      return {Argument::two_lines, 0};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::optional<std::size_t> pickle_length(std::span<const std::byte> bytes) {
+  const auto* const begin = reinterpret_cast<const char*>(bytes.data());
+  const char* p = begin;
+  const char* const end = begin + bytes.size();
+  const auto left = [&] { return static_cast<std::uint64_t>(end - p); };
+  while (p < end) {
+    const Argument argument = argument_of(static_cast<unsigned char>(*p++));
+    std::uint64_t skip = argument.size;
+    switch (argument.kind) {
+      case Argument::stop:
+        return static_cast<std::size_t>(p - begin);
+      case Argument::unknown:
+        return std::nullopt;
+      case Argument::none:
+      case Argument::fixed:
+        break;
+      case Argument::length: {
+        if (left() < argument.size) return std::nullopt;
+        std::uint64_t length = 0;
+        std::memcpy(&length, p, argument.size);
+        if (length > left() - argument.size) return std::nullopt;
+        skip += length;
+        break;
+      }
+      case Argument::line:
+      case Argument::two_lines:
+        for (int lines = argument.kind == Argument::line ? 1 : 2; lines > 0; --lines) {
+          p = p == end ? nullptr
+                       : static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
+          if (p == nullptr) return std::nullopt;
+          ++p;
+        }
+        break;
+    }
+    if (skip > left()) return std::nullopt;
+    p += skip;
+  }
+  return std::nullopt;
+}
+
+bool may_be_pickle(std::span<const std::byte> bytes) noexcept {
+  if (bytes.empty()) return false;
+  // What a pickler writes first: PROTO, or a value of protocol 0 or 1.
+  constexpr std::string_view kFirst = "\x80()]}NIJKLMFGSTUVXci";
+  return kFirst.find(static_cast<char>(bytes[0])) != std::string_view::npos;
+}
+
+}  // namespace ballast::torch

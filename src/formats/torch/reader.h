@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole PyTorch files: which container it is, what its pickles hold, and where its storages lie.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ballast/checkpoint.h"
+#include "checkpoint/flatten.h"
+#include "formats/torch/objects.h"
+#include "formats/torch/source.h"
+
+namespace ballast::torch {
+
+/// What a file holds, before it is flattened into named tensors.
+struct Document {
+  Ref root;
+  std::string format;
+  std::vector<std::string> notes;
+  ScriptClasses script;  // TorchScript only
+};
+
+class Reader {
+ public:
+  Reader(Source source, Settings settings);
+
+  [[nodiscard]] Document read();
+
+  [[nodiscard]] Objects& objects() noexcept { return objects_; }
+
+  [[nodiscard]] const Source& source() const noexcept { return source_; }
+
+ private:
+  Ref read_container(const Source& source, Document& document);
+  Ref read_nested(std::shared_ptr<const Storage> bytes, const std::string& where);
+
+  Source source_;
+  Objects objects_;
+  std::size_t depth_ = 0;  // of streams inside streams
+};
+
+// The containers. Each gives the root object; the bytes it needs stay alive with the objects' tree.
+[[nodiscard]] Ref read_zip(Objects& objects, const Source& source, Document& document);
+[[nodiscard]] Ref read_tar(Objects& objects, const Source& source, Document& document);
+/// A legacy stream, or a bare pickle.
+[[nodiscard]] Ref read_pickles(Objects& objects, const Source& source, Document& document);
+
+/// What a persistent id ('storage', class, key, location, count, view) says.
+struct StorageId {
+  std::optional<DType> dtype;
+  TypeId type = 0;
+  std::string key;
+  TypeId location = 0;
+  std::uint64_t numel = 0;
+  std::uint64_t bytes = 0;
+  Ref view;  // old files: (key, offset, count), or None
+};
+
+[[nodiscard]] StorageId parse_storage_id(Objects& objects, Ref id);
+/// A storage's or tensor's key: text, or an integer as its decimal.
+[[nodiscard]] std::string key_text(Objects& objects, Ref key, const char* what);
+
+/// Runs one pickle of `bytes`, which the tree keeps alive. `used` gets the bytes it took.
+[[nodiscard]] Ref run_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes,
+                             std::size_t offset, Stream stream, std::size_t& used);
+/// The same for bytes that hold one pickle and nothing else: Errc::trailing_data otherwise (a finding in
+/// inert mode).
+[[nodiscard]] Ref run_whole_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes,
+                                   Stream stream);
+/// Errc::trailing_data, unless the file is read inertly.
+void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry,
+                     std::uint64_t offset, std::uint64_t bytes);
+
+/// Opens a source that is no Safetensors file.
+[[nodiscard]] Checkpoint open(const Source& source, bool inert);
+
+}  // namespace ballast::torch

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's arrays, scalars and dtypes. Their bytes lie inside the pickle.
+#include <algorithm>
+#include <cstring>
+
+#include "ballast/display.h"
+#include "base/checked.h"
+#include "formats/torch/objects.h"
+#include "formats/torch/pickle_text.h"
+
+namespace ballast::torch {
+namespace {
+
+struct NumpyType {
+  bool swapped = false;
+  char kind = 0;            // b i u f c U S O M m V
+  std::uint64_t bytes = 0;  // of one element
+  std::optional<DType> dtype;
+  std::string_view scalar;  // "numpy.float64"
+};
+
+struct Known {
+  std::string_view code;
+  DType dtype;
+  std::string_view scalar;
+};
+
+constexpr Known kKnown[] = {
+    {"b1", DType::boolean, "numpy.bool_"}, {"i1", DType::i8, "numpy.int8"},
+    {"u1", DType::u8, "numpy.uint8"},      {"i2", DType::i16, "numpy.int16"},
+    {"u2", DType::u16, "numpy.uint16"},    {"i4", DType::i32, "numpy.int32"},
+    {"u4", DType::u32, "numpy.uint32"},    {"i8", DType::i64, "numpy.int64"},
+    {"u8", DType::u64, "numpy.uint64"},    {"f2", DType::f16, "numpy.float16"},
+    {"f4", DType::f32, "numpy.float32"},   {"f8", DType::f64, "numpy.float64"},
+    {"c8", DType::c64, "numpy.complex64"}, {"c16", DType::c128, "numpy.complex128"},
+};
+
+NumpyType need_type(Objects& objects, Ref value) {
+  const Node* node = Objects::as_kind(value, NodeKind::string);
+  if (node == nullptr || static_cast<Role>(node->role) != Role::numpy_dtype) {
+    objects.refuse(Errc::type_mismatch, "{} where a numpy.dtype belongs", objects.describe(value));
+  }
+  std::string_view text(node->text, node->size);
+  NumpyType type;
+  if (!text.empty() && std::string_view("<>|=").find(text[0]) != std::string_view::npos) {
+    type.swapped = text[0] == '>';
+    text.remove_prefix(1);
+  }
+  if (text.empty()) return type;
+  type.kind = text[0];
+  for (const char digit : text.substr(1)) {
+    if (digit < '0' || digit > '9' || type.bytes > (UINT32_MAX >> 4U)) return type;
+    type.bytes = type.bytes * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
+  if (type.kind == 'U') type.bytes *= 4;
+  for (const Known& known : kKnown) {
+    if (known.code == text) {
+      type.dtype = known.dtype;
+      type.scalar = known.scalar;
+    }
+  }
+  return type;
+}
+
+std::uint64_t swap_unit(DType dtype) {
+  return info(dtype).kind == DTypeKind::complex ? item_bytes(dtype) / 2 : item_bytes(dtype);
+}
+
+void swap_bytes(std::span<std::byte> bytes, std::size_t unit) {
+  for (std::size_t at = 0; at + unit <= bytes.size(); at += unit)
+    std::reverse(bytes.data() + at, bytes.data() + at + unit);
+}
+
+template <class T>
+T load(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+// One number as a value; `bytes` are little-endian and as long as the dtype.
+Ref number(Objects& objects, DType dtype, const std::byte* bytes, TypeId type) {
+  ValueTree& tree = objects.tree();
+  switch (dtype) {
+    case DType::boolean: {
+      Node* node = tree.make(NodeKind::boolean, type);
+      node->flag = bytes[0] != std::byte{0};
+      return Ref(node);
+    }
+    case DType::i8:
+      return tree.integer(load<std::int8_t>(bytes), type);
+    case DType::u8:
+      return tree.integer(load<std::uint8_t>(bytes), type);
+    case DType::i16:
+      return tree.integer(load<std::int16_t>(bytes), type);
+    case DType::u16:
+      return tree.integer(load<std::uint16_t>(bytes), type);
+    case DType::i32:
+      return tree.integer(load<std::int32_t>(bytes), type);
+    case DType::u32:
+      return tree.integer(load<std::uint32_t>(bytes), type);
+    case DType::i64:
+      return tree.integer(load<std::int64_t>(bytes), type);
+    case DType::u64: {
+      const auto value = load<std::uint64_t>(bytes);
+      if (value <= INT64_MAX) return tree.integer(static_cast<std::int64_t>(value), type);
+      const Ref made = tree.decimal_integer(tree.store(std::to_string(value)));
+      made.node()->type = type;
+      return made;
+    }
+    case DType::f16:
+      return tree.floating(Tensor::from<Half>({load<Half>(bytes)}, {}).item(), type);
+    case DType::f32:
+      return tree.floating(load<float>(bytes), type);
+    case DType::f64:
+      return tree.floating(load<double>(bytes), type);
+    case DType::c64:
+      return tree.complex(load<float>(bytes), load<float>(bytes + 4), type);
+    default:
+      return tree.complex(load<double>(bytes), load<double>(bytes + 8), type);
+  }
+}
+
+Ref scalar_of(Objects& objects, const NumpyType& type, std::string_view data, std::string_view name) {
+  std::byte bytes[16] = {};
+  std::memcpy(bytes, data.data(), data.size());
+  if (type.swapped) swap_bytes(std::span(bytes).first(data.size()), swap_unit(*type.dtype));
+  return number(objects, *type.dtype, bytes, objects.tree().type_id(name));
+}
+
+Ref numpy_text(Objects& objects, const NumpyType& type, std::string_view data) {
+  ValueTree& tree = objects.tree();
+  if (type.kind == 'S') return tree.bytes(data, tree.type_id("numpy.bytes_"));
+  std::string text;
+  for (std::size_t at = 0; at + 4 <= data.size(); at += 4) {
+    auto character = load<std::uint32_t>(reinterpret_cast<const std::byte*>(data.data()) + at);
+    if (type.swapped) character = __builtin_bswap32(character);
+    if (character > 0x10FFFF) objects.refuse(Errc::bad_pickle, "NumPy text with character {:#x}", character);
+    append_utf8(text, character);
+  }
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return tree.string(tree.store(text), tree.type_id("numpy.str_"));
+}
+
+Ref scalar(Objects& objects, const Call& call) {
+  objects.need_arguments(call, 2);
+  const NumpyType type = need_type(objects, call.args[0]);
+  if (!type.dtype && type.kind != 'U' && type.kind != 'S') return objects.inert(call);
+  const std::string_view data = objects.need_bytes(call.args[1], "the bytes of a NumPy scalar");
+  if (data.size() != type.bytes) {
+    objects.refuse(Errc::size_mismatch, "a NumPy scalar of {} bytes, its dtype has {}", data.size(),
+                   type.bytes);
+  }
+  return type.dtype ? scalar_of(objects, type, data, type.scalar) : numpy_text(objects, type, data);
+}
+
+struct ArrayShape {
+  Shape sizes;
+  Strides strides;
+  std::uint64_t bytes = 0;
+};
+
+ArrayShape need_shape(Objects& objects, Ref value, std::uint64_t item, bool fortran) {
+  ArrayShape shape;
+  const auto sizes = objects.need_sequence(value, "the shape of a NumPy array");
+  if (sizes.size() > 64) objects.refuse(Errc::too_many, "a NumPy array of {} dimensions", sizes.size());
+  for (const Ref size : sizes) shape.sizes.push_back(objects.need_int(size, "a size"));
+  if (std::any_of(shape.sizes.begin(), shape.sizes.end(), [](std::int64_t dim) { return dim < 0; })) {
+    objects.refuse(Errc::shape_mismatch, "a NumPy array of shape {}", to_string(shape.sizes));
+  }
+  const auto count = try_numel(shape.sizes);
+  const auto bytes = count ? try_mul<std::int64_t>(*count, static_cast<std::int64_t>(item)) : std::nullopt;
+  if (!bytes) objects.refuse(Errc::size_overflow, "a NumPy array of shape {}", to_string(shape.sizes));
+  shape.bytes = static_cast<std::uint64_t>(*bytes);
+  shape.strides = contiguous_strides(shape.sizes);
+  if (fortran) {
+    std::int64_t step = 1;
+    for (std::size_t i = 0; i < shape.sizes.size(); ++i) {
+      shape.strides[i] = step;
+      step *= std::max<std::int64_t>(shape.sizes[i], 1);
+    }
+  }
+  return shape;
+}
+
+// Tensor, or a number when there are no dimensions. The bytes are copied: a tensor must not keep the whole
+// pickle alive.
+Ref array(Objects& objects, const NumpyType& type, const ArrayShape& shape, std::string_view data,
+          TypeId class_id) {
+  if (data.size() != shape.bytes) {
+    objects.refuse(Errc::size_mismatch, "a NumPy array of shape {} needs {} bytes, {} are there",
+                   to_string(shape.sizes), shape.bytes, data.size());
+  }
+  if (shape.sizes.empty()) return scalar_of(objects, type, data, objects.tree().type_name(class_id));
+  const auto storage = Storage::heap(data.size());
+  if (!data.empty()) std::memcpy(storage->mutable_data(), data.data(), data.size());
+  if (type.swapped) swap_bytes({storage->mutable_data(), data.size()}, swap_unit(*type.dtype));
+  return Rebuild::computed(objects, Tensor(*type.dtype, shape.sizes, shape.strides, storage), class_id);
+}
+
+Ref from_buffer(Objects& objects, const Call& call) {
+  objects.need_arguments(call, 4);
+  const NumpyType type = need_type(objects, call.args[1]);
+  if (!type.dtype) {
+    const Ref made = objects.inert(call);
+    made.node()->type = objects.tree().type_id("numpy.ndarray");
+    made.node()->role = 0;
+    return made;
+  }
+  const bool fortran = Objects::as_text(call.args[3]) == "F";
+  const ArrayShape shape = need_shape(objects, call.args[2], type.bytes, fortran);
+  return array(objects, type, shape, objects.need_bytes(call.args[0], "the buffer of a NumPy array"),
+               objects.tree().type_id("numpy.ndarray"));
+}
+
+}  // namespace
+
+Ref Rebuild::numpy(Objects& objects, const Call& call, Role role) {
+  switch (role) {
+    case Role::numpy_scalar:
+      return scalar(objects, call);
+    case Role::numpy_frombuffer:
+      return from_buffer(objects, call);
+    case Role::numpy_dtype: {
+      objects.need_arguments(call, 1);
+      const Ref made = objects.tree().string(objects.need_bytes(call.args[0], "the name of a numpy.dtype"),
+                                             objects.tree().type_id("numpy.dtype"));
+      made.node()->role = static_cast<std::uint8_t>(Role::numpy_dtype);
+      return made;
+    }
+    default: {  // _reconstruct: an empty array until its state comes
+      objects.need_arguments(call, 1);
+      const Ref made = objects.inert(call);
+      if (const Node* type = Objects::as_kind(call.args[0], NodeKind::global)) made.node()->type = type->type;
+      return made;
+    }
+  }
+}
+
+void Rebuild::build_numpy(Objects& objects, Node* node, Ref state) {
+  const auto parts = objects.need_sequence(state, "the state of a NumPy object");
+  if (node->kind == NodeKind::string) {  // dtype: (version, byte order, …)
+    if (parts.size() < 2)
+      objects.refuse(Errc::type_mismatch, "a numpy.dtype state of {} parts", parts.size());
+    const auto order = objects.need_text(parts[1], "a byte order");
+    const std::string_view old(node->text, node->size);
+    const std::string_view plain =
+        !old.empty() && std::string_view("<>|=").find(old[0]) != std::string_view::npos ? old.substr(1) : old;
+    const std::string_view text = objects.tree().store(std::string(order.substr(0, 1)) + std::string(plain));
+    node->text = text.data();
+    node->size = static_cast<std::uint32_t>(text.size());
+    return;
+  }
+  // array: (version, shape, dtype, Fortran order, bytes or list)
+  if (parts.size() < 5) objects.refuse(Errc::type_mismatch, "a NumPy array state of {} parts", parts.size());
+  const NumpyType type = need_type(objects, parts[2]);
+  if (!type.dtype) {  // text, objects, dates: kept as they are
+    node->object->state = state;
+    if (const Node* list = Objects::as_kind(parts[4], NodeKind::list))
+      node->object->items = Ref(const_cast<Node*>(list));
+    return;
+  }
+  const ArrayShape shape = need_shape(objects, parts[1], type.bytes, parts[3].is_true());
+  const Ref made =
+      array(objects, type, shape, objects.need_bytes(parts[4], "the bytes of a NumPy array"), node->type);
+  Node copy = *made.node();
+  copy.has_attributes = node->has_attributes;
+  *node = copy;
+}
+
+// Tensors of devices without storages travel as arrays; dtypes NumPy lacks arrive as wider ones and are cast
+// back.
+Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
+  objects.need_arguments(call, 3);
+  if (Objects::as_kind(call.args[0], NodeKind::tensor) == nullptr) {
+    if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
+    if (!call.args[0].is_node() || objects.tree().type_name(call.args[0].node()->type) != "numpy.ndarray") {
+      objects.refuse(Errc::type_mismatch, "a device tensor made of {}", objects.describe(call.args[0]));
+    }
+  }
+  const auto name = objects.need_text(call.args[1], "a dtype");
+  const auto dtype = dtype_of_torch_name(name);
+  if (!dtype) objects.refuse(Errc::bad_dtype, "{}: no such dtype", quoted(name));
+  Tensor tensor;
+  if (Objects::as_kind(call.args[0], NodeKind::tensor) != nullptr) {
+    tensor = value_of(objects, call.args[0]);
+  } else {
+    tensor = Tensor::from<double>({ValueTree::value(objects.shared_tree(), call.args[0]).as_float()}, {});
+  }
+  if (*dtype != tensor.dtype() && !(is_real(*dtype) && is_real(tensor.dtype()))) {
+    objects.refuse(Errc::bad_dtype, "a device tensor of {} made of {}", info(*dtype).code,
+                   info(tensor.dtype()).code);
+  }
+  const Ref made = computed(objects, tensor.to_lazy(*dtype), 0);
+  made.node()->tensor->requires_grad = Objects::argument(call, 3).is_true();
+  if (const auto device = Objects::as_text(call.args[2]); device && *device != "cpu")
+    made.node()->tensor->location = objects.tree().type_id(*device);
+  return made;
+}
+
+}  // namespace ballast::torch

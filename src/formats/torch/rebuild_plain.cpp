@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small values of PyTorch and of Python's library that are better as text, tuples and dicts: sizes, devices,
+// paths, dates, namespaces.
+#include <algorithm>
+
+#include "ballast/display.h"
+#include "formats/torch/objects.h"
+
+namespace ballast::torch {
+namespace {
+
+Ref device(Objects& objects, const Call& call) {
+  objects.need_arguments(call, 1);
+  const auto name = Objects::as_text(call.args[0]);
+  if (!name) return objects.inert(call);
+  const auto index = Objects::as_int(Objects::argument(call, 1));
+  const std::string text = index ? fmt::format("{}:{}", *name, *index) : std::string(*name);
+  return objects.tree().string(objects.tree().store(text), call.callee->type);
+}
+
+Ref path(Objects& objects, const Call& call) {
+  const bool windows = objects.tree().type_name(call.callee->type).find("Windows") != std::string_view::npos;
+  const char separator = windows ? '\\' : '/';
+  std::string text;
+  for (const Ref part : call.args) {
+    const auto piece = Objects::as_text(part);
+    if (!piece) return objects.inert(call);
+    if (!text.empty() && text.back() != separator) text += separator;
+    text += *piece;
+  }
+  return objects.tree().string(objects.tree().store(text.empty() ? "." : text), call.callee->type);
+}
+
+unsigned byte_at(std::string_view bytes, std::size_t index) {
+  return static_cast<unsigned char>(bytes[index]);
+}
+
+std::string time_text(std::string_view bytes) {
+  std::string text =
+      fmt::format("{:02}:{:02}:{:02}", byte_at(bytes, 0) & 0x7FU, byte_at(bytes, 1), byte_at(bytes, 2));
+  const unsigned micro = byte_at(bytes, 3) << 16U | byte_at(bytes, 4) << 8U | byte_at(bytes, 5);
+  return micro == 0 ? text : fmt::format("{}.{:06}", text, micro);
+}
+
+std::string date_text(std::string_view bytes) {
+  return fmt::format("{:04}-{:02}-{:02}", byte_at(bytes, 0) << 8U | byte_at(bytes, 1),
+                     byte_at(bytes, 2) & 0x7FU, byte_at(bytes, 3));
+}
+
+// "+02:00" of timezone(timedelta(0, 7200)); empty for no time zone, nullopt for one that cannot be written
+// so.
+std::optional<std::string> zone_text(Objects& objects, Ref zone) {
+  if (zone.is_none()) return "";
+  const Node* timezone = Objects::as_kind(zone, NodeKind::object);
+  if (timezone == nullptr || static_cast<Role>(timezone->role) != Role::timezone) return std::nullopt;
+  const auto args = objects.need_sequence(timezone->object->args, "the arguments of a timezone");
+  const Node* delta = args.empty() ? nullptr : Objects::as_kind(args[0], NodeKind::object);
+  if (delta == nullptr || static_cast<Role>(delta->role) != Role::timedelta) return std::nullopt;
+  std::int64_t parts[2] = {0, 0};  // days, seconds
+  const auto numbers = objects.need_sequence(delta->object->args, "the arguments of a timedelta");
+  for (std::size_t i = 0; i < 2 && i < numbers.size(); ++i)
+    parts[i] = std::clamp<std::int64_t>(Objects::as_int(numbers[i]).value_or(0), -100'000, 100'000);
+  const std::int64_t seconds = parts[0] * 86'400 + parts[1];
+  const std::int64_t minutes = (seconds < 0 ? -seconds : seconds) / 60;
+  return fmt::format("{}{:02}:{:02}", seconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
+}
+
+Ref date_or_time(Objects& objects, const Call& call, Role role) {
+  if (call.args.empty()) return objects.inert(call);
+  const Ref first = call.args[0];
+  if (Objects::as_kind(first, NodeKind::bytes) == nullptr &&
+      Objects::as_kind(first, NodeKind::string) == nullptr)
+    return objects.inert(call);
+  const std::string_view bytes = objects.need_bytes(first, "a date");
+  const std::size_t size = role == Role::date ? 4 : role == Role::time ? 6 : 10;
+  const auto zone = zone_text(objects, Objects::argument(call, 1));
+  if (bytes.size() != size || !zone) return objects.inert(call);
+  std::string text;
+  if (role != Role::time) text = date_text(bytes);
+  if (role == Role::datetime) text += 'T';
+  if (role != Role::date) text += time_text(role == Role::time ? bytes : bytes.substr(4)) + *zone;
+  return objects.tree().string(objects.tree().store(text), call.callee->type);
+}
+
+const Ref* member(Objects& objects, Ref state, std::string_view name) {
+  const Node* dict = Objects::as_kind(state, NodeKind::dict);
+  return dict == nullptr ? nullptr : objects.tree().find(dict, name);
+}
+
+// The object becomes what `value` is, keeping its own class.
+void become(Node* node, Ref value) {
+  const TypeId type = node->type;
+  if (value.is_node()) {
+    *node = *value.node();
+    node->has_attributes = false;
+  } else if (value.is_small()) {
+    node->kind = NodeKind::integer;
+    node->integer = value.small();
+  } else {
+    node->kind = value.is_none() ? NodeKind::none : NodeKind::boolean;
+    node->flag = value.is_true();
+  }
+  node->type = type;
+  node->role = 0;
+}
+
+std::string uuid_text(const Value& number) {
+  std::uint32_t words[4] = {};  // lowest first
+  for (const char digit : number.as_decimal()) {
+    std::uint64_t carry = static_cast<std::uint64_t>(digit - '0');
+    for (std::uint32_t& word : words) {
+      carry += std::uint64_t{word} * 10;
+      word = static_cast<std::uint32_t>(carry);
+      carry >>= 32U;
+    }
+  }
+  const std::uint64_t high = std::uint64_t{words[3]} << 32U | words[2];
+  const std::uint64_t low = std::uint64_t{words[1]} << 32U | words[0];
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32U, high >> 16U & 0xFFFFU,
+                     high & 0xFFFFU, low >> 48U, low & 0xFFFFFFFFFFFFU);
+}
+
+}  // namespace
+
+Ref Rebuild::plain(Objects& objects, const Call& call, Role role) {
+  ValueTree& tree = objects.tree();
+  switch (role) {
+    case Role::get_layout:
+      objects.need_arguments(call, 1);
+      if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
+      return tree.string(objects.need_text(call.args[0], "a layout's name"), tree.type_id("torch.layout"));
+    case Role::size: {
+      std::span<const Ref> sizes;
+      if (!call.args.empty()) {
+        if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
+        sizes = objects.need_sequence(call.args[0], "the argument of torch.Size");
+      }
+      return tree.sequence(NodeKind::tuple, sizes, tree.type_id("torch.Size"));
+    }
+    case Role::device:
+      return device(objects, call);
+    case Role::jit_list:
+    case Role::jit_type_tag:
+      objects.need_arguments(call, 1);
+      return call.args[0];
+    case Role::path:
+      return path(objects, call);
+    case Role::namespace_: {
+      Node* made = tree.make(NodeKind::dict, call.callee->type);
+      made->role = static_cast<std::uint8_t>(Role::namespace_);
+      if (const Node* fields = Objects::as_kind(call.kwargs, NodeKind::dict))
+        tree.append_pairs(made, {fields->refs, std::size_t{fields->size} * 2});
+      return Ref(made);
+    }
+    default:
+      return date_or_time(objects, call, role);
+  }
+}
+
+void Rebuild::build_plain(Objects& objects, Node* node, Ref state) {
+  if (node->kind == NodeKind::dict) {  // a namespace: its attributes are its content
+    const Node* fields = Objects::as_kind(state, NodeKind::dict);
+    if (fields == nullptr) return objects.tree().set_attributes(node, state);
+    return objects.tree().append_pairs(node, {fields->refs, std::size_t{fields->size} * 2});
+  }
+  const auto role = static_cast<Role>(node->role);
+  node->object->state = state;
+  if (role == Role::uuid) {
+    const Ref* number = member(objects, state, "int");
+    if (number == nullptr) return;
+    const Value value = ValueTree::value(objects.shared_tree(), *number);
+    if (value.kind() != Kind::integer || value.as_decimal().size() > 39 ||
+        value.as_decimal().starts_with('-'))
+      return;
+    return become(node, objects.tree().string(objects.tree().store(uuid_text(value))));
+  }
+  const Ref* content = member(objects, state, role == Role::omega_node ? "_val" : "_content");
+  if (content == nullptr || *content == Ref(node)) return;
+  const bool is_object = content->is_node() && (content->node()->kind == NodeKind::object ||
+                                                content->node()->kind == NodeKind::storage);
+  if (!is_object) become(node, *content);
+}
+
+}  // namespace ballast::torch

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/torch/source.h"
+
+#include "ballast/display.h"
+#include "base/checked.h"
+#include "base/file.h"
+
+namespace ballast::torch {
+namespace {
+
+class SliceStorage final : public Storage {
+ public:
+  SliceStorage(std::shared_ptr<const Storage> whole, std::uint64_t offset, std::uint64_t size)
+      : Storage(size), whole_(std::move(whole)), offset_(offset) {}
+
+  [[nodiscard]] const std::byte* data() const override { return whole_->data() + offset_; }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    check_range(offset, out.size());
+    whole_->read(offset_ + offset, out);
+  }
+
+  [[nodiscard]] std::optional<FileSpan> file_span() const override {
+    auto span = whole_->file_span();
+    if (span) span->offset += offset_;
+    return span;
+  }
+
+ private:
+  std::shared_ptr<const Storage> whole_;
+  std::uint64_t offset_;
+};
+
+}  // namespace
+
+Source::Source(std::shared_ptr<const File> file, FileAccess access)
+    : file_(std::move(file)), size_(file_->size()), where_(display(file_->path())), access_(access) {}
+
+Source::Source(std::shared_ptr<const Storage> bytes, std::string where)
+    : bytes_(std::move(bytes)), size_(bytes_->size()), where_(std::move(where)) {}
+
+std::shared_ptr<const Storage> Source::load(std::uint64_t offset, std::uint64_t length) const {
+  if (!file_) return slice_storage(bytes_, offset, length);
+  auto memory = Storage::heap(length);
+  file_->read(offset, {memory->mutable_data(), static_cast<std::size_t>(length)});
+  return memory;
+}
+
+std::shared_ptr<const Storage> Source::range(std::uint64_t offset, std::uint64_t length) const {
+  if (file_) return file_storage(file_, offset, length, access_);
+  return slice_storage(bytes_, offset, length);
+}
+
+std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole, std::uint64_t offset,
+                                             std::uint64_t size) {
+  if (!fits(offset, size, whole->size())) {
+    fail(Errc::truncated, "storage", "{} bytes at offset {} lie outside its {} bytes", size, offset,
+         whole->size());
+  }
+  return std::make_shared<SliceStorage>(std::move(whole), offset, size);
+}
+
+}  // namespace ballast::torch

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the bytes of a PyTorch file lie: a file, or memory (a file in memory, a stream inside another
+// pickle).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ballast/storage.h"
+#include "tensor/mapped.h"
+
+namespace ballast::torch {
+
+class Source {
+ public:
+  Source(std::shared_ptr<const File> file, FileAccess access);
+  Source(std::shared_ptr<const Storage> bytes, std::string where);
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
+  [[nodiscard]] FileAccess access() const noexcept { return access_; }
+
+  [[nodiscard]] const std::shared_ptr<const File>& file() const noexcept { return file_; }
+
+  [[nodiscard]] const std::shared_ptr<const Storage>& bytes() const noexcept { return bytes_; }
+
+  /// Bytes to parse: copied out of a file once, so that they cannot change under the parser. The range must
+  /// lie inside.
+  [[nodiscard]] std::shared_ptr<const Storage> load(std::uint64_t offset, std::uint64_t length) const;
+  /// Bytes of a tensor: a view of the map, or read when needed. The range must lie inside.
+  [[nodiscard]] std::shared_ptr<const Storage> range(std::uint64_t offset, std::uint64_t length) const;
+
+ private:
+  std::shared_ptr<const File> file_;
+  std::shared_ptr<const Storage> bytes_;
+  std::uint64_t size_ = 0;
+  std::string where_;
+  FileAccess access_ = FileAccess::map;
+};
+
+/// A part of another storage, which it keeps alive.
+[[nodiscard]] std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole,
+                                                           std::uint64_t offset, std::uint64_t size);
+
+[[nodiscard]] inline std::span<const std::byte> span_of(const Storage& storage) {
+  return {storage.data(), static_cast<std::size_t>(storage.size())};
+}
+
+}  // namespace ballast::torch

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/adapter.h"
+
+#include <algorithm>
+
+#include "base/fail.h"
+#include "tensor/concat.h"
+
+namespace ballast {
+
+std::string_view name(Adapter adapter) noexcept {
+  switch (adapter) {
+    case Adapter::automatic:
+      return "automatic";
+    case Adapter::pytorch:
+      return "pytorch";
+    case Adapter::none:
+      return "none";
+    case Adapter::burn:
+      return "burn";
+    case Adapter::flax:
+      return "flax";
+    case Adapter::keras:
+      return "keras";
+  }
+  return "unknown";
+}
+
+std::size_t AdapterRow::count(const Names& names) noexcept {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), std::string_view()) - names.begin());
+}
+
+std::span<const AdapterRow> adapter_table(Adapter adapter) {
+  switch (adapter) {
+    case Adapter::pytorch:
+      return pytorch_table();
+    case Adapter::burn:
+      return burn_table();
+    case Adapter::flax:
+      return flax_table();
+    case Adapter::keras:
+      return keras_table();
+    case Adapter::automatic:
+    case Adapter::none:
+      break;
+  }
+  return {};
+}
+
+std::optional<std::string_view> match_star(std::string_view pattern, std::string_view name) {
+  const std::size_t star = pattern.find('*');
+  if (star == pattern.npos) return pattern == name ? std::optional<std::string_view>("") : std::nullopt;
+  const std::string_view before = pattern.substr(0, star);
+  const std::string_view after = pattern.substr(star + 1);
+  if (name.size() < before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after))
+    return std::nullopt;
+  return name.substr(before.size(), name.size() - before.size() - after.size());
+}
+
+std::string fill_star(std::string_view pattern, std::string_view star) {
+  std::string text(pattern);
+  if (const std::size_t at = text.find('*'); at != text.npos) text.replace(at, 1, star);
+  return text;
+}
+
+std::vector<AdapterPath> paths_to(Adapter adapter, LayerKind kind, std::string_view field) {
+  std::vector<AdapterPath> paths;
+  bool own_name_has_a_row = false;
+  for (const AdapterRow& row : adapter_table(adapter)) {
+    if (row.kind != kind) continue;
+    for (std::size_t part = 0; part < AdapterRow::count(row.native); ++part) {
+      const auto star = match_star(row.native[part], field);
+      if (!star) continue;
+      AdapterPath path{&row, part, {}};
+      for (std::size_t i = 0; i < AdapterRow::count(row.foreign); ++i)
+        path.foreign.push_back(fill_star(row.foreign[i], *star));
+      own_name_has_a_row = own_name_has_a_row || (path.foreign.size() == 1 && path.foreign[0] == field);
+      paths.push_back(std::move(path));
+    }
+  }
+  if (!own_name_has_a_row) paths.insert(paths.begin(), {nullptr, 0, {std::string(field)}});
+  return paths;
+}
+
+Tensors as_is(std::span<const Tensor> in) {
+  return {in.begin(), in.end()};
+}
+
+Tensors transposed(std::span<const Tensor> in) {
+  Tensors out;
+  for (const Tensor& tensor : in) out.push_back(tensor.rank() < 2 ? tensor : tensor.t());
+  return out;
+}
+
+Tensors joined_in_last(std::span<const Tensor> in) {
+  return {concat_lazy(in, -1)};
+}
+
+Tensors split_last(const Tensor& in, std::int64_t parts) {
+  if (in.rank() == 0 || in.shape().back() % parts != 0) {
+    fail(Errc::shape_mismatch, "adapter", "shape {} cannot be split into {} gates", to_string(in.shape()),
+         parts);
+  }
+  const std::int64_t length = in.shape().back() / parts;
+  Tensors out;
+  for (std::int64_t i = 0; i < parts; ++i) out.push_back(in.narrow(-1, i * length, length));
+  return out;
+}
+
+template <std::size_t N>
+Tensors split_in_last(std::span<const Tensor> in) {
+  return split_last(in[0], static_cast<std::int64_t>(N));
+}
+
+template Tensors split_in_last<3>(std::span<const Tensor>);
+template Tensors split_in_last<4>(std::span<const Tensor>);
+
+Tensor zeros_like(const Tensor& like) {
+  return like.has_data() ? Tensor::zeros(like.dtype(), like.shape()) : Tensor(like.dtype(), like.shape());
+}
+
+Tensor sum(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape())
+    fail(Errc::shape_mismatch, "adapter", "{} and {} cannot be added", to_string(a.shape()),
+         to_string(b.shape()));
+  if (!a.has_data() || !b.has_data()) return {a.dtype(), a.shape()};
+  Tensor total = a.to(DType::f64).clone();
+  const Tensor other = b.to(DType::f64).contiguous();
+  const auto out = total.mutable_span<double>();
+  const auto in = other.span<double>();
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] += in[i];
+  return total.to(a.dtype());
+}
+
+}  // namespace ballast

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/load.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "ballast/display.h"
+#include "base/fail.h"
+#include "base/nearest.h"
+#include "model/choose.h"
+#include "model/convert.h"
+#include "model/initialize.h"
+#include "model/suggest.h"
+
+namespace ballast {
+namespace {
+
+class Loader {
+ public:
+  Loader(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options)
+      : slots_(std::move(slots)),
+        options_(options),
+        source_(prepare(slots_, checkpoint, options, report_)),
+        matcher_(slots_, source_, options),
+        converter_(options.dtype),
+        used_(source_.checkpoint.size(), false) {
+    report_.file = checkpoint.path;
+  }
+
+  LoadReport run() {
+    const Chosen chosen = choose(slots_, matcher_, source_, options_.variants, report_);
+    for (std::size_t i = 0; i < slots_.slots.size(); ++i) {
+      if (chosen.slots[i]) place(i);
+    }
+    for (const std::size_t slot : unfound_) settle_missing(slot);
+    for (const Positions::Moved& moved : matcher_.moved())
+      report_.reindexed.push_back({moved.file, moved.model});
+    list_unused();
+    help_with_missing();
+    const bool failed = (!report_.missing.empty() && options_.missing == OnMissing::error) ||
+                        (!report_.mismatched.empty() && options_.mismatched == OnMismatch::error) ||
+                        (!report_.unused.empty() && options_.unused == OnUnused::error);
+    if (failed) throw LoadError(std::move(report_));
+    commit(chosen);
+    return std::move(report_);
+  }
+
+ private:
+  [[nodiscard]] std::string origin(const Match& match) const {
+    std::string text;
+    for (const std::size_t source : match.sources)
+      text += (text.empty() ? "" : " + ") + source_.origins[source];
+    return text;
+  }
+
+  void place(std::size_t index) {
+    const Slot& slot = slots_.slots[index];
+    const Match& match = matcher_.match(index);
+    if (!match.found()) {
+      unfound_.push_back(index);
+      return;
+    }
+    for (const std::size_t source : match.sources) used_[source] = true;
+    if (match.filtered) {
+      report_.skipped.push_back({origin(match), slot.path});
+      return;
+    }
+    if (!match.problem.empty()) {
+      report_.mismatched.push_back(
+          {origin(match), slot.path, match.tensor.shape(), slot.tensor->shape(), match.problem});
+      return;
+    }
+    const Converter::Result result = converter_.convert(match.tensor, *slot.tensor);
+    report_.applied.push_back({origin(match), slot.path});
+    if (!match.adapted.empty()) report_.adapted.push_back({origin(match), slot.path, match.adapted});
+    if (result.tensor.dtype() != match.tensor.dtype()) note_cast(slot, match, result);
+    stage(slot, result.tensor);
+  }
+
+  void note_cast(const Slot& slot, const Match& match, const Converter::Result& result) {
+    std::string detail =
+        fmt::format("{} → {}", info(match.tensor.dtype()).code, info(result.tensor.dtype()).code);
+    if (result.overflows > 0) detail += fmt::format(", {} values became infinite", result.overflows);
+    report_.cast.push_back({origin(match), slot.path, detail});
+  }
+
+  void stage(const Slot& slot, Tensor tensor) {
+    if (staged_.contains(slot.tensor)) return;  // one tensor under two paths: the first one's source counts
+    staged_.emplace(slot.tensor, std::move(tensor));
+  }
+
+  // After all others, because a tensor shared by two members may have come under the other's name.
+  void settle_missing(std::size_t index) {
+    const Slot& slot = slots_.slots[index];
+    const Match& match = matcher_.match(index);
+    if (staged_.contains(slot.tensor)) return;
+    if (is_optional(slot))
+      return stage(slot, slot.tensor->has_data() ? *slot.tensor
+                                                 : Tensor::zeros(slot.tensor->dtype(), slot.tensor->shape()));
+    if (!filter_passes(match.wanted)) {
+      report_.skipped.push_back({match.wanted, slot.path, "not in the file"});
+      return;
+    }
+    if (options_.missing == OnMissing::init) {
+      stage(slot, initial_value(slot, slots_));
+      report_.initialized.push_back({"", slot.path});
+      return;
+    }
+    report_.missing.push_back({match.wanted, slot.path});
+    missing_.push_back(index);
+  }
+
+  [[nodiscard]] bool filter_passes(const std::string& key) {
+    if (!filter_) filter_.emplace(options_.include, options_.exclude);
+    return filter_->passes(key);
+  }
+
+  void list_unused() {
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      if (used_[i] || !source_.wanted[i]) continue;
+      const Entry entry = source_.checkpoint[i];
+      report_.unused.push_back(
+          {source_.origins[i], "", fmt::format("{} {}", info(entry.dtype).code, to_string(entry.shape))});
+      unused_.push_back({std::string(entry.name), {entry.shape.begin(), entry.shape.end()}});
+    }
+  }
+
+  // The shape the file's world would give the slot's tensor; nothing when it is part of a larger one.
+  [[nodiscard]] NamedShape wanted_shape(std::size_t index) {
+    const Slot& slot = slots_.slots[index];
+    NamedShape wanted{matcher_.match(index).wanted, {}, true};
+    if (!slot.tensor->defined()) return wanted;
+    Tensor shape(slot.tensor->dtype(), slot.tensor->shape());
+    for (const AdapterPath& path : paths_to(source_.adapter, slot.kind, slot.field())) {
+      if (path.row == nullptr) continue;
+      if (AdapterRow::count(path.row->native) != 1 || path.foreign.size() != 1) return wanted;
+      shape = path.row->to(Tensors{shape}).at(0);
+      break;
+    }
+    wanted.shape.assign(shape.shape().begin(), shape.shape().end());
+    wanted.any_shape = false;
+    return wanted;
+  }
+
+  void help_with_missing() {
+    if (missing_.empty() || unused_.empty()) return;
+    std::vector<NamedShape> wanted;
+    for (const std::size_t index : missing_) wanted.push_back(wanted_shape(index));
+    std::vector<std::string_view> names;
+    for (const NamedShape& key : unused_) names.push_back(key.key);
+    for (std::size_t i = 0; i < report_.missing.size() && i < kMostHelped; ++i)
+      report_.missing[i].detail = did_you_mean(report_.missing[i].source, names);
+    report_.suggestions = suggest_renames(wanted, unused_);
+  }
+
+  // Nothing here allocates or fails: the new alternatives are built, the tensors are made. Inner alternatives
+  // go into outer ones before those move.
+  void commit(const Chosen& chosen) {
+    for (auto& [target, tensor] : staged_) *target = std::move(tensor);
+    for (auto alternative = chosen.committed.rbegin(); alternative != chosen.committed.rend();
+         ++alternative) {
+      if (const auto& move_in = slots_.alternatives[*alternative].commit) move_in();
+    }
+  }
+
+  static constexpr std::size_t kMostHelped = 200;
+
+  Slots slots_;
+  const LoadOptions& options_;
+  LoadReport report_;
+  Prepared source_;
+  Matcher matcher_;
+  Converter converter_;
+  std::optional<KeyFilter> filter_;
+  std::vector<bool> used_;  // of the file's tensors
+  std::map<Tensor*, Tensor> staged_;
+  std::vector<std::size_t> unfound_;
+  std::vector<std::size_t> missing_;
+  std::vector<NamedShape> unused_;
+};
+
+}  // namespace
+
+LoadReport detail::load(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options) {
+  if (options.debug) std::clog << debug_keys(checkpoint, options);
+  return Loader(std::move(slots), checkpoint, options).run();
+}
+
+}  // namespace ballast

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a load that knows little of the model: root, renames and rules, wrapper prefixes, the filter,
+// and whose layout the file has.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ballast/load.h"
+
+namespace ballast {
+
+struct Prepared {
+  Checkpoint checkpoint;
+  std::vector<std::string> origins;  // for each tensor the key or keys of the file it comes from
+  std::vector<bool> wanted;          // passes include and exclude
+  Adapter adapter = Adapter::pytorch;
+};
+
+/// Adds renamed keys and notes to the report.
+[[nodiscard]] Prepared prepare(const Slots& slots, const Checkpoint& in, const LoadOptions& options,
+                               LoadReport& report);
+
+/// What the file's metadata or format says; PyTorch otherwise.
+[[nodiscard]] Adapter adapter_of(const Checkpoint& checkpoint);
+
+}  // namespace ballast

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ballast/display.h"
+#include "ballast/module.h"
+
+namespace ballast {
+
+std::string_view name(LayerKind kind) noexcept {
+  switch (kind) {
+    case LayerKind::none:
+      return "none";
+    case LayerKind::linear:
+      return "linear";
+    case LayerKind::bilinear:
+      return "bilinear";
+    case LayerKind::conv:
+      return "conv";
+    case LayerKind::conv_transpose:
+      return "conv_transpose";
+    case LayerKind::batch_norm:
+      return "batch_norm";
+    case LayerKind::layer_norm:
+      return "layer_norm";
+    case LayerKind::group_norm:
+      return "group_norm";
+    case LayerKind::instance_norm:
+      return "instance_norm";
+    case LayerKind::rms_norm:
+      return "rms_norm";
+    case LayerKind::embedding:
+      return "embedding";
+    case LayerKind::prelu:
+      return "prelu";
+    case LayerKind::lstm:
+      return "lstm";
+    case LayerKind::gru:
+      return "gru";
+    case LayerKind::rnn:
+      return "rnn";
+    case LayerKind::multihead_attention:
+      return "multihead_attention";
+  }
+  return "unknown";
+}
+
+std::ostream& operator<<(std::ostream& out, LayerKind kind) {
+  return out << name(kind);
+}
+
+namespace detail {
+
+bool is_buffer(const Slot& slot) noexcept {
+  if (slot.kind != LayerKind::batch_norm && slot.kind != LayerKind::instance_norm) return false;
+  return slot.field() != "gamma" && slot.field() != "beta";
+}
+
+namespace {
+
+bool lies_under(std::string_view path, std::string_view parent) {
+  return parent.empty() || path == parent ||
+         (path.size() > parent.size() && path.starts_with(parent) && path[parent.size()] == '.');
+}
+
+std::string_view relative(std::string_view path, std::string_view parent) {
+  if (parent.empty() || path == parent) return path == parent ? std::string_view() : path;
+  return path.substr(parent.size() + 1);
+}
+
+std::string with_separators(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+class TreePrinter {
+ public:
+  TreePrinter(const Slots& slots, std::ostream& out) : slots_(slots), out_(out) {}
+
+  void run(std::string_view type) {
+    for (std::size_t i = 0; i < slots_.nodes.size(); ++i) {
+      bare_tensors_before(slots_.nodes[i].first_slot);
+      node(slots_.nodes[i]);
+    }
+    bare_tensors_before(slots_.slots.size());
+    out_ << (type.empty() ? "model" : display(type)) << ": " << with_separators(count({}, 0))
+         << " parameters\n";
+  }
+
+ private:
+  [[nodiscard]] std::int64_t count(std::string_view path, std::size_t first) const {
+    std::int64_t total = 0;
+    for (std::size_t i = first; i < slots_.slots.size() && lies_under(slots_.slots[i].path, path); ++i) {
+      if (!is_buffer(slots_.slots[i])) total += slots_.slots[i].tensor->numel();
+    }
+    return total;
+  }
+
+  // Leaves on the stack only what `path` lies in; its size is the indentation.
+  std::string_view parent_of(std::string_view path) {
+    while (!parents_.empty() && !lies_under(path, parents_.back())) parents_.pop_back();
+    return parents_.empty() ? std::string_view() : parents_.back();
+  }
+
+  void label(std::string_view path) {
+    const std::string_view parent = parent_of(path);
+    for (std::size_t i = 0; i < parents_.size(); ++i) out_ << "  ";
+    if (const std::string_view own = relative(path, parent); !own.empty()) out_ << display(own) << ": ";
+  }
+
+  void node(const Node& node) {
+    label(node.path);
+    out_ << display(node.type);
+    if (node.kind == LayerKind::none) {
+      parents_.push_back(node.path);
+      const std::int64_t own = count(node.path, node.first_slot);
+      if (own > 0) out_ << " (" << with_separators(own) << ')';
+    } else {
+      out_ << '(';
+      const char* separator = "";
+      for (; next_ < slots_.slots.size() && lies_under(slots_.slots[next_].path, node.path); ++next_) {
+        out_ << std::exchange(separator, ", ") << relative(slots_.slots[next_].path, node.path) << ' '
+             << slots_.slots[next_].tensor->shape();
+      }
+      out_ << ')';
+    }
+    out_ << '\n';
+  }
+
+  void bare_tensors_before(std::size_t end) {
+    for (; next_ < end; ++next_) {
+      label(slots_.slots[next_].path);
+      out_ << *slots_.slots[next_].tensor << '\n';
+    }
+  }
+
+  const Slots& slots_;
+  std::ostream& out_;
+  std::vector<std::string_view> parents_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+void print(const Slots& slots, std::string_view type, std::ostream& out) {
+  TreePrinter(slots, out).run(type);
+}
+
+}  // namespace detail
+}  // namespace ballast

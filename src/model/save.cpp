@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "ballast/display.h"
+#include "ballast/load.h"
+#include "base/fail.h"
+#include "model/adapter.h"
+
+namespace ballast {
+namespace {
+
+class Writer {
+ public:
+  Writer(const Slots& slots, Adapter adapter)
+      : slots_(slots), adapter_(adapter == Adapter::automatic ? Adapter::pytorch : adapter) {
+    for (std::size_t i = 0; i < slots.slots.size(); ++i) by_path_.emplace(slots.slots[i].path, i);
+  }
+
+  Checkpoint run() {
+    for (std::size_t i = 0; i < slots_.slots.size(); ++i) {
+      if (!written_.contains(i)) write(i);
+    }
+    Metadata metadata = std::move(aliases_);
+    if (adapter_ == Adapter::pytorch) metadata.emplace("format", "pt");
+    if (adapter_ == Adapter::none) metadata.emplace("ballast.layout", "native");
+    if (adapter_ == Adapter::burn) metadata.emplace("producer", "burn");
+    if (adapter_ == Adapter::flax) metadata.emplace("format", "flax");
+    if (adapter_ == Adapter::keras) metadata.emplace("format", "keras");
+    out_.metadata = std::move(metadata);
+    return std::move(out_);
+  }
+
+ private:
+  void write(std::size_t index) {
+    const Slot& slot = slots_.slots[index];
+    for (const AdapterPath& path : paths_to(adapter_, slot.kind, slot.field())) {
+      if (path.row == nullptr || !write_row(slot, *path.row)) continue;
+      return;
+    }
+    written_.insert(index);
+    add(slot.path, data_of(slot));
+  }
+
+  // All native tensors of the row, when the layer has them and the row suits them.
+  bool write_row(const Slot& slot, const AdapterRow& row) {
+    std::string_view star;
+    for (const std::string_view native : row.native) {
+      if (const auto found = match_star(native, slot.field()); found && !native.empty()) star = *found;
+    }
+    Tensors native;
+    std::vector<std::size_t> indices;
+    for (std::size_t i = 0; i < AdapterRow::count(row.native); ++i) {
+      const auto found = by_path_.find(path_in(slot, fill_star(row.native[i], star)));
+      if (found == by_path_.end() || slots_.slots[found->second].kind != slot.kind ||
+          written_.contains(found->second))
+        return false;
+      indices.push_back(found->second);
+      native.push_back(data_of(slots_.slots[found->second]));
+    }
+    const Tensors foreign = row.to(native);
+    if (foreign.empty()) return false;
+    for (std::size_t i = 0; i < foreign.size(); ++i)
+      add(path_in(slot, fill_star(row.foreign[i], star)), foreign[i]);
+    written_.insert(indices.begin(), indices.end());
+    return true;
+  }
+
+  static std::string path_in(const Slot& slot, const std::string& field) {
+    return slot.layer_size == 0 ? field : std::string(slot.layer()) + "." + field;
+  }
+
+  static const Tensor& data_of(const Slot& slot) {
+    if (!slot.tensor->has_data())
+      fail(Errc::invalid_argument, quoted(slot.path),
+           "has no data to save (load or initialise the model first)");
+    return *slot.tensor;
+  }
+
+  void add(const std::string& name, const Tensor& tensor) {
+    for (const auto& [other, seen] : seen_[tensor.storage().get()]) {
+      if (!seen.same_view(tensor)) continue;
+      aliases_.emplace(name, other);
+      return;
+    }
+    seen_[tensor.storage().get()].emplace_back(name, tensor);
+    out_.add(name, tensor);
+  }
+
+  const Slots& slots_;
+  Adapter adapter_;
+  Checkpoint out_;
+  Metadata aliases_;  // tied tensors: left-out name → the one that is there
+  std::set<std::size_t> written_;
+  std::unordered_map<std::string, std::size_t> by_path_;
+  std::unordered_map<const Storage*, std::vector<std::pair<std::string, Tensor>>> seen_;
+};
+
+}  // namespace
+
+Checkpoint detail::save(const Slots& slots, Adapter adapter, Precision dtype) {
+  return ballast::cast(Writer(slots, adapter).run(), dtype);
+}
+
+}  // namespace ballast

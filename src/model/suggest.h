@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rename rules that would give missing tensors a source, guessed from shapes, order and names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ballast/steps.h"
+
+namespace ballast {
+
+struct NamedShape {
+  std::string key;
+  std::vector<std::int64_t> shape;
+  bool any_shape = false;
+};
+
+/// `missing`: keys that were looked for, `unused`: keys nobody wanted, both in order. Every rule maps at
+/// least one of the second onto one of the first.
+[[nodiscard]] std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing,
+                                                      const std::vector<NamedShape>& unused);
+
+}  // namespace ballast

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/nn/linear.h"
+
+#include "nn/parameters.h"
+
+namespace ballast::nn {
+
+Linear::Linear(std::int64_t in, std::int64_t out, const LinearOptions& linear_options)
+    : in_features(in), out_features(out), options(linear_options), weight(parameter({in, out})) {
+  if (options.bias) bias = parameter({out});
+}
+
+Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out,
+                   const LinearOptions& bilinear_options)
+    : in1_features(in1),
+      in2_features(in2),
+      out_features(out),
+      options(bilinear_options),
+      weight(parameter({out, in1, in2})) {
+  if (options.bias) bias = parameter({out});
+}
+
+}  // namespace ballast::nn

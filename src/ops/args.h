@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operations ask of their arguments, and how they refuse them. `op` is the operation's name in messages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "ballast/ops/operand.h"
+#include "ballast/tensor.h"
+#include "base/fail.h"
+
+namespace ballast::ops {
+
+/// "F32 [2, 3]"
+[[nodiscard]] std::string form(const Tensor& tensor);
+
+/// Dimension `dim` of `rank`, counted from the end when negative.
+[[nodiscard]] std::size_t axis_of(const char* op, std::int64_t dim, const Tensor& tensor);
+
+/// `given` for `count` spatial dimensions: one number for all or one each, each at least `least`.
+[[nodiscard]] Dims spatial(const char* op, const char* what, const Dims& given, std::size_t count,
+                           std::int64_t least);
+
+/// The shape both broadcast to.
+[[nodiscard]] Shape broadcast(const char* op, ShapeView a, ShapeView b);
+
+/// PyTorch's result dtype.
+[[nodiscard]] DType promoted(const char* op, const Operand& a, const Operand& b);
+/// Refuses dtypes operations do not compute with (F8, complex, quantized, …).
+void require_computable(const char* op, const Tensor& x);
+/// The dtype values of `dtype` are computed in: F32, F64 or I64.
+[[nodiscard]] DType compute_dtype(DType dtype) noexcept;
+
+/// With elements where their type can be read (a file may have them anywhere); strides stay.
+[[nodiscard]] Tensor aligned(const Tensor& x);
+/// Row-major and aligned.
+[[nodiscard]] Tensor dense(const Tensor& x);
+/// F32 with the same values, strided; F16, BF16 and F32 only.
+[[nodiscard]] Tensor floats(const char* op, const Tensor& x);
+/// F32, row-major.
+[[nodiscard]] Tensor dense_floats(const char* op, const Tensor& x);
+/// A list of I64 from I64, I32, I16, I8 or U8, row-major.
+[[nodiscard]] Tensor dense_indices(const char* op, const Tensor& x);
+/// An optional parameter of one dimension with `size` elements, as F32; undefined stays.
+[[nodiscard]] Tensor parameter(const char* op, const char* what, const Tensor& x, std::int64_t size);
+
+[[nodiscard]] inline const float* data_of(const Tensor& x) {
+  return x.defined() ? reinterpret_cast<const float*>(x.data()) : nullptr;
+}
+
+[[nodiscard]] inline float* data_of(Tensor& x) {
+  return reinterpret_cast<float*>(x.mutable_data());
+}
+
+[[nodiscard]] inline Tensor new_floats(const Shape& shape) {
+  return Tensor::empty(DType::f32, shape);
+}
+
+/// Product of dims [begin, end).
+[[nodiscard]] std::int64_t product(ShapeView shape, std::size_t begin, std::size_t end);
+
+}  // namespace ballast::ops

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by oneDNN, with the channels innermost: for f32 that is the order its fastest kernels want.
+#include "ballast/ops/conv.h"
+
+#include <optional>
+#include <utility>
+
+#include "ballast/ops/movement.h"
+#include "ops/activation.h"
+#include "ops/args.h"
+#include "ops/cache.h"
+#include "ops/conv_shapes.h"
+#include "ops/kernels.h"
+#include "ops/native.h"
+#include "ops/onednn.h"
+#include "ops/parallel.h"
+
+namespace ballast {
+
+using ops::ConvShapes;
+using ops::form;
+
+namespace {
+
+struct PreparedConv {
+  std::optional<dnnl::primitive> primitive;  // none: oneDNN has nothing for these numbers
+  ops::Desc source;
+  ops::Desc target;
+  ops::Desc scratch;
+  ops::Desc bias_desc;
+  dnnl::memory weight;
+  Tensor plain_weight;
+  Tensor bias;
+  Activation left;
+};
+
+// The weight as oneDNN counts its dimensions: groups (when there are several), out, in, kernel.
+ops::Desc weight_desc(const ConvShapes& shapes, const Tensor& weight, bool transposed) {
+  Tensor view = weight;
+  if (shapes.groups > 1) {
+    Shape shape = view.shape();
+    shape[0] /= shapes.groups;
+    shape.insert(0, shapes.groups);
+    view = view.reshape(shape);
+  }
+  const std::int64_t first = shapes.groups > 1 ? 1 : 0;
+  if (transposed) view = view.transpose(first, first + 1);
+  return ops::strided(view.shape(), view.strides());
+}
+
+dnnl::memory::dims minus_one(const Dims& dims) {
+  dnnl::memory::dims result = ops::dims_of(dims);
+  for (auto& number : result) --number;  // oneDNN counts what lies between
+  return result;
+}
+
+struct Descs {
+  ops::Desc source;
+  ops::Desc weight;
+  ops::Desc bias;
+  ops::Desc target;
+};
+
+template <class Operation>
+void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs, dnnl::algorithm algorithm,
+            const ops::Desc& given, const void* weight, const dnnl::primitive_attr& attr) {
+  const typename Operation::desc desc(dnnl::prop_kind::forward_inference, algorithm, descs.source,
+                                      descs.weight, descs.bias, descs.target, ops::dims_of(shapes.stride),
+                                      minus_one(shapes.dilation), ops::dims_of(shapes.before),
+                                      ops::dims_of(shapes.after));
+  const typename Operation::primitive_desc found(desc, attr, ops::engine(), true);
+  if (!found) return;
+  prepared.primitive = Operation(found);
+  prepared.scratch = found.scratchpad_desc();
+  prepared.weight = ops::reordered(given, weight, found.weights_desc());
+}
+
+PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& input, const Tensor& weight,
+                     const Tensor& bias, Activation activation, bool transposed) {
+  const Tensor w = ops::dense_floats(op, weight);
+  const Tensor b = ops::parameter(op, "bias", bias, shapes.out_channels);
+  const ops::Desc given = weight_desc(shapes, w, transposed);
+  const Descs descs{ops::strided(input, ops::channels_last_strides(input)),
+                    ops::any_order(Dims(given.dims())),
+                    b.defined() ? ops::strided({shapes.out_channels}, {1}) : ops::Desc(),
+                    ops::strided(shapes.output, ops::channels_last_strides(shapes.output))};
+  ops::Attributes attributes = ops::attributes_for(activation);
+  PreparedConv prepared{{}, descs.source, descs.target, {}, descs.bias, {}, w, b, attributes.left};
+  const ops::ThreadScope threads;
+  try {
+    if (transposed)
+      choose<dnnl::deconvolution_forward>(prepared, shapes, descs, dnnl::algorithm::deconvolution_direct,
+                                          given, w.data(), attributes.attr);
+    else
+      choose<dnnl::convolution_forward>(prepared, shapes, descs, dnnl::algorithm::convolution_direct, given,
+                                        w.data(), attributes.attr);
+  } catch (const dnnl::error&) {
+    prepared.primitive.reset();  // numbers it does not even describe: the plain loops take them
+  }
+  if (prepared.primitive)
+    prepared.plain_weight = {};
+  else
+    prepared.left = activation;
+  return prepared;
+}
+
+void add_bias(Tensor& out, const Tensor& bias, std::int64_t channels) {
+  const auto kernel = ops::kernels().binary[static_cast<std::size_t>(ops::Binary::add)];
+  float* to = ops::data_of(out);
+  for (std::int64_t i = 0; bias.defined() && i < out.numel(); i += channels)
+    kernel(to + i, 1, ops::data_of(bias), 1, to + i, channels);
+}
+
+void run(const PreparedConv& ready, const ConvShapes& shapes, const Tensor& in, Tensor& out,
+         bool transposed) {
+  if (!ready.primitive) {
+    (transposed ? ops::plain_conv_transpose : ops::plain_conv)(shapes, in, ready.plain_weight, out);
+    add_bias(out, ready.bias, shapes.out_channels);
+  } else {
+    std::unordered_map<int, dnnl::memory> arguments = {
+        {DNNL_ARG_SRC, ops::memory_of(ready.source, in.data())},
+        {DNNL_ARG_WEIGHTS, ready.weight},
+        {DNNL_ARG_DST, ops::memory_of(ready.target, out.mutable_data())}};
+    if (ready.bias.defined())
+      arguments.emplace(DNNL_ARG_BIAS, ops::memory_of(ready.bias_desc, ready.bias.data()));
+    ops::execute(*ready.primitive, ready.scratch, std::move(arguments));
+  }
+  ops::activate_in_place(out, ready.left);
+}
+
+struct Call {
+  const char* op;
+  const Tensor& weight;
+  const Tensor& bias;
+  Activation activation;
+  OpCache* cache;
+  bool transposed;
+};
+
+Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
+  const Tensor native = ops::floats(call.op, ops::native_view(x));
+  if (call.bias.defined() && (call.bias.rank() != 1 || call.bias.numel() != shapes.out_channels)) {
+    fail(Errc::shape_mismatch, call.op, "bias is {}, must be [{}]", form(call.bias), shapes.out_channels);
+  }
+  if (try_numel(shapes.output) == 0) return Tensor::empty(x.dtype(), shapes.output);
+  ops::CacheKey key;
+  key.add(x.shape())
+      .add(call.weight)
+      .add(call.bias)
+      .add(shapes.stride)
+      .add(shapes.dilation)
+      .add(shapes.before)
+      .add(shapes.after);
+  key.add(shapes.groups).add(call.activation).add(call.transposed ? 1 : 0).add(ops::usable_threads());
+  const auto ready = ops::cached<PreparedConv>(call.cache, key, [&] {
+    return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed);
+  });
+  const Tensor in = ops::to_channels_last(native);
+  Tensor out = ops::new_channels_last(shapes.output);
+  run(*ready, shapes, in, out, call.transposed);
+  return ops::row_major(out).to(x.dtype());
+}
+
+void require_defined(const char* op, const Tensor& x, const Tensor& weight) {
+  if (!x.defined() || !weight.defined())
+    fail(Errc::invalid_argument, op, "{} with weight {}", form(x), form(weight));
+}
+
+// The padding the convolution itself cannot do.
+Tensor padded_by_mode(const Tensor& x, const ConvShapes& shapes, PadMode mode) {
+  Dims amounts;
+  for (std::size_t i = shapes.before.size(); i-- > 0;) {
+    amounts.push_back(shapes.before[i]);
+    amounts.push_back(shapes.after[i]);
+  }
+  return pad(x, amounts, mode);
+}
+
+}  // namespace
+
+Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvArgs& args) {
+  require_defined("conv", x, weight);
+  if (x.rank() + 1 == weight.rank()) return conv(x.unsqueeze(0), weight, bias, args).squeeze(0);
+  ConvShapes shapes = ops::conv_shapes(x, weight, args);
+  Tensor in = x;
+  if (args.padding_mode != PadMode::constant) {
+    in = padded_by_mode(x, shapes, args.padding_mode);
+    shapes.before = Dims::filled(shapes.before.size(), 0);
+    shapes.after = shapes.before;
+  }
+  return convolved({"conv", weight, bias, args.activation, args.cache, false}, shapes, in);
+}
+
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      const ConvTransposeArgs& args) {
+  require_defined("conv_transpose", x, weight);
+  if (x.rank() + 1 == weight.rank()) return conv_transpose(x.unsqueeze(0), weight, bias, args).squeeze(0);
+  return convolved({"conv_transpose", weight, bias, args.activation, args.cache, true},
+                   ops::conv_transpose_shapes(x, weight, args), x);
+}
+
+}  // namespace ballast

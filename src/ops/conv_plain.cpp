@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "ops/args.h"
+#include "ops/conv_shapes.h"
+#include "ops/native.h"
+#include "ops/parallel.h"
+
+namespace ballast::ops {
+namespace {
+
+// Up to three spatial dimensions as three.
+using Three = std::array<std::int64_t, 3>;
+
+Three three(const Dims& dims, std::int64_t missing, std::size_t skip = 0) {
+  Three result{missing, missing, missing};
+  const std::size_t n = dims.size() - skip;
+  for (std::size_t i = 0; i < n; ++i) result[3 - n + i] = dims[skip + i];
+  return result;
+}
+
+struct Loops {
+  Three in;
+  Three out;
+  Three kernel;
+  Three stride;
+  Three dilation;
+  Three before;
+  std::int64_t taps;
+};
+
+Loops loops_of(const ConvShapes& shapes, const Tensor& x) {
+  Loops loops{three(x.shape(), 1, 2),
+              three(shapes.output, 1, 2),
+              three(shapes.kernel, 1),
+              three(shapes.stride, 1),
+              three(shapes.dilation, 1),
+              three(shapes.before, 0),
+              1};
+  loops.taps = loops.kernel[0] * loops.kernel[1] * loops.kernel[2];
+  return loops;
+}
+
+Three position(std::int64_t index, const Three& size) {
+  return {index / size[2] / size[1], index / size[2] % size[1], index % size[2]};
+}
+
+std::int64_t place(const Three& at, const Three& size) {
+  return (at[0] * size[1] + at[1]) * size[2] + at[2];
+}
+
+// For every tap of the kernel and the input position it meets at output position `at`: visit(tap, input
+// place).
+template <class Visit>
+void for_each_tap(const Loops& loops, const Three& at, bool transposed, const Visit& visit) {
+  for (std::int64_t tap = 0; tap < loops.taps; ++tap) {
+    const Three k = position(tap, loops.kernel);
+    Three source{};
+    bool inside = true;
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (transposed) {
+        const std::int64_t spread = at[i] + loops.before[i] - k[i] * loops.dilation[i];
+        inside = inside && spread >= 0 && spread % loops.stride[i] == 0;
+        source[i] = spread / loops.stride[i];
+      } else {
+        source[i] = at[i] * loops.stride[i] - loops.before[i] + k[i] * loops.dilation[i];
+      }
+      inside = inside && source[i] >= 0 && source[i] < loops.in[i];
+    }
+    if (inside) visit(tap, place(source, loops.in));
+  }
+}
+
+void run(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out, bool transposed) {
+  const Loops loops = loops_of(shapes, x);
+  const std::int64_t in_group = shapes.in_channels / shapes.groups;
+  const std::int64_t out_group = shapes.out_channels / shapes.groups;
+  const std::int64_t inputs = loops.in[0] * loops.in[1] * loops.in[2];
+  const std::int64_t outputs = loops.out[0] * loops.out[1] * loops.out[2];
+  const float* from = data_of(x);
+  const float* w = data_of(weight);
+  float* to = data_of(out);
+  parallel(shapes.output[0] * outputs, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      float* pixel = to + i * shapes.out_channels;
+      std::fill_n(pixel, shapes.out_channels, 0.0F);
+      for_each_tap(
+          loops, position(i % outputs, loops.out), transposed, [&](std::int64_t tap, std::int64_t source) {
+            const float* values = from + (i / outputs * inputs + source) * shapes.in_channels;
+            for (std::int64_t o = 0; o < shapes.out_channels; ++o) {
+              const std::int64_t group = o / out_group;
+              for (std::int64_t c = 0; c < in_group; ++c) {
+                const std::int64_t row =
+                    transposed ? (group * in_group + c) * out_group + o % out_group : o * in_group + c;
+                pixel[o] += w[row * loops.taps + tap] * values[group * in_group + c];
+              }
+            }
+          });
+    }
+  });
+}
+
+}  // namespace
+
+void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out) {
+  run(shapes, x, weight, out, false);
+}
+
+void plain_conv_transpose(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out) {
+  run(shapes, x, weight, out, true);
+}
+
+}  // namespace ballast::ops

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution's numbers, checked: what the oneDNN path and the plain loops work from.
+#pragma once
+
+#include <cstdint>
+
+#include "ballast/ops/conv.h"
+#include "ballast/tensor.h"
+
+namespace ballast::ops {
+
+struct ConvShapes {
+  std::int64_t groups;
+  std::int64_t in_channels;
+  std::int64_t out_channels;
+  Dims kernel;
+  Dims stride;
+  Dims dilation;
+  Dims before;  ///< padding; of a transposed convolution, what is cut off
+  Dims after;
+  Shape output;  ///< [batch, out, size…]
+};
+
+/// x is [batch, in, size…].
+[[nodiscard]] ConvShapes conv_shapes(const Tensor& x, const Tensor& weight, const ConvArgs& args);
+[[nodiscard]] ConvShapes conv_transpose_shapes(const Tensor& x, const Tensor& weight,
+                                               const ConvTransposeArgs& args);
+
+/// With plain loops, for what oneDNN does not take: f32, x and out dense with channels last, weight dense.
+void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out);
+void plain_conv_transpose(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out);
+
+}  // namespace ballast::ops

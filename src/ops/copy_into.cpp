@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/copy_into.h"
+
+#include <cstring>
+
+#include "ops/args.h"
+#include "ops/walk.h"
+
+namespace ballast::ops {
+
+void require_movable(const char* op, const Tensor& x) {
+  if (!x.defined()) fail(Errc::invalid_argument, op, "an operand is an undefined tensor");
+  if (info(x.dtype()).bits % 8 != 0)
+    fail(Errc::bad_dtype, op, "does not move elements of less than a byte: {}", form(x));
+}
+
+void copy_into(const Tensor& from, Tensor to) {
+  if (to.numel() == 0) return;
+  const Tensor source = aligned(from);
+  const Walk walk{&to, &source};
+  const Offsets step = walk.row_strides();
+  with_element_type(to.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const auto* in = reinterpret_cast<const T*>(source.data());
+    auto* out = reinterpret_cast<T*>(to.mutable_data());
+    walk.rows([&](const Offsets& at, std::int64_t n) {
+      if (step[0] == 1 && step[1] == 1) {
+        std::memcpy(out + at[0], in + at[1], static_cast<std::size_t>(n) * sizeof(T));
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) out[at[0] + i * step[0]] = in[at[1] + i * step[1]];
+      }
+    });
+  });
+}
+
+}  // namespace ballast::ops

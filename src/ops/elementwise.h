@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machinery behind elementwise operations, for the other files of this room.
+#pragma once
+
+#include "ballast/ops/operand.h"
+#include "ops/kernels.h"
+
+namespace ballast::ops {
+
+/// What an operation does with integers and BOOL.
+enum class OnIntegers : std::uint8_t {
+  to_float,  ///< computes them as F32
+  keep,      ///< computes in I64, the result has their dtype
+  refuse,
+};
+
+[[nodiscard]] Tensor unary(const char* op, Unary which, const Tensor& x, OnIntegers integers, double p = 0,
+                           double q = 0);
+/// With broadcasting and PyTorch's result dtype.
+[[nodiscard]] Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b);
+/// On F32 memory that is the operation's own.
+void unary_in_place(Unary which, Tensor& x, double p = 0, double q = 0);
+
+/// Of values computed in F32, F64 or I64: what the kernels do, one at a time (elementwise_wide.cpp).
+[[nodiscard]] double unary_value(Unary which, double x, double p, double q);
+[[nodiscard]] std::int64_t unary_value(Unary which, std::int64_t x, double p, double q);
+[[nodiscard]] double binary_value(Binary which, double a, double b);
+[[nodiscard]] std::int64_t binary_value(Binary which, std::int64_t a, std::int64_t b);
+template <class T>
+[[nodiscard]] bool compare_value(Compare which, T a, T b);
+
+/// I64 values as integers of `dtype`, the upper bits dropped as PyTorch's arithmetic does; as BOOL, what is
+/// not zero.
+[[nodiscard]] Tensor narrowed(const Tensor& wide, DType dtype);
+
+}  // namespace ballast::ops

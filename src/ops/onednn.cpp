@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/onednn.h"
+
+#include <unordered_map>
+
+#include "ops/parallel.h"
+
+namespace ballast::ops {
+namespace {
+
+// Grows to the largest a thread ever needed, and stays: fresh memory for every call would cost more than the
+// calls.
+void* scratch_of(std::size_t size) {
+  thread_local std::shared_ptr<Storage> scratch;
+  if (!scratch || scratch->size() < size) scratch = Storage::heap(size);
+  return scratch->mutable_data();
+}
+
+dnnl::stream& stream() {
+  thread_local dnnl::stream own(engine());
+  return own;
+}
+
+}  // namespace
+
+dnnl::engine& engine() {
+  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+dnnl::memory::dims dims_of(const Dims& dims) {
+  return {dims.begin(), dims.end()};
+}
+
+Desc strided(const Dims& shape, const Dims& strides) {
+  return {dims_of(shape), dnnl::memory::data_type::f32, dims_of(strides)};
+}
+
+Desc any_order(const Dims& shape) {
+  return {dims_of(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+dnnl::memory memory_of(const Desc& desc, const void* data) {
+  return {desc, engine(), const_cast<void*>(data)};
+}
+
+dnnl::memory reordered(const Desc& from, const void* data, const Desc& to) {
+  dnnl::memory source = memory_of(from, data);
+  dnnl::memory target(to, engine());
+  const ThreadScope threads;
+  dnnl::reorder(source, target).execute(stream(), source, target);
+  stream().wait();
+  return target;
+}
+
+Attributes attributes_for(Activation activation) {
+  Attributes result{{}, activation};
+  result.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (activation.kind == Activation::Kind::leaky_relu && activation.alpha != 0) {
+    dnnl::post_ops steps;
+    steps.append_eltwise(1, dnnl::algorithm::eltwise_relu, static_cast<float>(activation.alpha), 0);
+    result.attr.set_post_ops(steps);
+    result.left = {};
+  }
+  return result;
+}
+
+void execute(const dnnl::primitive& primitive, const Desc& scratch,
+             std::unordered_map<int, dnnl::memory> arguments) {
+  const ThreadScope threads;
+  arguments.emplace(DNNL_ARG_SCRATCHPAD, memory_of(scratch, scratch_of(scratch.get_size())));
+  primitive.execute(stream(), arguments);
+  stream().wait();
+}
+
+}  // namespace ballast::ops

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN (2.6, the v2 interface: operation descriptor → primitive descriptor → primitive) as the operations
+// use it.
+#pragma once
+
+#include <dnnl.hpp>
+#include <unordered_map>
+
+#include "ballast/ops/activation.h"
+#include "ballast/tensor.h"
+
+namespace ballast::ops {
+
+using Desc = dnnl::memory::desc;
+
+[[nodiscard]] dnnl::engine& engine();
+
+[[nodiscard]] dnnl::memory::dims dims_of(const Dims& dims);
+/// F32 memory with these strides.
+[[nodiscard]] Desc strided(const Dims& shape, const Dims& strides);
+/// F32, in whatever order oneDNN likes best.
+[[nodiscard]] Desc any_order(const Dims& shape);
+
+/// oneDNN reads what it is given through pointers that are not const.
+[[nodiscard]] dnnl::memory memory_of(const Desc& desc, const void* data);
+
+/// Memory of the primitive's own order with the values of `data`.
+[[nodiscard]] dnnl::memory reordered(const Desc& from, const void* data, const Desc& to);
+
+/// Attributes with the caller's scratch memory, so that one primitive can run on two threads; and with the
+/// activation as a step of oneDNN's own where its results are those of our kernels. They seldom are: its ReLU
+/// turns NaN into 0. `left` is what remains to be applied.
+struct Attributes {
+  dnnl::primitive_attr attr;
+  Activation left;
+};
+
+[[nodiscard]] Attributes attributes_for(Activation activation);
+
+/// Runs a primitive on the calling thread's stream, with scratch memory of that thread.
+void execute(const dnnl::primitive& primitive, const Desc& scratch,
+             std::unordered_map<int, dnnl::memory> arguments);
+
+}  // namespace ballast::ops

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/steps.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "ballast/error.h"
+
+namespace ballast {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Checkpoint with(const std::vector<std::string>& names) {
+  Checkpoint checkpoint;
+  for (const std::string& name : names) checkpoint.add(name, Tensor::from<float>({1, 2}, {2}));
+  return checkpoint;
+}
+
+std::vector<std::string> names(const Checkpoint& checkpoint) {
+  std::vector<std::string> found;
+  for (const Entry& entry : checkpoint) found.emplace_back(entry.name);
+  return found;
+}
+
+Tensor counting(Shape shape) {
+  std::vector<float> values(static_cast<std::size_t>(*try_numel(shape)));
+  std::iota(values.begin(), values.end(), 0.F);
+  return Tensor::from(std::span<const float>(values), std::move(shape));
+}
+
+std::vector<float> floats(const Tensor& tensor) {
+  const Tensor row_major = tensor.contiguous();
+  const auto span = row_major.span<float>();
+  return {span.begin(), span.end()};
+}
+
+template <class F>
+std::string message(Errc code, F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_EQ(name(error.code()), name(code)) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+TEST(Rename, EveryMatchAndEveryRuleInOrder) {
+  const Renamed result =
+      rename(with({"encoder.a.gamma", "decoder.a.a.weight"}),
+             {{R"(^encoder\.)", "transformer.encoder."}, {R"(\.gamma$)", ".weight"}, {"a", "b"}});
+  EXPECT_THAT(names(result.checkpoint),
+              ElementsAre("trbnsformer.encoder.b.weight",
+                          "decoder.b.b.weight"));  // sic: unanchored patterns match anywhere
+  EXPECT_EQ(result.changed.size(), 2U);
+  EXPECT_THAT(result.idle, IsEmpty());
+}
+
+TEST(Rename, GroupsByNumberAndName) {
+  const Checkpoint in = with({"layer.1.block.0.weight"});
+  EXPECT_THAT(names(rename(in, {{R"((.+)\.block\.0\.(.+))", "$1.conv.$2"}}).checkpoint),
+              ElementsAre("layer.1.conv.weight"));
+  EXPECT_THAT(names(rename(in, {{R"(layer\.(?P<n>[0-9]))", "blocks.${n}x"}}).checkpoint),
+              ElementsAre("blocks.1x.block.0.weight"));
+  EXPECT_THAT(names(rename(in, {{R"(layer\.([0-9]))", "$$${1}0$0"}}).checkpoint),
+              ElementsAre("$10layer.1.block.0.weight"));
+  EXPECT_THAT(names(rename(in, {{"block", R"(a\1b)"}}).checkpoint), ElementsAre(R"(layer.1.a\1b.0.weight)"));
+}
+
+// Rust's and Python's answer for an empty match: before, between and after every character, but not right
+// behind a match.
+TEST(Rename, EmptyMatches) {
+  EXPECT_THAT(names(rename(with({"abc"}), {{"x*", "-"}}).checkpoint), ElementsAre("-a-b-c-"));
+  EXPECT_THAT(names(rename(with({"abaac"}), {{"a*", "-"}}).checkpoint), ElementsAre("-b-c-"));
+  EXPECT_THAT(names(rename(with({"é"}), {{"x*", "-"}}).checkpoint), ElementsAre("-é-"));
+}
+
+TEST(Rename, SaysWhichRuleMatchedNothing) {
+  const Renamed result = rename(with({"a"}), {{"^b", "c"}, {"^a", "b"}, {"^b", "c"}});
+  EXPECT_THAT(names(result.checkpoint), ElementsAre("c"));
+  EXPECT_THAT(result.idle, ElementsAre("^b"));
+  EXPECT_THAT(result.checkpoint.notes, ElementsAre(HasSubstr("\"^b\" matched no key")));
+}
+
+TEST(Rename, RefusesTwoKeysOnOneName) {
+  const std::string text = message(Errc::duplicate_key, [] {
+    static_cast<void>(rename(with({"a.weight", "b.weight"}), {{"^[ab]", "x"}}));
+  });
+  EXPECT_THAT(text, HasSubstr("\"a.weight\" and \"b.weight\" both become \"x.weight\""));
+}
+
+TEST(Rename, RefusesBadPatternsAndGroups) {
+  EXPECT_THAT(message(Errc::invalid_argument,
+                      [] {
+                        static_cast<void>(rename(with({"a"}), {{"(", ""}}));
+                      }),
+              HasSubstr("missing )"));
+  EXPECT_THAT(message(Errc::invalid_argument,
+                      [] {
+                        static_cast<void>(rename(with({"a"}), {{"(a)", "$2"}}));
+                      }),
+              HasSubstr("names group \"2\""));
+  EXPECT_THAT(message(Errc::invalid_argument,
+                      [] {
+                        static_cast<void>(rename(with({"a"}), {{"(a)", "${x}"}}));
+                      }),
+              HasSubstr("names group \"x\""));
+  EXPECT_THAT(message(Errc::invalid_argument,
+                      [] {
+                        static_cast<void>(rename(with({"a"}), {{"(a)", "x$"}}));
+                      }),
+              HasSubstr("$$"));
+}
+
+TEST(Rename, ACatastrophicPatternTakesLinearTime) {
+  const Checkpoint in = with({std::string(5000, 'a')});
+  EXPECT_THAT(rename(in, {{"(a*)*(a*)*b", ""}}).idle, ElementsAre("(a*)*(a*)*b"));
+}
+
+TEST(StripCommonPrefixes, OnlyWhenAllKeysHaveThem) {
+  const Renamed both = strip_common_prefixes(with({"module._orig_mod.a", "module._orig_mod.b"}));
+  EXPECT_THAT(names(both.checkpoint), ElementsAre("a", "b"));
+  EXPECT_THAT(both.checkpoint.notes, ElementsAre(HasSubstr("\"module._orig_mod.\"")));
+  EXPECT_THAT(names(strip_common_prefixes(with({"module.a", "b"})).checkpoint), ElementsAre("module.a", "b"));
+  EXPECT_THAT(names(strip_common_prefixes(with({"module."})).checkpoint), ElementsAre("module."));
+  EXPECT_THAT(names(strip_common_prefixes(with({})).checkpoint), IsEmpty());
+}
+
+TEST(Reindex, CompactsEachPrefixByItself) {
+  EXPECT_THAT(names(reindex(with({"fc.0.w", "fc.2.w", "fc.10.w"})).checkpoint),
+              ElementsAre("fc.0.w", "fc.1.w", "fc.2.w"));
+  EXPECT_THAT(names(reindex(with({"encoder.0.w", "encoder.2.w", "decoder.1.w", "decoder.5.w"})).checkpoint),
+              ElementsAre("encoder.0.w", "encoder.1.w", "decoder.0.w", "decoder.1.w"));
+  EXPECT_THAT(
+      names(reindex(with({"f.layers.0.b.0.w", "f.layers.0.b.2.w", "f.layers.2.b.0.w", "f.layers.2.b.2.w"}))
+                .checkpoint),
+      ElementsAre("f.layers.0.b.0.w", "f.layers.0.b.1.w", "f.layers.1.b.0.w", "f.layers.1.b.1.w"));
+  EXPECT_THAT(names(reindex(with({"a.1.b.2.c.3"})).checkpoint), ElementsAre("a.0.b.0.c.0"));
+  EXPECT_THAT(names(reindex(with({"plain", "x1.w", "a.01.w"})).checkpoint),
+              ElementsAre("plain", "x1.w", "a.01.w"));
+}
+
+TEST(Reindex, OnlyWherePrefixesSay) {
+  EXPECT_THAT(names(reindex(with({"flows.0.w", "flows.2.w", "fc.0.w", "fc.2.w"}), {"^fc"}).checkpoint),
+              ElementsAre("flows.0.w", "flows.2.w", "fc.0.w", "fc.1.w"));
+}
+
+TEST(Filter, IncludesAnyExcludesAny) {
+  const Checkpoint in = with({"encoder.w", "encoder.b", "decoder.w", "head"});
+  EXPECT_THAT(names(filter(in, {})), ElementsAre("encoder.w", "encoder.b", "decoder.w", "head"));
+  EXPECT_THAT(names(filter(in, {R"(^encoder\.)", "^head$"})), ElementsAre("encoder.w", "encoder.b", "head"));
+  EXPECT_THAT(names(filter(in, {R"(^encoder\.)"}, {R"(\.b$)"})), ElementsAre("encoder.w"));
+  EXPECT_THAT(message(Errc::invalid_argument, [&] { static_cast<void>(filter(in, {"["})); }),
+              HasSubstr("missing ]"));
+}
+
+TEST(Cast, FloatsOnlyAndTiedTensorsStayTied) {
+  Checkpoint in;
+  const Tensor shared = Tensor::from<float>({1.5F, -2}, {2});
+  in.add("a", shared);
+  in.add("ids", Tensor::from<std::int64_t>({7}, {1}));
+  in.add("b", shared);
+  const Checkpoint out = cast(in, Precision::half);
+  EXPECT_EQ(out.at("a").dtype, DType::f16);
+  EXPECT_EQ(out.at("ids").dtype, DType::i64);
+  EXPECT_TRUE(out.tensor("a").same_view(out.tensor("b")));
+  EXPECT_EQ(floats(out.tensor("b").to(DType::f32)), (std::vector<float>{1.5F, -2}));
+  EXPECT_THROW(static_cast<void>(cast(in, Precision::as_model)), Error);
+}
+
+TEST(Merge, JoinsAndRefusesDuplicates) {
+  const std::vector<Checkpoint> parts{with({"a"}), with({"b"})};
+  EXPECT_THAT(names(merge(parts)), ElementsAre("a", "b"));
+  const std::vector<Checkpoint> twice{with({"a"}), with({"a"})};
+  message(Errc::duplicate_key, [&] { static_cast<void>(merge(twice)); });
+}
+
+TEST(Rules, ChangeTensors) {
+  Checkpoint in;
+  in.add("w", counting({2, 3}));
+  const auto applied = [&](std::vector<rules::Operation> operations) {
+    return rules::apply(in, {rules::Change{"^w$", std::move(operations), {}}}).checkpoint.tensor("w");
+  };
+  EXPECT_EQ(floats(applied({rules::Transpose{0, 1}})), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(applied({rules::Permute{{1, 0}}}).shape(), (Shape{3, 2}));
+  EXPECT_EQ(applied({rules::Transpose{0, 1}, rules::Reshape{{-1}}}).shape(), (Shape{6}));
+  EXPECT_EQ(floats(applied({rules::Narrow{1, {1, {}, {}}}})), (std::vector<float>{1, 2, 4, 5}));
+  EXPECT_EQ(applied({rules::Cast{DType::bf16}}).dtype(), DType::bf16);
+  EXPECT_THAT(message(Errc::shape_mismatch, [&] { static_cast<void>(applied({rules::Reshape{{4}}})); }),
+              HasSubstr("rule \"^w$\" on \"w\""));
+}
+
+TEST(Rules, SplitAndJoinAreInverse) {
+  Checkpoint in;
+  in.add("l.0.qkv", counting({6, 2}));
+  in.add("l.1.qkv", counting({6, 2}));
+  const auto split = rules::apply(in, {rules::Split{R"((.*)\.qkv$)", {"$1.q", "$1.k", "$1.v"}, 0, {}}});
+  EXPECT_THAT(names(split.checkpoint), ElementsAre("l.0.q", "l.0.k", "l.0.v", "l.1.q", "l.1.k", "l.1.v"));
+  EXPECT_EQ(floats(split.checkpoint.tensor("l.1.k")), (std::vector<float>{4, 5, 6, 7}));
+  const auto joined =
+      rules::apply(split.checkpoint, {rules::Join{R"((.*)\.q$)", {"$1.k", "$1.v"}, "$1.qkv", 0, false}});
+  EXPECT_THAT(names(joined.checkpoint), ElementsAre("l.0.qkv", "l.1.qkv"));
+  EXPECT_THAT(joined.origins, ElementsAre("l.0.q + l.0.k + l.0.v", "l.1.q + l.1.k + l.1.v"));
+  EXPECT_EQ(floats(joined.checkpoint.tensor("l.1.qkv")), floats(counting({6, 2})));
+}
+
+TEST(Rules, JoinsInnerDimensionsAndStacks) {
+  Checkpoint in;
+  in.add("a", counting({2, 2}));
+  in.add("b", counting({2, 1}));
+  const Tensor joined = rules::apply(in, {rules::Join{"^a$", {"b"}, "c", 1, false}}).checkpoint.tensor("c");
+  EXPECT_EQ(floats(joined), (std::vector<float>{0, 1, 0, 2, 3, 1}));
+  std::vector<std::byte> piece(7);
+  joined.read(6, piece);  // a range across rows and parts, inside elements
+  const Tensor whole = joined.clone();
+  EXPECT_EQ(std::memcmp(piece.data(), whole.data() + 6, 7), 0);
+  Checkpoint equal;
+  equal.add("x", counting({2}));
+  equal.add("y", counting({2}));
+  EXPECT_EQ(floats(rules::apply(equal, {rules::Join{"^x$", {"y"}, "s", 0, true}}).checkpoint.tensor("s")),
+            (std::vector<float>{0, 1, 0, 1}));
+  EXPECT_EQ(rules::apply(equal, {rules::Join{"^x$", {"y"}, "s", 1, true}}).checkpoint.tensor("s").shape(),
+            (Shape{2, 2}));
+  message(Errc::shape_mismatch, [&] {
+    static_cast<void>(rules::apply(in, {rules::Join{"^a$", {"b"}, "c", 0, false}}));
+  });
+  message(Errc::not_found, [&] {
+    static_cast<void>(rules::apply(in, {rules::Join{"^a$", {"z"}, "c", 0, false}}));
+  });
+}
+
+TEST(Rules, DropAliasAndIdle) {
+  const Checkpoint in = with({"wte.weight", "mask", "x"});
+  const auto result = rules::apply(
+      in,
+      {rules::Drop{"^mask$"}, rules::Alias{R"(^wte\.weight$)", "lm_head.weight"}, rules::Drop{"^nothing$"}});
+  EXPECT_THAT(names(result.checkpoint), ElementsAre("wte.weight", "lm_head.weight", "x"));
+  EXPECT_TRUE(result.checkpoint.tensor("wte.weight").same_view(result.checkpoint.tensor("lm_head.weight")));
+  EXPECT_THAT(result.idle, ElementsAre("^nothing$"));
+}
+
+TEST(Rules, ReadFromJson) {
+  const auto parsed = rules::parse(R"JSON({"rules": [
+    {"match": "^a\\.(.*)", "to": "b.$1"},
+    {"match": "w$", "do": [{"transpose": [0, 1]}, {"reshape": [-1, 2]}], "to": "v"},
+    {"match": "e$", "slice": {"dim": 0, "stop": 5}, "cast": "bf16"},
+    {"match": "(.*)\\.qkv", "split": {"to": ["$1.q", "$1.k"], "dim": 1, "sizes": [4, 2]}},
+    {"match": "(.*)\\.q", "concat": {"with": ["$1.k"], "to": "$1.qk"}},
+    {"match": "mask", "drop": true},
+    {"match": "wte", "alias": "head", "comment": "tied"}]})JSON");
+  ASSERT_EQ(parsed.size(), 7U);
+  EXPECT_EQ(std::get<rules::Rename>(parsed[0]).to, "b.$1");
+  EXPECT_EQ(std::get<rules::Change>(parsed[1]).operations.size(), 2U);
+  const auto& change = std::get<rules::Change>(parsed[2]);
+  EXPECT_EQ(std::get<rules::Narrow>(change.operations[0]).slice.stop, 5);
+  EXPECT_EQ(std::get<rules::Cast>(change.operations[1]).dtype, DType::bf16);
+  EXPECT_THAT(std::get<rules::Split>(parsed[3]).sizes, ElementsAre(4, 2));
+  EXPECT_EQ(std::get<rules::Join>(parsed[4]).to, "$1.qk");
+}
+
+TEST(Rules, RefusesFilesThatMakeNoSense) {
+  const auto refused = [](const char* json) {
+    return message(Errc::bad_json, [&] { static_cast<void>(rules::parse(json)); });
+  };
+  EXPECT_THAT(refused("[]"), HasSubstr("rules"));
+  EXPECT_THAT(refused(R"({"rules": [{"match": "a", "transpse": [0, 1]}]})"),
+              HasSubstr("did you mean \"transpose\""));
+  EXPECT_THAT(refused(R"({"rules": [{"to": "a"}]})"), HasSubstr("rule 1: has no \"match\""));
+  EXPECT_THAT(refused(R"({"rules": [{"match": "a"}]})"), HasSubstr("nothing to do"));
+  EXPECT_THAT(refused(R"({"rules": [{"match": "a", "transpose": [0]}]})"), HasSubstr("two dimensions"));
+  EXPECT_THAT(refused(R"({"rules": [{"match": "a", "reshape": [1.5]}]})"), HasSubstr("whole number"));
+  EXPECT_THAT(refused("{"), HasSubstr("rules"));
+}
+
+}  // namespace
+}  // namespace ballast

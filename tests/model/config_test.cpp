@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/config.h"
+
+#include <fstream>
+
+#include "ballast/load_file.h"
+#include "model/model_kit.h"
+
+namespace ballast {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kFixtures = BALLAST_TEST_DATA "/fixtures/torch/files/";
+
+struct NetConfig {
+  int n_head;
+  std::uint8_t n_layer;
+  std::size_t d_model;
+  double some_float;
+  float some_int;
+  bool some_bool;
+  std::string some_str;
+  std::vector<int> some_list_int;
+  std::vector<std::string> some_list_str;
+  std::array<double, 3> some_list_float;
+  std::map<std::string, std::string> some_dict;
+  friend bool operator==(const NetConfig&, const NetConfig&) = default;
+};
+
+const NetConfig kExpected{2,
+                          3,
+                          512,
+                          0.1,
+                          1,
+                          true,
+                          "hello",
+                          {1, 2, 3},
+                          {"hello", "world"},
+                          {0.1, 0.2, 0.3},
+                          {{"some_key", "some_value"}}};
+
+TEST(Config, FromAPytorchFile) {  // burn.md §2.1 config::test_net_config
+  EXPECT_EQ(load_config<NetConfig>(kFixtures + "import_config.pt", "my_config"), kExpected);
+  EXPECT_EQ(load_config<NetConfig>(kFixtures + "import_config_legacy.pt", "my_config"), kExpected);
+}
+
+TEST(Config, ToJsonAndBack) {
+  const std::string path = BALLAST_TEST_OUTPUT "/config.json";
+  save_config(kExpected, path, {.overwrite = true});
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_EQ(
+      text,
+      R"({"n_head":2,"n_layer":3,"d_model":512,"some_float":0.1,"some_int":1,"some_bool":true,"some_str":"hello","some_list_int":[1,2,3],)"
+      R"("some_list_str":["hello","world"],"some_list_float":[0.1,0.2,0.3],"some_dict":{"some_key":"some_value"}})"
+      "\n");
+  EXPECT_EQ(load_config<NetConfig>(path), kExpected);
+  EXPECT_THROW(save_config(kExpected, path), Error);
+}
+
+template <class T>
+std::string refusal(Errc code, const Value& value) {
+  try {
+    static_cast<void>(read_config<T>(value));
+  } catch (const Error& error) {
+    EXPECT_EQ(name(error.code()), name(code)) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+template <class T>
+struct One {
+  T x;
+};
+
+template <class T>
+std::string refused(const Value& value) {
+  return refusal<One<T>>(Errc::type_mismatch, Value::dict({{"x", value}}));
+}
+
+template <class T>
+T taken(const Value& value) {
+  return read_config<One<T>>(Value::dict({{"x", value}})).x;
+}
+
+TEST(Config, NumbersMustFit) {  // burn.md §4: 17
+  EXPECT_EQ(taken<std::int8_t>(-128), -128);
+  EXPECT_THAT(refused<std::int8_t>(128),
+              HasSubstr(R"(config.x: is 128 of Python type "int", which is not between -128 and 127)"));
+  EXPECT_EQ(taken<std::uint64_t>(Value::integer("18446744073709551615")), UINT64_MAX);
+  EXPECT_THAT(refused<std::uint64_t>(Value::integer("18446744073709551616")), HasSubstr("between 0"));
+  EXPECT_THAT(refused<std::int64_t>(Value::integer("9223372036854775808")), HasSubstr("between"));
+  EXPECT_THAT(refused<unsigned>(-1), HasSubstr("between 0 and 4294967295"));
+  EXPECT_THAT(refused<int>(2.0), HasSubstr("\"float\""));
+  EXPECT_THAT(refused<int>(true), HasSubstr("\"bool\""));
+  EXPECT_THAT(refused<bool>(1), HasSubstr("not a bool"));
+  EXPECT_EQ(taken<double>(1LL << 53), 9007199254740992.0);
+  EXPECT_THAT(refused<double>((1LL << 53) + 1), HasSubstr("exactly"));
+  EXPECT_THAT(refused<float>(1e39), HasSubstr("range"));
+  EXPECT_THAT(refused<std::string>(1), HasSubstr("not text"));
+  EXPECT_THAT(refused<double>(Value()), HasSubstr("NoneType"));
+}
+
+enum class Activation { relu, gelu, tanh_ = 7 };
+
+struct Inner {
+  Activation activation;
+  std::optional<int> limit;
+};
+
+struct Outer {
+  std::vector<Inner> layers;
+  std::tuple<int, std::string> pair;
+  std::map<std::string, std::vector<double>> table;
+};
+
+TEST(Config, NestedStructsEnumsOptionalsTuples) {
+  const Value value =
+      Value::dict({{"layers", Value::list({Value::dict({{"activation", "gelu"}}),
+                                           Value::dict({{"activation", 7}, {"limit", 3}}),
+                                           Value::dict({{"activation", "tanh"}, {"limit", Value()}})})},
+                   {"pair", Value::tuple({1, "a"})},
+                   {"table", Value::dict({{"k", Value::list({1, 2.5})}})},
+                   {"not_in_the_struct", 1}});
+  const auto config = read_config<Outer>(value);
+  ASSERT_EQ(config.layers.size(), 3U);
+  EXPECT_EQ(config.layers[0].activation, Activation::gelu);
+  EXPECT_FALSE(config.layers[0].limit);
+  EXPECT_EQ(config.layers[1].activation, Activation::tanh_);
+  EXPECT_EQ(config.layers[1].limit, 3);
+  EXPECT_FALSE(config.layers[2].limit);
+  EXPECT_EQ(std::get<1>(config.pair), "a");
+  EXPECT_THAT(config.table.at("k"), ElementsAre(1, 2.5));
+}
+
+TEST(Config, ErrorsNameThePath) {
+  const auto layer = [](const Value& activation) {
+    return Value::dict({{"layers", Value::list({Value::dict({{"activation", "relu"}}),
+                                                Value::dict({{"activation", activation}})})}});
+  };
+  EXPECT_THAT(refusal<Outer>(Errc::type_mismatch, layer("swish")),
+              HasSubstr("config.layers[1].activation: is \"swish\" of Python type \"str\", which is not one "
+                        "of Activation's relu, gelu, tanh"));
+  EXPECT_THAT(refusal<Outer>(Errc::type_mismatch, layer(2)), HasSubstr("config.layers[1].activation"));
+  EXPECT_THAT(refusal<Inner>(Errc::not_found, Value::dict({{"activatoin", "relu"}})),
+              HasSubstr("config.activation: is not in the file; did you mean \"activatoin\"?"));
+  EXPECT_THAT((refusal<One<std::array<int, 2>>>(Errc::type_mismatch, Value::dict({{"x", Value::list({1})}}))),
+              HasSubstr("of 2 elements"));
+  EXPECT_THAT(refusal<Inner>(Errc::type_mismatch, Value::list({})), HasSubstr("not a dict"));
+}
+
+TEST(Config, AMissingKeyOrFileIsAnError) {
+  EXPECT_THROW(static_cast<void>(load_config<NetConfig>(kFixtures + "import_config.pt", "no_config")), Error);
+  EXPECT_THROW(static_cast<void>(load_config<NetConfig>(kFixtures + "no_such_file.pt")), Error);
+}
+
+TEST(Config, NumbersJsonDoesNotHaveAreRefused) {
+  EXPECT_THROW(save_config(One<double>{std::numeric_limits<double>::quiet_NaN()},
+                           BALLAST_TEST_OUTPUT "/nan.json", {.overwrite = true}),
+               Error);
+}
+
+}  // namespace
+}  // namespace ballast

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/tensor.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <sstream>
+
+#include "ballast/error.h"
+#include "base/fail.h"
+
+namespace ballast {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", name(error.code()), error.what());
+  }
+  return "nothing was thrown";
+}
+
+TEST(Dims, LiveInlineOrOnTheHeap) {
+  Dims dims;
+  for (std::int64_t i = 0; i < 9; ++i) {
+    dims.push_back(i);
+    EXPECT_EQ(dims.size(), static_cast<std::size_t>(i + 1));
+    EXPECT_EQ(dims.back(), i);
+  }
+  dims.erase(0);
+  dims.insert(2, 77);
+  EXPECT_THAT(dims, ElementsAre(1, 2, 77, 3, 4, 5, 6, 7, 8));
+  while (dims.size() > 5) dims.erase(0);
+  EXPECT_THAT(dims, ElementsAre(4, 5, 6, 7, 8));
+}
+
+TEST(Dims, MovedFromAreEmpty) {
+  for (const std::size_t rank : {2U, 6U, 7U, 20U}) {
+    Dims from = Dims::filled(rank, 3);
+    const Dims to = std::move(from);
+    EXPECT_EQ(to, Dims::filled(rank, 3));
+    EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move)
+    EXPECT_EQ(from.begin(), from.end());
+    from = Dims::filled(rank, 4);
+    Dims other;
+    other = std::move(from);
+    EXPECT_EQ(other, Dims::filled(rank, 4));
+    EXPECT_EQ(from, Dims());
+  }
+}
+
+TEST(Shape, ProductsThatDoNotFitAreNotGiven) {
+  EXPECT_EQ(try_numel(Shape{}), 1);
+  EXPECT_EQ(try_numel(Shape{3, 0, INT64_MAX, INT64_MAX}), 0);
+  EXPECT_EQ(try_numel(Shape{INT64_MAX, 2}), std::nullopt);
+  EXPECT_EQ(try_numel(Shape{2, -1}), std::nullopt);
+  EXPECT_EQ(try_numel(Shape{0, -1}), std::nullopt);
+  EXPECT_EQ(contiguous_strides(Shape{2, 3, 4}), (Strides{12, 4, 1}));
+}
+
+TEST(Tensor, EveryElementMustLieInTheStorage) {
+  const auto storage = Storage::heap(24);
+  EXPECT_NO_THROW(Tensor(DType::f32, {2, 3}, {3, 1}, storage));
+  EXPECT_NO_THROW(Tensor(DType::f32, {2, 3}, {-3, 1}, storage, 3 * 32));
+  EXPECT_NO_THROW(Tensor(DType::f32, {0, 3}, {100, 100}, storage));
+  const auto refused = [&](Shape shape, Strides strides, std::uint64_t bit_offset) {
+    return error_of([&] { Tensor(DType::f32, std::move(shape), std::move(strides), storage, bit_offset); });
+  };
+  EXPECT_THAT(
+      refused({2, 3}, {3, 1}, 8),
+      HasSubstr(
+          "offset-out-of-range: tensor F32 [2, 3]: strides [3, 1] from bit 8 leave the storage of 24 bytes"));
+  EXPECT_THAT(refused({2, 3}, {4, 1}, 0), HasSubstr("leave the storage"));
+  EXPECT_THAT(refused({2, 3}, {-3, 1}, 64), HasSubstr("leave the storage"));
+  EXPECT_THAT(refused({2, 2}, {INT64_MAX, INT64_MAX}, 0), HasSubstr("leave the storage"));
+  EXPECT_THAT(refused({3}, {INT64_MAX}, 0), HasSubstr("size-overflow"));
+  EXPECT_THAT(refused({3}, {INT64_MIN}, 0), HasSubstr("size-overflow"));
+  EXPECT_THAT(refused({3}, {1, 1}, 0), HasSubstr("has 2 strides"));
+  EXPECT_THAT(refused({1}, {1}, UINT64_MAX), HasSubstr("leave the storage"));
+  EXPECT_THAT(
+      error_of([&] { static_cast<void>(Tensor::contiguous_view(DType::u8, {1}, storage, UINT64_MAX / 4)); }),
+      HasSubstr("size-overflow"));
+  EXPECT_THAT(error_of([] { Tensor(DType::f32, {std::int64_t{1} << 60}); }), HasSubstr("size-overflow"));
+}
+
+TEST(Tensor, SpansAreGivenOutOnlyForWhatTheTensorIs) {
+  const Tensor tensor = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_THAT(tensor.span<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.span<double>()); }),
+              HasSubstr("bad-dtype: tensor F32 [2, 3]: was asked for as F64"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.t().span<float>()); }),
+              HasSubstr("use contiguous() first"));
+  const auto storage = Storage::heap(16, true);
+  EXPECT_THAT(error_of([&] {
+                static_cast<void>(Tensor::contiguous_view(DType::f32, {2}, storage, 2).span<float>());
+              }),
+              HasSubstr("misaligned"));
+  EXPECT_THAT(error_of([] { static_cast<void>(Tensor(DType::f32, {2}).span<float>()); }),
+              HasSubstr("no data"));
+  EXPECT_THAT(error_of([] { static_cast<void>(Tensor::from<float>({1}, {2})); }), HasSubstr("size-mismatch"));
+}
+
+TEST(Tensor, ReadOnlyMemoryIsNotWritten) {
+  const float values[2] = {1, 2};
+  Tensor tensor = Tensor::contiguous_view(DType::f32, {2},
+                                          Storage::borrow(static_cast<const void*>(values), sizeof values));
+  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.mutable_span<float>()); }), HasSubstr("read-only"));
+  tensor.clone().mutable_span<float>()[0] = 3;
+  EXPECT_EQ(values[0], 1);
+}
+
+TEST(Tensor, MemoryOfAnotherDeviceIsNotTouched) {
+  const auto storage = Storage::borrow(reinterpret_cast<void*>(0x1000), 64, {}, Device{DeviceType::cuda, 0});
+  const Tensor tensor = Tensor::contiguous_view(DType::f32, {4, 4}, std::shared_ptr<const Storage>(storage));
+  for (const Tensor& view : {tensor, tensor.t()}) {
+    EXPECT_THAT(error_of([&] { static_cast<void>(view.clone()); }), HasSubstr("another device"));
+    EXPECT_THAT(error_of([&] { static_cast<void>(view.to(DType::f16)); }), HasSubstr("another device"));
+    std::byte out[4];
+    EXPECT_THAT(error_of([&] { view.read(0, out); }), HasSubstr("another device"));
+  }
+}
+
+TEST(Tensor, EmptyTensorsHaveNoBytesAndNoTrouble) {
+  Tensor tensor = Tensor::empty(DType::f32, {0, 3});
+  EXPECT_EQ(tensor.size_bytes(), 0U);
+  EXPECT_TRUE(tensor.span<float>().empty());
+  EXPECT_TRUE(tensor.mutable_span<float>().empty());
+  EXPECT_EQ(tensor.to(DType::f16).numel(), 0);
+  EXPECT_EQ(tensor.to_lazy(DType::f16).clone().numel(), 0);
+  const Tensor nothing =
+      Tensor::contiguous_view(DType::f32, {0}, Storage::borrow(static_cast<const void*>(nullptr), 0));
+  EXPECT_TRUE(nothing.span<float>().empty());
+  EXPECT_EQ(nothing.clone().numel(), 0);
+}
+
+TEST(Tensor, ItemIsTheOnlyElement) {
+  EXPECT_EQ(Tensor::from<std::int64_t>({-7}, {}).item(), -7);
+  EXPECT_EQ(Tensor::from<Half>({Half{0x3C00}}, {1, 1}).item(), 1);
+  EXPECT_THAT(error_of([] {
+                static_cast<void>(Tensor::from<float>({1, 2}, {2}).item());
+              }),
+              HasSubstr("has 2 elements"));
+  EXPECT_THAT(error_of([] { static_cast<void>(Tensor::zeros(DType::c64, {}).item()); }),
+              HasSubstr("cannot be cast"));
+}
+
+TEST(Tensor, CastsOfViewsAreCastsOfTheirElements) {
+  const Tensor tensor = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_THAT(tensor.t().to(DType::i32).span<std::int32_t>(), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(tensor.t().to_lazy(DType::i32).span<std::int32_t>(), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_TRUE(tensor.to(DType::f32).same_view(tensor));
+}
+
+TEST(Tensor, PrintsAsDtypeAndShape) {
+  std::ostringstream out;
+  out << Tensor(DType::bf16, {2, 3}) << ", " << Tensor();
+  EXPECT_EQ(out.str(), "BF16 [2, 3], undefined tensor");
+}
+
+TEST(Storage, DeferredBytesAreMadeOnceAndAgainAfterAFailure) {
+  int calls = 0;
+  const auto storage = Storage::deferred(4, [&](std::span<std::byte> out) {
+    if (++calls == 1) throw Error(Errc::io_error, "", "not yet");
+    std::fill(out.begin(), out.end(), std::byte{9});
+  });
+  EXPECT_FALSE(storage->ready());
+  EXPECT_THROW(static_cast<void>(storage->data()), Error);
+  EXPECT_FALSE(storage->ready());
+  EXPECT_EQ(storage->data()[3], std::byte{9});
+  EXPECT_EQ(storage->data()[0], std::byte{9});
+  EXPECT_TRUE(storage->ready());
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(Storage, BorrowedMemoryIsReleasedWhenTheLastTensorIsGone) {
+  float values[4] = {};
+  int released = 0;
+  {
+    Tensor view;
+    {
+      const Tensor tensor = Tensor::contiguous_view(
+          DType::f32, {4}, Storage::borrow(values, sizeof values, [&] { ++released; }));
+      view = tensor.narrow(0, 1, 2);
+    }
+    EXPECT_EQ(released, 0);
+    view.mutable_span<float>()[0] = 5;
+  }
+  EXPECT_EQ(released, 1);
+  EXPECT_EQ(values[1], 5);
+}
+
+TEST(DType, EveryCodeAndTorchNameLeadsBack) {
+  for (std::size_t i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    EXPECT_EQ(dtype_from_code(info(dtype).code), dtype);
+    if (info(dtype).torch_name.empty()) continue;
+    EXPECT_EQ(dtype_from_torch(info(dtype).torch_name), dtype);
+  }
+  EXPECT_EQ(dtype_from_code(""), std::nullopt);
+  EXPECT_EQ(dtype_from_torch(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace ballast

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast scan: what loading a file would do elsewhere. The verdict is that of the parser that loads files
+// here; nothing is run.
+#include "ballast/scan.h"
+
+#include "ballast/display.h"
+#include "commands.h"
+#include "signals.h"
+#include "table.h"
+#include "text.h"
+
+namespace tool {
+namespace {
+
+using ballast::ScanReport;
+using ballast::Severity;
+using ballast::Verdict;
+
+struct Arguments {
+  std::vector<std::string> files;
+  bool all = false;
+  bool no_checksums = false;
+};
+
+Style style_of(Severity severity) {
+  switch (severity) {
+    case Severity::note:
+      return Style::cyan;
+    case Severity::warning:
+      return Style::yellow;
+    case Severity::danger:
+      return Style::red;
+  }
+  return Style::plain;
+}
+
+Style style_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::known:
+      return Style::green;
+    case Verdict::unknown:
+      return Style::yellow;
+    case Verdict::forbidden:
+      return Style::red;
+  }
+  return Style::plain;
+}
+
+std::string place(const std::string& entry, std::uint64_t offset) {
+  return entry.empty() ? fmt::format("byte {}", grouped(offset))
+                       : fmt::format("{}, byte {}", ballast::display(entry, 80), grouped(offset));
+}
+
+std::uint64_t calls_of(const ScanReport& report, const ballast::ScanGlobal& global) {
+  std::uint64_t count = 0;
+  for (const ballast::ScanCall& call : report.calls) {
+    if (call.name == global.name && call.entry == global.entry) count += call.count;
+  }
+  return count;
+}
+
+void print_findings(Session& session, const ScanReport& report) {
+  Table table({{"SEVERITY"}, {"CODE"}, {"WHERE"}, {"WHAT"}});
+  for (const ballast::ScanFinding& finding : report.findings) {
+    table.add({{name(finding.severity), style_of(finding.severity)},
+               name(finding.code),
+               place(finding.entry, finding.offset),
+               ballast::display(finding.what)});
+  }
+  if (!table.empty()) table.print(session.out, session.stdout_terminal, "  ");
+}
+
+void print_globals(Session& session, const ScanReport& report, bool all) {
+  Table table({{"GLOBAL"}, {"VERDICT"}, {"NAMED", Align::right}, {"CALLED", Align::right}, {"FIRST AT"}});
+  for (const ballast::ScanGlobal& global : report.globals) {
+    if (global.verdict == Verdict::known && !all) continue;
+    table.add({ballast::display(global.name, 120),
+               {name(global.verdict), style_of(global.verdict)},
+               grouped(global.count),
+               grouped(calls_of(report, global)),
+               place(global.entry, global.offset)});
+  }
+  if (!table.empty()) table.print(session.out, session.stdout_terminal, "  ");
+}
+
+void print_report(Session& session, const std::string& path, const ScanReport& report, bool all) {
+  const std::string verdict = report.clean() ? session.stdout_terminal.paint("clean", Style::green)
+                                             : session.stdout_terminal.paint("not clean", Style::red);
+  const std::string format = report.format.empty() ? "unknown format" : report.format;
+  if (session.quiet && report.clean()) return;
+  session.out.print("{}: {}: {}, {} named, {}\n", ballast::display(path), verdict, format,
+                    counted(report.globals.size(), "global"), counted(report.findings.size(), "finding"));
+  print_findings(session, report);
+  print_globals(session, report, all);
+}
+
+void fill_json(Json& object, const ScanReport& report) {
+  object["format"] = report.format;
+  object["clean"] = report.clean();
+  Json findings = Json::array();
+  for (const ballast::ScanFinding& f : report.findings) {
+    findings.push_back({{"severity", name(f.severity)},
+                        {"code", name(f.code)},
+                        {"what", f.what},
+                        {"entry", f.entry},
+                        {"offset", f.offset}});
+  }
+  Json globals = Json::array();
+  for (const ballast::ScanGlobal& g : report.globals) {
+    globals.push_back({{"name", g.name},
+                       {"verdict", name(g.verdict)},
+                       {"count", g.count},
+                       {"entry", g.entry},
+                       {"offset", g.offset}});
+  }
+  Json calls = Json::array();
+  for (const ballast::ScanCall& c : report.calls) {
+    calls.push_back({{"name", c.name},
+                     {"verdict", name(c.verdict)},
+                     {"count", c.count},
+                     {"entry", c.entry},
+                     {"offset", c.offset},
+                     {"offsets", c.offsets}});
+  }
+  object["findings"] = std::move(findings);
+  object["globals"] = std::move(globals);
+  object["calls"] = std::move(calls);
+}
+
+int scan(Session& session, const Arguments& options, const std::string& path, Json& object) {
+  session.about_to_read(path);
+  const ScanReport report = ballast::scan(path, {.checksums = !options.no_checksums});
+  if (session.json)
+    fill_json(object, report);
+  else
+    print_report(session, path, report, options.all);
+  return report.clean() ? kFine : kFound;
+}
+
+}  // namespace
+
+void add_scan(CLI::App& app, Session& session) {
+  auto options = std::make_shared<Arguments>();
+  CLI::App& command =
+      add_command(app, session, "scan",
+                  "find what could run code when Python loads the file, and tricks of its container",
+                  "  ballast scan download.pt\n"
+                  "  ballast scan *.bin --quiet || echo do not load these\n"
+                  "  ballast scan model.pt --all");
+  command.add_option("FILE", options->files, "Files of any format")->required();
+  command.add_flag("-a,--all", options->all, "List the harmless globals too");
+  command.add_flag("--no-checksums", options->no_checksums, "Do not read the data to compare checksums");
+  command.callback([&session, options] {
+    session.run = [&session, options] {
+      return for_each_file(session, options->files, [&](const std::string& path, Json& object) {
+        return scan(session, *options, path, object);
+      });
+    };
+  });
+}
+
+}  // namespace tool
