@@ -34,6 +34,8 @@ class JsonScanner {
 
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
+  [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
+
   [[nodiscard]] std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
 
   /// What comes next, after any white space; fails when it is not the beginning of a value.

@@ -34,7 +34,7 @@ inline std::string file_of(std::string_view header, std::string_view data = {}) 
 
 inline std::string numbers(std::size_t count) {
   std::string data(count, '\0');
-  for (std::size_t i = 0; i < count; ++i) data[i] = static_cast<char>(i * 37 + 11);
+  for (std::size_t i = 0; i < count; ++i) data[i] = static_cast<char>(i * 37 + i / 256 * 101 + 11);
   return data;
 }
 

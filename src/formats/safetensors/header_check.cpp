@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the header says, checked against itself and against the file: names, offsets, sizes.
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "ballast/display.h"
@@ -24,10 +25,13 @@ class NameTable {
  public:
   explicit NameTable(std::size_t names) : slots_(std::bit_ceil(std::max<std::size_t>(names * 2, 16))) {}
 
-  /// Where `name` was put before, if it was; `position` takes its place.
-  std::optional<std::size_t> put(std::string_view name, std::size_t position,
+  /// Starts to fetch the memory that put() will look at.
+  void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
+
+  /// Where the name of entries[position], whose hash this is, was put before, if it was; `position` takes its
+  /// place.
+  std::optional<std::size_t> put(std::uint64_t hash, std::size_t position,
                                  const std::vector<HeaderEntry>& entries) {
-    const std::uint64_t hash = hash_name(name);
     const auto tag = static_cast<std::uint32_t>(hash >> 32U);
     for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
       Slot& slot = slots_[i];
@@ -35,8 +39,8 @@ class NameTable {
         slot = {static_cast<std::uint32_t>(position + 1), tag};
         return std::nullopt;
       }
-      if (slot.tag != tag || entries[slot.position_plus_1 - 1].name() != name) continue;
       const std::size_t before = slot.position_plus_1 - 1;
+      if (slot.tag != tag || entries[before].name() != entries[position].name()) continue;
       slot.position_plus_1 = static_cast<std::uint32_t>(position + 1);
       return before;
     }
@@ -68,6 +72,15 @@ bool earlier(const HeaderEntry& a, const HeaderEntry& b) {
   }
   fail(Errc::overlap, where, "{} overlap tensor {}, which ends at {} (each byte belongs to one tensor)",
        tensor, quoted(previous == nullptr ? "" : previous->name()), expected);
+}
+
+[[noreturn]] void repeated_name(const Header& header, const HeaderEntry& first, const HeaderEntry& second,
+                                const std::string& where) {
+  const auto place = [&](const HeaderEntry& entry) {
+    return kLengthBytes + static_cast<std::uint64_t>(entry.name_text - header.text.get());
+  };
+  fail(Errc::duplicate_key, where, "tensor {} is there twice in the header, at bytes {} and {} of the file",
+       quoted(second.name()), place(first), place(second));
 }
 
 // The first bytes, when the file is not what it should be: often it is something well known.
@@ -129,22 +142,24 @@ void settle_repeated_keys(Header& header, const std::string& where, Mode mode) {
   settle_metadata(header, where, mode);
   std::vector<HeaderEntry>& tensors = header.tensors;
   NameTable table(tensors.size());
+  std::array<std::uint64_t, 16> hashes{};
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto before = table.put(tensors[i].name(), i, tensors);
-    if (!before) continue;
-    if (mode == Mode::strict) {
-      const auto place = [&](std::size_t at) {
-        return kLengthBytes + static_cast<std::size_t>(tensors[at].name_text - header.text.get());
-      };
-      fail(Errc::duplicate_key, where,
-           "tensor {} is there twice in the header, at bytes {} and {} of the file",
-           quoted(tensors[i].name()), place(*before), place(i));
+    const std::size_t in_block = i % hashes.size();
+    if (in_block == 0) {  // a block of hashes ahead, so that the table's memory is there when it is needed
+      for (std::size_t k = 0; k < std::min(hashes.size(), tensors.size() - i); ++k) {
+        hashes[k] = hash_name(tensors[i + k].name());
+        table.prefetch(hashes[k]);
+      }
     }
+    const auto before = table.put(hashes[in_block], i, tensors);
+    if (!before) continue;
+    if (mode == Mode::strict) repeated_name(header, tensors[*before], tensors[i], where);
     tensors[*before].name_text = nullptr;
     ++header.repeated_names;
   }
-  if (header.repeated_names > 0)
+  if (header.repeated_names > 0) {
     std::erase_if(tensors, [](const HeaderEntry& entry) { return entry.name_text == nullptr; });
+  }
 }
 
 std::uint64_t data_size(DType dtype, std::span<const std::uint64_t> shape, const std::string& where,

@@ -28,6 +28,9 @@ class HeaderParser {
       : json_(text, where), where_(where), mode_(mode) {}
 
   Header parse() {
+    // What a usual tensor takes; untouched memory costs nothing, and moving a growing list does.
+    header_.tensors.reserve(json_.size() / 96);
+    header_.dims.reserve(json_.size() / 48);
     if (json_.peek() != Kind::object) fail(Errc::bad_json, where_, "the header is not a JSON object");
     bool metadata_seen = false;
     json_.object([&](std::string_view key) {

@@ -12,27 +12,29 @@ namespace ballast::safetensors {
 namespace {
 
 // The reference allows dimensions up to 2^64 - 1. Only empty tensors can have them; their shape is shown as
-// far as it goes.
-std::int64_t shown_dim(std::uint64_t dim) {
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(dim, std::numeric_limits<std::int64_t>::max()));
+// far as it goes, and a note says so.
+void limit_dims(Header& header, Checkpoint& checkpoint) {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  for (const HeaderEntry& entry : header.tensors) {
+    for (std::uint64_t& dim : std::span(header.dims).subspan(entry.first_dim, entry.rank)) {
+      if (dim <= kLargest) continue;
+      checkpoint.notes.push_back(fmt::format("tensor {} is empty and has a dimension of {}, shown as {}",
+                                             quoted(entry.name()), dim, kLargest));
+      dim = kLargest;
+    }
+  }
 }
 
 // `place(entry)` gives the storage and the byte in it where a tensor begins.
 template <class Place>
-void add_tensors(Checkpoint& checkpoint, const Header& header, const Place& place) {
+void add_tensors(Checkpoint& checkpoint, Header& header, const Place& place) {
+  limit_dims(header, checkpoint);
   checkpoint.reserve(header.tensors.size());
-  std::vector<std::int64_t> shape;
   for (const HeaderEntry& entry : header.tensors) {
-    shape.clear();
-    for (const std::uint64_t dim : header.shape(entry)) {
-      shape.push_back(shown_dim(dim));
-      if (std::cmp_not_equal(shape.back(), dim)) {
-        checkpoint.notes.push_back(fmt::format("tensor {} is empty and has a dimension of {}, shown as {}",
-                                               quoted(entry.name()), dim, shape.back()));
-      }
-    }
+    // None is negative now, so that signed and unsigned are the same; a copy could be hundreds of megabytes.
+    const auto* dims = reinterpret_cast<const std::int64_t*>(header.dims.data()) + entry.first_dim;
     const auto [storage, byte_offset] = place(entry);
-    static_cast<void>(checkpoint.add_view(entry.name(), entry.dtype, shape, storage,
+    static_cast<void>(checkpoint.add_view(entry.name(), entry.dtype, {dims, entry.rank}, storage,
                                           byte_offset * 8));  // names were settled before
   }
 }
@@ -62,7 +64,7 @@ std::optional<Metadata> metadata_of(const Header& header) {
 
 Checkpoint open(const std::string& path, const ReadOptions& options) {
   const std::shared_ptr<const File> file = File::open(path);
-  const Header header =
+  Header header =
       read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(path), options.mode);
   Checkpoint checkpoint = without_tensors(header, path);
   if (options.map) {
@@ -82,7 +84,7 @@ Checkpoint open(const std::string& path, const ReadOptions& options) {
 
 Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options) {
   if (!bytes) fail(Errc::invalid_argument, "", "there are no bytes to parse");
-  const Header header = read_header(*bytes, "bytes in memory", options.mode);
+  Header header = read_header(*bytes, "bytes in memory", options.mode);
   Checkpoint checkpoint = without_tensors(header, "");
   const std::uint32_t data = checkpoint.add_storage(std::move(bytes));
   add_tensors(checkpoint, header,
