@@ -168,7 +168,70 @@ def job_cast(table, folder):
     report_pairs(table, out)
 
 
-JOBS = {"open": job_open, "open-pt": job_open_pt, "big": job_big, "convert": job_convert, "save": job_save, "cast": job_cast}
+def torch_operations():
+    """What the cases of ops_bench are in torch, eager."""
+    import torch
+    import torch.nn.functional as F
+    torch.manual_seed(0)
+    cases = {}
+
+    def conv(name, inside, size, out, kernel, stride=1, groups=1):
+        x, w, b = torch.randn(1, inside, size, size), torch.randn(out, inside // groups, kernel, kernel), torch.randn(out)
+        run = lambda: F.relu(F.conv2d(x, w, b, stride, kernel // 2, 1, groups))  # noqa: E731
+        cases[name], cases[name + " alone"] = run, run
+
+    conv("conv 3-64 7x7/2 @224", 3, 224, 64, 7, 2)
+    conv("conv 64-64 3x3 @56", 64, 56, 64, 3)
+    conv("conv 128-128 3x3 @28", 128, 28, 128, 3)
+    conv("conv 256-256 3x3 @14", 256, 14, 256, 3)
+    conv("conv 512-512 3x3 @7", 512, 7, 512, 3)
+    conv("conv 64-256 1x1 @56", 64, 56, 256, 1)
+    conv("conv 1024-256 1x1 @14", 1024, 14, 256, 1)
+    conv("conv 144-144 3x3 depthwise @56", 144, 56, 144, 3, 1, 144)
+    x, w, b = torch.randn(128, 768), torch.randn(3072, 768), torch.randn(3072)
+    y, w2, b2 = torch.randn(128, 3072), torch.randn(768, 3072), torch.randn(768)
+    cases["linear 128x768x3072 gelu"] = lambda: F.gelu(F.linear(x, w, b), approximate="tanh")
+    cases["linear 128x3072x768"] = lambda: F.linear(y, w2, b2)
+    cases["linear 1x768x3072"] = lambda: F.linear(x[:1], w, b)
+    cases["matmul 128x768x3072"] = lambda: x @ w2
+    q, k, v = torch.randn(1, 128, 3, 12, 64).permute(2, 0, 3, 1, 4)
+    mask = torch.full((128, 128), float("-inf")).triu(1)
+    cases["attention 12x128x64 causal"] = lambda: torch.softmax(q @ k.transpose(-1, -2) * 0.125 + mask, -1) @ v
+    scores, hidden, gamma = torch.randn(1536, 1024), torch.randn(1024, 768), torch.randn(768)
+    cases["softmax 1536x1024"] = lambda: torch.softmax(scores, -1)
+    cases["layer_norm 1024x768"] = lambda: F.layer_norm(hidden, (768,), gamma, gamma)
+    cases["gelu 1024x768"] = lambda: F.gelu(hidden)
+    cases["add 1024x768"] = lambda: hidden + hidden
+    return cases
+
+
+def job_ops(table, folder):
+    """Operations against torch in turn, with one thread and with two."""
+    import torch
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        ours = subprocess.Popen([str(BENCH / "ops_bench"), "--serve", "--threads", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+        def ask(name):
+            ours.stdin.write(name + "\n")
+            ours.stdin.flush()
+            return float(ours.stdout.readline())
+
+        def median_of(run):
+            times = []
+            while sum(times) < 0.1 or len(times) < 3:
+                times.append(timed(run))
+            return statistics.median(times)
+
+        with torch.no_grad():
+            for name, run in torch_operations().items():
+                run()
+                table.compare(f"{name}, {threads} thread{'s' * (threads > 1)}", lambda: ask(name), lambda: median_of(run), f"torch {torch.__version__}")
+        ours.stdin.close()
+        ours.wait()
+
+
+JOBS = {"ops": job_ops, "open": job_open, "open-pt": job_open_pt, "big": job_big, "convert": job_convert, "save": job_save, "cast": job_cast}
 
 
 def main():

@@ -10,7 +10,8 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/ballastConfig.cmake.in $
                               INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/ballastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ballastConfig.cmake ${PROJECT_BINARY_DIR}/ballastConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindLibDeflate.cmake ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindLibDeflate.cmake ${CMAKE_CURRENT_LIST_DIR}/FindOneDNN.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake
         DESTINATION ${package_dir})
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/ballast.pc.in ${PROJECT_BINARY_DIR}/ballast.pc @ONLY)

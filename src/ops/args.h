@@ -19,7 +19,8 @@ namespace ballast::ops {
 [[nodiscard]] std::size_t axis_of(const char* op, std::int64_t dim, const Tensor& tensor);
 
 /// `given` for `count` spatial dimensions: one number for all or one each, each at least `least`.
-[[nodiscard]] Dims spatial(const char* op, const char* what, const Dims& given, std::size_t count, std::int64_t least);
+[[nodiscard]] Dims spatial(const char* op, const char* what, const Dims& given, std::size_t count,
+                           std::int64_t least);
 
 /// The shape both broadcast to.
 [[nodiscard]] Shape broadcast(const char* op, ShapeView a, ShapeView b);
@@ -44,9 +45,17 @@ void require_computable(const char* op, const Tensor& x);
 /// An optional parameter of one dimension with `size` elements, as F32; undefined stays.
 [[nodiscard]] Tensor parameter(const char* op, const char* what, const Tensor& x, std::int64_t size);
 
-[[nodiscard]] inline const float* data_of(const Tensor& x) { return x.defined() ? reinterpret_cast<const float*>(x.data()) : nullptr; }
-[[nodiscard]] inline float* data_of(Tensor& x) { return reinterpret_cast<float*>(x.mutable_data()); }
-[[nodiscard]] inline Tensor new_floats(const Shape& shape) { return Tensor::empty(DType::f32, shape); }
+[[nodiscard]] inline const float* data_of(const Tensor& x) {
+  return x.defined() ? reinterpret_cast<const float*>(x.data()) : nullptr;
+}
+
+[[nodiscard]] inline float* data_of(Tensor& x) {
+  return reinterpret_cast<float*>(x.mutable_data());
+}
+
+[[nodiscard]] inline Tensor new_floats(const Shape& shape) {
+  return Tensor::empty(DType::f32, shape);
+}
 
 /// Product of dims [begin, end).
 [[nodiscard]] std::int64_t product(ShapeView shape, std::size_t begin, std::size_t end);

@@ -15,7 +15,9 @@ OpCache& OpCache::operator=(const OpCache& other) {
 }
 
 // What was prepared belongs to the weights, and they move along; the other side must stay usable.
-OpCache::OpCache(OpCache&& other) noexcept : state_(std::move(other.state_)) { other.state_ = std::make_unique<State>(); }
+OpCache::OpCache(OpCache&& other) noexcept : state_(std::move(other.state_)) {
+  other.state_ = std::make_unique<State>();
+}
 
 OpCache& OpCache::operator=(OpCache&& other) noexcept {
   std::swap(state_, other.state_);
@@ -39,14 +41,20 @@ CacheKey& CacheKey::add(const Dims& dims) {
 
 CacheKey& CacheKey::add(const Tensor& tensor) {
   if (!tensor.defined()) return add(-1);
-  add(static_cast<std::int64_t>(tensor.dtype())).add(static_cast<std::int64_t>(tensor.bit_offset())).add(tensor.shape()).add(tensor.strides());
+  add(static_cast<std::int64_t>(tensor.dtype()))
+      .add(static_cast<std::int64_t>(tensor.bit_offset()))
+      .add(tensor.shape())
+      .add(tensor.strides());
   storages_.push_back(tensor.storage());
   return *this;
 }
 
 bool CacheKey::same(const CacheKey& other) const {
-  const auto one = [](const std::weak_ptr<const Storage>& a, const std::weak_ptr<const Storage>& b) { return !a.owner_before(b) && !b.owner_before(a); };
-  return numbers_ == other.numbers_ && std::equal(storages_.begin(), storages_.end(), other.storages_.begin(), other.storages_.end(), one);
+  const auto one = [](const std::weak_ptr<const Storage>& a, const std::weak_ptr<const Storage>& b) {
+    return !a.owner_before(b) && !b.owner_before(a);
+  };
+  return numbers_ == other.numbers_ &&
+         std::equal(storages_.begin(), storages_.end(), other.storages_.begin(), other.storages_.end(), one);
 }
 
 }  // namespace ops

@@ -110,7 +110,7 @@ TEST(SafetensorsReader, StrictModeNamesTheDuplicateInsteadOfAnOverlap) {
       "ab");
   EXPECT_EQ(refusal(file).code(), Errc::duplicate_key);
   EXPECT_THAT(refusal(file).what(),
-              HasSubstr("tensor \"a\" is there twice in the header, at bytes 10 and 63 of the file"));
+              HasSubstr("tensor \"a\" is there twice in the header, at bytes 10 and 62 of the file"));
   EXPECT_EQ(refusal(file, Mode::reference).code(), Errc::gap);
   EXPECT_THAT(refusal(file_of(R"({"__metadata__":{"k":"1","k":"2"}})")).what(),
               HasSubstr("metadata key \"k\" is there twice"));

@@ -9,7 +9,7 @@
 #include "ballast/error.h"
 #include "commands.h"
 #include "rows.h"
-#include "steps_shim.h"
+#include "steps.h"
 #include "table.h"
 #include "text.h"
 
@@ -26,6 +26,13 @@ struct ConvertOptions {
   bool inert = false;
 };
 
+// A PyTorch file that only becomes another PyTorch file keeps everything: epoch, optimizer and all.
+bool keeps_everything(const ConvertOptions& options) {
+  const bool to_torch =
+      options.format.empty() ? !options.out.ends_with(".safetensors") : options.format.starts_with("torch");
+  return to_torch && options.steps.none();
+}
+
 bool exists(const std::string& path) {
   struct stat status {};
 
@@ -33,7 +40,7 @@ bool exists(const std::string& path) {
 }
 
 Totals totals_of(const ballast::Checkpoint& checkpoint) {
-  return totals_of(rows_of(checkpoint, NameFilter({})));
+  return totals_of(rows_of(checkpoint));
 }
 
 void print_plan(Session& session, const ballast::Checkpoint& before, const ballast::Checkpoint& after) {
@@ -84,6 +91,7 @@ Json result_object(const ConvertOptions& options, const ballast::Checkpoint& bef
             {"tensors", totals.tensors},
             {"parameters", totals.parameters},
             {"bytes", totals.bytes}}},
+          {"root", report.root.empty() ? Json(nullptr) : Json(report.root)},
           {"cast", report.cast},
           {"renamed", report.renamed},
           {"dropped", report.dropped},
@@ -98,6 +106,17 @@ void say_overflow(Session& session, const ConvertOptions& options, const StepsRe
       ballast::info(parse_dtype(options.steps.dtype)).code));
 }
 
+void say_notes(Session& session, const ballast::Checkpoint& before, const StepsReport& report) {
+  for (const std::string& note : before.notes) session.note(note);
+  if (!report.root.empty()) {
+    session.note(
+        fmt::format("took what lies under {}; --root chooses another place, --root '' takes everything",
+                    ballast::quoted(report.root)));
+  }
+  for (const std::string& pattern : report.idle)
+    session.warn(fmt::format("the pattern {} matched nothing", ballast::quoted(pattern)));
+}
+
 int convert(Session& session, const ConvertOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const ballast::Checkpoint before = session.open(options.in, {.map = true, .inert = options.inert});
@@ -106,9 +125,8 @@ int convert(Session& session, const ConvertOptions& options) {
                          "is there already; -f overwrites it");
   }
   StepsReport report;
-  const ballast::Checkpoint after = apply(before, options.steps, report);
-  for (const std::string& note : before.notes) session.note(note);
-  for (const std::string& note : report.notes) session.warn(note);
+  const ballast::Checkpoint after = keeps_everything(options) ? before : apply(before, options.steps, report);
+  say_notes(session, before, report);
   std::uint64_t file_bytes = 0;
   if (!options.dry_run) file_bytes = save(session, options, after);
   const std::uint64_t overflowed = report.overflowed->load();
@@ -147,7 +165,9 @@ void add_convert(CLI::App& app, Session& session) {
       .add_option("--dtype", options->steps.dtype,
                   "Cast floating tensors: f32, f16, bf16, f64, f8_e4m3, f8_e5m2; others stay")
       ->type_name("DTYPE");
-  command.add_option("--root", options->steps.root, "Take what lies under this key, and drop the key")
+  command
+      .add_option("--root", options->steps.root,
+                  "Take what lies under this key, without the key (default: the state dict, found by itself)")
       ->type_name("KEY");
   command
       .add_option("--rename", options->steps.rename,

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operation prepared and can use again: the compiled kernel for these shapes, the weights in the order it wants. A layer owns one
-// and hands it to its operation; the second call with the same shapes does no set-up.
+// What an operation prepared and can use again: the compiled kernel for these shapes, the weights in the
+// order it wants. A layer owns one and hands it to its operation; the second call with the same shapes does
+// no set-up.
 #pragma once
 
 #include <memory>
 
 namespace ballast {
 
-/// Belongs to one place in a model. A copy starts empty. May be used from several threads at once. It notices other weights (another
-/// Tensor), not other bytes behind the same Tensor: call clear() after writing into weights that were used.
+/// Belongs to one place in a model. A copy starts empty. May be used from several threads at once. It notices
+/// other weights (another Tensor), not other bytes behind the same Tensor: call clear() after writing into
+/// weights that were used.
 class OpCache {
  public:
   OpCache();
@@ -21,6 +23,7 @@ class OpCache {
   void clear();
 
   struct State;
+
   [[nodiscard]] State& state() const noexcept { return *state_; }  ///< the operations' own
 
  private:

@@ -129,10 +129,7 @@ bool has_storage_class(DType dtype) noexcept {
 
 bool StorageTable::keep_whole(const Storage& storage) const {
   if (extent_ != Extent::automatic) return extent_ == Extent::whole;
-  // A storage that ends where its file ends is the data of many tensors (Safetensors), not one PyTorch
-  // storage.
-  const auto span = storage.file_span();
-  return !span || span->offset + storage.size() != span->file->size();
+  return !storage.holds_many();
 }
 
 void StorageTable::note(const Tensor& tensor, const Where& where) {

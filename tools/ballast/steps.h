@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stand-in for the library's steps (root → rename → filter → cast) until include/ballast/steps.h is there.
-// convert.cpp uses nothing but what this header declares, so replacing it touches one file.
+// What convert does between opening and saving: the library's steps in their order, with the tool's words for
+// options, and a cast that counts the values it could not hold.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,17 +16,25 @@
 namespace tool {
 
 struct Steps {
-  std::string root;                 ///< keep what lies under this key, without the key
+  std::optional<std::string>
+      root;  ///< keep what lies under this key, without the key; "" takes all; absent finds the state dict
+  std::string rules;                ///< a rules file (docs/rules.md)
   std::vector<std::string> rename;  ///< "RE=TO", in order; $1 and ${name} stand for groups
   Selection selection;              ///< on the new names
   std::string dtype;                ///< "f16", "bfloat16", …; floating tensors only; empty keeps
+
+  /// The checkpoint is passed on as it is, with everything it holds besides tensors.
+  [[nodiscard]] bool none() const {
+    return !root && rules.empty() && rename.empty() && !selection.any() && dtype.empty();
+  }
 };
 
 struct StepsReport {
+  std::string root;  ///< where the state dict was found by itself
   std::uint64_t renamed = 0;
   std::uint64_t dropped = 0;
   std::uint64_t cast = 0;
-  std::vector<std::string> notes;
+  std::vector<std::string> idle;  ///< patterns that matched nothing
   /// Finite values that the narrower dtype cannot hold. Counted while the tensors are read, so complete only
   /// after the save.
   std::shared_ptr<std::atomic<std::uint64_t>> overflowed = std::make_shared<std::atomic<std::uint64_t>>(0);
