@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All operations on tensors: free functions that take tensors and give tensors. ballast/ops/operand.h says what they have in common. Part of
-// ballast::nn.
+// All operations on tensors: free functions that take tensors and give tensors. ballast/ops/operand.h says
+// what they have in common. Part of ballast::nn.
 #pragma once
 
 #include "ballast/ops/activation.h"

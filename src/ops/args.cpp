@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/checked.h"
+
 namespace ballast::ops {
 namespace {
 
@@ -43,11 +45,13 @@ DType dtype_of_operand(const Operand& operand) {
 }  // namespace
 
 std::string form(const Tensor& tensor) {
-  return tensor.defined() ? fmt::format("{} {}", info(tensor.dtype()).code, to_string(tensor.shape())) : "an undefined tensor";
+  return tensor.defined() ? fmt::format("{} {}", info(tensor.dtype()).code, to_string(tensor.shape()))
+                          : "an undefined tensor";
 }
 
 std::size_t axis_of(const char* op, std::int64_t dim, const Tensor& tensor) {
-  const auto rank = std::max<std::int64_t>(static_cast<std::int64_t>(tensor.rank()), 1);  // PyTorch: a scalar has dimensions 0 and -1
+  const auto rank = std::max<std::int64_t>(static_cast<std::int64_t>(tensor.rank()),
+                                           1);  // PyTorch: a scalar has dimensions 0 and -1
   if (dim < -rank || dim >= rank) fail(Errc::shape_mismatch, op, "{} has no dimension {}", form(tensor), dim);
   return static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
 }
@@ -59,8 +63,17 @@ Dims spatial(const char* op, const char* what, const Dims& given, std::size_t co
   Dims all = given.size() == count ? given : Dims::filled(count, given[0]);
   for (const std::int64_t number : all) {
     if (number < least) fail(Errc::invalid_argument, op, "{} {}: must be at least {}", what, to_string(given), least);
+    if (number > kMostSpatial) fail(Errc::invalid_argument, op, "{} {} is beyond all measure", what, to_string(given));
   }
   return all;
+}
+
+std::int64_t checked_size(const char* op, std::int64_t a, std::int64_t b) { return checked_mul(a, b, op); }
+
+void require_measurable(const char* op, const Tensor& x, std::size_t spatial) {
+  for (std::size_t i = x.rank() - spatial; i < x.rank(); ++i) {
+    if (x.shape()[i] > kMostSpatial) fail(Errc::size_overflow, op, "{} is beyond all measure", form(x));
+  }
 }
 
 Shape broadcast(const char* op, ShapeView a, ShapeView b) {
@@ -70,7 +83,9 @@ Shape broadcast(const char* op, ShapeView a, ShapeView b) {
     const std::int64_t x = i < rank - a.size() ? 1 : a[i - (rank - a.size())];
     const std::int64_t y = i < rank - b.size() ? 1 : b[i - (rank - b.size())];
     if (x != y && x != 1 && y != 1) {
-      fail(Errc::shape_mismatch, op, "shapes {} and {} cannot be broadcast together (dimension {}: {} and {})", to_string(a), to_string(b), i, x, y);
+      fail(Errc::shape_mismatch, op,
+           "shapes {} and {} cannot be broadcast together (dimension {}: {} and {})", to_string(a),
+           to_string(b), i, x, y);
     }
     shape[i] = x == 1 ? y : x;
   }
@@ -104,17 +119,22 @@ Tensor aligned(const Tensor& x) {
   return reinterpret_cast<std::uintptr_t>(x.data()) % size == 0 ? x : x.clone();
 }
 
-Tensor dense(const Tensor& x) { return aligned(x.contiguous()); }
+Tensor dense(const Tensor& x) {
+  return aligned(x.contiguous());
+}
 
 Tensor floats(const char* op, const Tensor& x) {
   if (!x.defined()) fail(Errc::invalid_argument, op, "an operand is an undefined tensor");
   if (x.dtype() != DType::f32 && x.dtype() != DType::f16 && x.dtype() != DType::bf16) {
-    fail(Errc::bad_dtype, op, "computes with F32, F16 and BF16, not with {}; use to(DType::f32) first", form(x));
+    fail(Errc::bad_dtype, op, "computes with F32, F16 and BF16, not with {}; use to(DType::f32) first",
+         form(x));
   }
   return aligned(x.to(DType::f32));
 }
 
-Tensor dense_floats(const char* op, const Tensor& x) { return dense(floats(op, x)); }
+Tensor dense_floats(const char* op, const Tensor& x) {
+  return dense(floats(op, x));
+}
 
 Tensor dense_indices(const char* op, const Tensor& x) {
   require_computable(op, x);
@@ -124,7 +144,8 @@ Tensor dense_indices(const char* op, const Tensor& x) {
 
 Tensor parameter(const char* op, const char* what, const Tensor& x, std::int64_t size) {
   if (!x.defined()) return x;
-  if (x.rank() != 1 || x.numel() != size) fail(Errc::shape_mismatch, op, "{} is {}, must be [{}]", what, form(x), size);
+  if (x.rank() != 1 || x.numel() != size)
+    fail(Errc::shape_mismatch, op, "{} is {}, must be [{}]", what, form(x), size);
   return dense_floats(op, x);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by blocks of queries: the scores of a block stay in the cache, the whole matrix of them never exists.
+// Attention by blocks of queries: the scores of a block stay in the cache, the whole matrix of them never
+// exists.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,11 +41,13 @@ Tensor additive_mask(const Tensor& mask) {
   const Tensor allowed = mask.contiguous();
   const auto* from = reinterpret_cast<const std::uint8_t*>(allowed.numel() > 0 ? allowed.data() : nullptr);
   float* to = data_of(added);
-  for (std::int64_t i = 0; i < added.numel(); ++i) to[i] = from[i] != 0 ? 0 : -std::numeric_limits<float>::infinity();
+  for (std::int64_t i = 0; i < added.numel(); ++i)
+    to[i] = from[i] != 0 ? 0 : -std::numeric_limits<float>::infinity();
   return added;
 }
 
-void mask_rows(const Problem& problem, const Matrix& mask, std::int64_t first, std::int64_t rows, std::int64_t keys, float* scores) {
+void mask_rows(const Problem& problem, const Matrix& mask, std::int64_t first, std::int64_t rows,
+               std::int64_t keys, float* scores) {
   for (std::int64_t i = 0; i < rows; ++i) {
     float* row = scores + i * keys;
     if (mask.data != nullptr) {
@@ -58,9 +61,11 @@ void mask_rows(const Problem& problem, const Matrix& mask, std::int64_t first, s
   }
 }
 
-void attend_block(const Problem& problem, const Matrix& q, const Matrix& k, const Matrix& v, const Matrix& mask, std::int64_t first, std::int64_t rows,
-                  std::vector<float>& scores, float* out) {
-  // Keys that no query of the block may see need not be looked at; one is kept, so that a row without any becomes NaN.
+void attend_block(const Problem& problem, const Matrix& q, const Matrix& k, const Matrix& v,
+                  const Matrix& mask, std::int64_t first, std::int64_t rows, std::vector<float>& scores,
+                  float* out) {
+  // Keys that no query of the block may see need not be looked at; one is kept, so that a row without any
+  // becomes NaN.
   std::int64_t keys = k.rows;
   if (problem.causal) keys = std::clamp<std::int64_t>(first + rows + problem.query_offset, 1, k.rows);
   scores.resize(static_cast<std::size_t>(rows * keys));
@@ -68,7 +73,8 @@ void attend_block(const Problem& problem, const Matrix& q, const Matrix& k, cons
   const Matrix turned{k.data, k.columns, keys, k.column_stride, k.row_stride};
   ops::gemm(block, turned, scores.data(), keys, problem.scale);
   mask_rows(problem, mask, first, rows, keys, scores.data());
-  for (std::int64_t i = 0; i < rows; ++i) ops::kernels().softmax(scores.data() + i * keys, scores.data() + i * keys, keys);
+  for (std::int64_t i = 0; i < rows; ++i)
+    ops::kernels().softmax(scores.data() + i * keys, scores.data() + i * keys, keys);
   const Matrix values{v.data, keys, v.columns, v.row_stride, v.column_stride};
   ops::gemm({scores.data(), rows, keys, keys, 1}, values, out + first * v.columns, v.columns);
 }
@@ -76,7 +82,8 @@ void attend_block(const Problem& problem, const Matrix& q, const Matrix& k, cons
 void check_shapes(const Tensor& query, const Tensor& key, const Tensor& value) {
   constexpr const char* kOp = "scaled_dot_product_attention";
   if (query.rank() < 2 || key.rank() < 2 || value.rank() < 2) {
-    fail(Errc::shape_mismatch, kOp, "query {}, key {}, value {}: each needs at least two dimensions", form(query), form(key), form(value));
+    fail(Errc::shape_mismatch, kOp, "query {}, key {}, value {}: each needs at least two dimensions",
+         form(query), form(key), form(value));
   }
   if (query.shape()[query.rank() - 1] != key.shape()[key.rank() - 1]) {
     fail(Errc::shape_mismatch, kOp, "query {} and key {} differ in their features", form(query), form(key));
@@ -89,8 +96,11 @@ void check_shapes(const Tensor& query, const Tensor& key, const Tensor& value) {
 void attend(const Problem& problem, const Shape& batch, Tensor& out) {
   const Tensor& mask = problem.mask;
   const ops::Batches batches(batch, {&problem.query, &problem.key, &problem.value});
-  const Shape mask_batch = mask.defined() ? ops::broadcast("scaled_dot_product_attention", batch, ops::batch_shape(mask)) : batch;
-  if (!(mask_batch == batch)) fail(Errc::shape_mismatch, "scaled_dot_product_attention", "mask {} has more batches than {}", form(mask), to_string(batch));
+  const Shape mask_batch =
+      mask.defined() ? ops::broadcast("scaled_dot_product_attention", batch, ops::batch_shape(mask)) : batch;
+  if (!(mask_batch == batch))
+    fail(Errc::shape_mismatch, "scaled_dot_product_attention", "mask {} has more batches than {}", form(mask),
+         to_string(batch));
   const ops::Batches masks = mask.defined() ? ops::Batches(batch, {&mask}) : ops::Batches(batch, {});
   const std::int64_t queries = problem.query.shape()[problem.query.rank() - 2];
   const std::int64_t features = problem.value.shape()[problem.value.rank() - 1];
@@ -101,17 +111,20 @@ void attend(const Problem& problem, const Shape& batch, Tensor& out) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t b = i / blocks;
       const std::int64_t first = i % blocks * kBlock;
-      const Matrix added = mask.defined() ? ops::matrix_of(mask, masks.offset(0, b)) : Matrix{nullptr, 0, 0, 0, 0};
-      attend_block(problem, ops::matrix_of(problem.query, batches.offset(0, b)), ops::matrix_of(problem.key, batches.offset(1, b)),
-                   ops::matrix_of(problem.value, batches.offset(2, b)), added, first, std::min(kBlock, queries - first), scores,
-                   to + b * queries * features);
+      const Matrix added =
+          mask.defined() ? ops::matrix_of(mask, masks.offset(0, b)) : Matrix{nullptr, 0, 0, 0, 0};
+      attend_block(problem, ops::matrix_of(problem.query, batches.offset(0, b)),
+                   ops::matrix_of(problem.key, batches.offset(1, b)),
+                   ops::matrix_of(problem.value, batches.offset(2, b)), added, first,
+                   std::min(kBlock, queries - first), scores, to + b * queries * features);
     }
   });
 }
 
 }  // namespace
 
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionArgs& args) {
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionArgs& args) {
   constexpr const char* kOp = "scaled_dot_product_attention";
   check_shapes(query, key, value);
   const std::int64_t queries = query.shape()[query.rank() - 2];
@@ -120,12 +133,20 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   Tensor mask = args.mask;
   if (mask.defined()) {
     while (mask.rank() < 2) mask = mask.unsqueeze(0);
-    const Shape last = ops::broadcast(kOp, Shape{queries, keys}, ShapeView(mask.shape().data() + mask.rank() - 2, 2));
-    if (!(last == Shape{queries, keys})) fail(Errc::shape_mismatch, kOp, "mask {} for {} queries and {} keys", form(mask), queries, keys);
+    const Shape last =
+        ops::broadcast(kOp, Shape{queries, keys}, ShapeView(mask.shape().data() + mask.rank() - 2, 2));
+    if (!(last == Shape{queries, keys}))
+      fail(Errc::shape_mismatch, kOp, "mask {} for {} queries and {} keys", form(mask), queries, keys);
   }
-  const Problem problem{ops::floats(kOp, query), ops::floats(kOp, key), ops::floats(kOp, value), additive_mask(mask),
-                        static_cast<float>(args.scale.value_or(1 / std::sqrt(features))), args.causal, args.query_offset};
-  Shape shape = ops::broadcast(kOp, ops::broadcast(kOp, ops::batch_shape(query), ops::batch_shape(key)), ops::batch_shape(value));
+  const Problem problem{ops::floats(kOp, query),
+                        ops::floats(kOp, key),
+                        ops::floats(kOp, value),
+                        additive_mask(mask),
+                        static_cast<float>(args.scale.value_or(1 / std::sqrt(features))),
+                        args.causal,
+                        args.query_offset};
+  Shape shape = ops::broadcast(kOp, ops::broadcast(kOp, ops::batch_shape(query), ops::batch_shape(key)),
+                               ops::batch_shape(value));
   const Shape batch = shape;
   shape.push_back(queries);
   shape.push_back(value.shape()[value.rank() - 1]);

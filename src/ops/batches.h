@@ -19,6 +19,7 @@ class Batches {
   Batches(const Shape& shape, std::initializer_list<const Tensor*> tensors);
 
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }
+
   /// Elements from the operand's first to its matrix number `index`.
   [[nodiscard]] std::int64_t offset(std::size_t operand, std::int64_t index) const;
 

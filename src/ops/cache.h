@@ -22,8 +22,13 @@ class CacheKey {
     numbers_.push_back(number);
     return *this;
   }
+
   CacheKey& add(const Dims& dims);
-  CacheKey& add(Activation activation) { return add(static_cast<std::int64_t>(activation.kind)).add(std::bit_cast<std::int64_t>(activation.alpha)); }
+
+  CacheKey& add(Activation activation) {
+    return add(static_cast<std::int64_t>(activation.kind)).add(std::bit_cast<std::int64_t>(activation.alpha));
+  }
+
   /// The tensor as a view of its storage: another storage is another tensor, even at the same address.
   CacheKey& add(const Tensor& tensor);
 
@@ -44,6 +49,7 @@ struct OpCache::State {
     const std::type_info* type;
     std::shared_ptr<const void> prepared;
   };
+
   static constexpr std::size_t kMost = 8;  // shapes one layer sees in turn
 
   std::mutex mutex;

@@ -62,10 +62,12 @@ struct Descs {
 };
 
 template <class Operation>
-void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs, dnnl::algorithm algorithm, const ops::Desc& given, const void* weight,
-            const dnnl::primitive_attr& attr) {
-  const typename Operation::desc desc(dnnl::prop_kind::forward_inference, algorithm, descs.source, descs.weight, descs.bias, descs.target,
-                                      ops::dims_of(shapes.stride), minus_one(shapes.dilation), ops::dims_of(shapes.before), ops::dims_of(shapes.after));
+void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs, dnnl::algorithm algorithm,
+            const ops::Desc& given, const void* weight, const dnnl::primitive_attr& attr) {
+  const typename Operation::desc desc(dnnl::prop_kind::forward_inference, algorithm, descs.source,
+                                      descs.weight, descs.bias, descs.target, ops::dims_of(shapes.stride),
+                                      minus_one(shapes.dilation), ops::dims_of(shapes.before),
+                                      ops::dims_of(shapes.after));
   const typename Operation::primitive_desc found(desc, attr, ops::engine(), true);
   if (!found) return;
   prepared.primitive = Operation(found);
@@ -73,41 +75,54 @@ void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs
   prepared.weight = ops::reordered(given, weight, found.weights_desc());
 }
 
-PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& input, const Tensor& weight, const Tensor& bias, Activation activation, bool transposed) {
+PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& input, const Tensor& weight,
+                     const Tensor& bias, Activation activation, bool transposed) {
   const Tensor w = ops::dense_floats(op, weight);
   const Tensor b = ops::parameter(op, "bias", bias, shapes.out_channels);
   const ops::Desc given = weight_desc(shapes, w, transposed);
-  const Descs descs{ops::strided(input, ops::channels_last_strides(input)), ops::any_order(Dims(given.dims())),
-                    b.defined() ? ops::strided({shapes.out_channels}, {1}) : ops::Desc(), ops::strided(shapes.output, ops::channels_last_strides(shapes.output))};
+  const Descs descs{ops::strided(input, ops::channels_last_strides(input)),
+                    ops::any_order(Dims(given.dims())),
+                    b.defined() ? ops::strided({shapes.out_channels}, {1}) : ops::Desc(),
+                    ops::strided(shapes.output, ops::channels_last_strides(shapes.output))};
   ops::Attributes attributes = ops::attributes_for(activation);
   PreparedConv prepared{{}, descs.source, descs.target, {}, descs.bias, {}, w, b, attributes.left};
   const ops::ThreadScope threads;
   try {
-    if (transposed) choose<dnnl::deconvolution_forward>(prepared, shapes, descs, dnnl::algorithm::deconvolution_direct, given, w.data(), attributes.attr);
-    else choose<dnnl::convolution_forward>(prepared, shapes, descs, dnnl::algorithm::convolution_direct, given, w.data(), attributes.attr);
+    if (transposed)
+      choose<dnnl::deconvolution_forward>(prepared, shapes, descs, dnnl::algorithm::deconvolution_direct,
+                                          given, w.data(), attributes.attr);
+    else
+      choose<dnnl::convolution_forward>(prepared, shapes, descs, dnnl::algorithm::convolution_direct, given,
+                                        w.data(), attributes.attr);
   } catch (const dnnl::error&) {
     prepared.primitive.reset();  // numbers it does not even describe: the plain loops take them
   }
-  if (prepared.primitive) prepared.plain_weight = {};
-  else prepared.left = activation;
+  if (prepared.primitive)
+    prepared.plain_weight = {};
+  else
+    prepared.left = activation;
   return prepared;
 }
 
 void add_bias(Tensor& out, const Tensor& bias, std::int64_t channels) {
   const auto kernel = ops::kernels().binary[static_cast<std::size_t>(ops::Binary::add)];
   float* to = ops::data_of(out);
-  for (std::int64_t i = 0; bias.defined() && i < out.numel(); i += channels) kernel(to + i, 1, ops::data_of(bias), 1, to + i, channels);
+  for (std::int64_t i = 0; bias.defined() && i < out.numel(); i += channels)
+    kernel(to + i, 1, ops::data_of(bias), 1, to + i, channels);
 }
 
-void run(const PreparedConv& ready, const ConvShapes& shapes, const Tensor& in, Tensor& out, bool transposed) {
+void run(const PreparedConv& ready, const ConvShapes& shapes, const Tensor& in, Tensor& out,
+         bool transposed) {
   if (!ready.primitive) {
     (transposed ? ops::plain_conv_transpose : ops::plain_conv)(shapes, in, ready.plain_weight, out);
     add_bias(out, ready.bias, shapes.out_channels);
   } else {
-    std::unordered_map<int, dnnl::memory> arguments = {{DNNL_ARG_SRC, ops::memory_of(ready.source, in.data())},
-                                                       {DNNL_ARG_WEIGHTS, ready.weight},
-                                                       {DNNL_ARG_DST, ops::memory_of(ready.target, out.mutable_data())}};
-    if (ready.bias.defined()) arguments.emplace(DNNL_ARG_BIAS, ops::memory_of(ready.bias_desc, ready.bias.data()));
+    std::unordered_map<int, dnnl::memory> arguments = {
+        {DNNL_ARG_SRC, ops::memory_of(ready.source, in.data())},
+        {DNNL_ARG_WEIGHTS, ready.weight},
+        {DNNL_ARG_DST, ops::memory_of(ready.target, out.mutable_data())}};
+    if (ready.bias.defined())
+      arguments.emplace(DNNL_ARG_BIAS, ops::memory_of(ready.bias_desc, ready.bias.data()));
     ops::execute(*ready.primitive, ready.scratch, std::move(arguments));
   }
   ops::activate_in_place(out, ready.left);
@@ -129,19 +144,28 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
   }
   if (try_numel(shapes.output) == 0) return Tensor::empty(x.dtype(), shapes.output);
   ops::CacheKey key;
-  key.add(x.shape()).add(call.weight).add(call.bias).add(shapes.stride).add(shapes.dilation).add(shapes.before).add(shapes.after);
+  key.add(x.shape())
+      .add(call.weight)
+      .add(call.bias)
+      .add(shapes.stride)
+      .add(shapes.dilation)
+      .add(shapes.before)
+      .add(shapes.after);
   key.add(shapes.groups).add(call.activation).add(call.transposed ? 1 : 0).add(ops::usable_threads());
-  const auto ready = ops::cached<PreparedConv>(call.cache, key, [&] {
-    return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed);
+  const auto ready = ops::guarded(call.op, [&] {
+    return ops::cached<PreparedConv>(call.cache, key, [&] {
+      return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed);
+    });
   });
   const Tensor in = ops::to_channels_last(native);
   Tensor out = ops::new_channels_last(shapes.output);
-  run(*ready, shapes, in, out, call.transposed);
+  ops::guarded(call.op, [&] { run(*ready, shapes, in, out, call.transposed); });
   return ops::row_major(out).to(x.dtype());
 }
 
 void require_defined(const char* op, const Tensor& x, const Tensor& weight) {
-  if (!x.defined() || !weight.defined()) fail(Errc::invalid_argument, op, "{} with weight {}", form(x), form(weight));
+  if (!x.defined() || !weight.defined())
+    fail(Errc::invalid_argument, op, "{} with weight {}", form(x), form(weight));
 }
 
 // The padding the convolution itself cannot do.
@@ -169,10 +193,12 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Con
   return convolved({"conv", weight, bias, args.activation, args.cache, false}, shapes, in);
 }
 
-Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTransposeArgs& args) {
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      const ConvTransposeArgs& args) {
   require_defined("conv_transpose", x, weight);
   if (x.rank() + 1 == weight.rank()) return conv_transpose(x.unsqueeze(0), weight, bias, args).squeeze(0);
-  return convolved({"conv_transpose", weight, bias, args.activation, args.cache, true}, ops::conv_transpose_shapes(x, weight, args), x);
+  return convolved({"conv_transpose", weight, bias, args.activation, args.cache, true},
+                   ops::conv_transpose_shapes(x, weight, args), x);
 }
 
 }  // namespace ballast

@@ -31,17 +31,27 @@ struct Loops {
 };
 
 Loops loops_of(const ConvShapes& shapes, const Tensor& x) {
-  Loops loops{three(x.shape(), 1, 2),      three(shapes.output, 1, 2),    three(shapes.kernel, 1), three(shapes.stride, 1),
-              three(shapes.dilation, 1), three(shapes.before, 0), 1};
+  Loops loops{three(x.shape(), 1, 2),
+              three(shapes.output, 1, 2),
+              three(shapes.kernel, 1),
+              three(shapes.stride, 1),
+              three(shapes.dilation, 1),
+              three(shapes.before, 0),
+              1};
   loops.taps = loops.kernel[0] * loops.kernel[1] * loops.kernel[2];
   return loops;
 }
 
-Three position(std::int64_t index, const Three& size) { return {index / size[2] / size[1], index / size[2] % size[1], index % size[2]}; }
+Three position(std::int64_t index, const Three& size) {
+  return {index / size[2] / size[1], index / size[2] % size[1], index % size[2]};
+}
 
-std::int64_t place(const Three& at, const Three& size) { return (at[0] * size[1] + at[1]) * size[2] + at[2]; }
+std::int64_t place(const Three& at, const Three& size) {
+  return (at[0] * size[1] + at[1]) * size[2] + at[2];
+}
 
-// For every tap of the kernel and the input position it meets at output position `at`: visit(tap, input place).
+// For every tap of the kernel and the input position it meets at output position `at`: visit(tap, input
+// place).
 template <class Visit>
 void for_each_tap(const Loops& loops, const Three& at, bool transposed, const Visit& visit) {
   for (std::int64_t tap = 0; tap < loops.taps; ++tap) {
@@ -75,24 +85,30 @@ void run(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor
     for (std::int64_t i = begin; i < end; ++i) {
       float* pixel = to + i * shapes.out_channels;
       std::fill_n(pixel, shapes.out_channels, 0.0F);
-      for_each_tap(loops, position(i % outputs, loops.out), transposed, [&](std::int64_t tap, std::int64_t source) {
-        const float* values = from + (i / outputs * inputs + source) * shapes.in_channels;
-        for (std::int64_t o = 0; o < shapes.out_channels; ++o) {
-          const std::int64_t group = o / out_group;
-          for (std::int64_t c = 0; c < in_group; ++c) {
-            const std::int64_t row = transposed ? (group * in_group + c) * out_group + o % out_group : o * in_group + c;
-            pixel[o] += w[row * loops.taps + tap] * values[group * in_group + c];
-          }
-        }
-      });
+      for_each_tap(
+          loops, position(i % outputs, loops.out), transposed, [&](std::int64_t tap, std::int64_t source) {
+            const float* values = from + (i / outputs * inputs + source) * shapes.in_channels;
+            for (std::int64_t o = 0; o < shapes.out_channels; ++o) {
+              const std::int64_t group = o / out_group;
+              for (std::int64_t c = 0; c < in_group; ++c) {
+                const std::int64_t row =
+                    transposed ? (group * in_group + c) * out_group + o % out_group : o * in_group + c;
+                pixel[o] += w[row * loops.taps + tap] * values[group * in_group + c];
+              }
+            }
+          });
     }
   });
 }
 
 }  // namespace
 
-void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out) { run(shapes, x, weight, out, false); }
+void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out) {
+  run(shapes, x, weight, out, false);
+}
 
-void plain_conv_transpose(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out) { run(shapes, x, weight, out, true); }
+void plain_conv_transpose(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out) {
+  run(shapes, x, weight, out, true);
+}
 
 }  // namespace ballast::ops

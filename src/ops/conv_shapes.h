@@ -23,7 +23,8 @@ struct ConvShapes {
 
 /// x is [batch, in, size…].
 [[nodiscard]] ConvShapes conv_shapes(const Tensor& x, const Tensor& weight, const ConvArgs& args);
-[[nodiscard]] ConvShapes conv_transpose_shapes(const Tensor& x, const Tensor& weight, const ConvTransposeArgs& args);
+[[nodiscard]] ConvShapes conv_transpose_shapes(const Tensor& x, const Tensor& weight,
+                                               const ConvTransposeArgs& args);
 
 /// With plain loops, for what oneDNN does not take: f32, x and out dense with channels last, weight dense.
 void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out);

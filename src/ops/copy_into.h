@@ -16,14 +16,20 @@ void require_movable(const char* op, const Tensor& x);
 struct Bytes16 {
   std::uint64_t words[2];
 };
+
 template <class Work>
 void with_element_type(DType dtype, const Work& work) {
   switch (info(dtype).bits / 8) {
-    case 1: return work(std::uint8_t{});
-    case 2: return work(std::uint16_t{});
-    case 4: return work(std::uint32_t{});
-    case 8: return work(std::uint64_t{});
-    default: return work(Bytes16{});
+    case 1:
+      return work(std::uint8_t{});
+    case 2:
+      return work(std::uint16_t{});
+    case 4:
+      return work(std::uint32_t{});
+    case 8:
+      return work(std::uint64_t{});
+    default:
+      return work(Bytes16{});
   }
 }
 

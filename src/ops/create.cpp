@@ -31,7 +31,9 @@ Words philox(Words counter, std::uint64_t seed) {
   return counter;
 }
 
-float uniform(std::uint32_t word) { return static_cast<float>(word >> 8U) * 0x1p-24F; }
+float uniform(std::uint32_t word) {
+  return static_cast<float>(word >> 8U) * 0x1p-24F;
+}
 
 // Words to values in place of four elements, by `convert`; the last block may be cut.
 template <class Convert>
@@ -45,16 +47,19 @@ Tensor random_tensor(const Shape& shape, Generator& generator, Convert convert) 
     for (std::int64_t block = begin; block < end; ++block) {
       const auto index = static_cast<std::uint64_t>(block);
       const Words words = philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32U),
-                                  static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(call >> 32U)}, generator.seed());
+                                  static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(call >> 32U)},
+                                 generator.seed());
       const std::array<float, 4> values = convert(words);
-      std::memcpy(to + block * 4, values.data(), static_cast<std::size_t>(std::min<std::int64_t>(4, count - block * 4)) * sizeof(float));
+      std::memcpy(to + block * 4, values.data(),
+                  static_cast<std::size_t>(std::min<std::int64_t>(4, count - block * 4)) * sizeof(float));
     }
   });
   return out;
 }
 
 std::array<float, 2> box_muller(std::uint32_t a, std::uint32_t b) {
-  // 1 - u is never 0; in f64, so that the tails are as long as 24 bits allow and no machine rounds differently for lack of an FMA.
+  // 1 - u is never 0; in f64, so that the tails are as long as 24 bits allow and no machine rounds
+  // differently for lack of an FMA.
   const double radius = std::sqrt(-2 * std::log(1 - static_cast<double>(uniform(a))));
   const double angle = 2 * std::acos(-1.0) * static_cast<double>(uniform(b));
   return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
@@ -62,12 +67,17 @@ std::array<float, 2> box_muller(std::uint32_t a, std::uint32_t b) {
 
 }  // namespace
 
-Tensor zeros(const Shape& shape, DType dtype) { return Tensor::zeros(dtype, shape); }
+Tensor zeros(const Shape& shape, DType dtype) {
+  return Tensor::zeros(dtype, shape);
+}
 
-Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor ones(const Shape& shape, DType dtype) {
+  return full(shape, 1, dtype);
+}
 
 Tensor full(const Shape& shape, double value, DType dtype) {
-  if (!is_real(dtype) || info(dtype).bits % 8 != 0) fail(Errc::bad_dtype, "full", "cannot fill {}", info(dtype).code);
+  if (!is_real(dtype) || info(dtype).bits % 8 != 0)
+    fail(Errc::bad_dtype, "full", "cannot fill {}", info(dtype).code);
   const Tensor one = Tensor::from({value}, {}).to(dtype);
   return one.expand(shape).clone();
 }
@@ -76,9 +86,11 @@ Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step) {
   if (step == 0) fail(Errc::invalid_argument, "arange", "the step is 0");
   const bool some = step > 0 ? start < stop : start > stop;
   // Unsigned: the distance of two 64-bit numbers fits.
-  const std::uint64_t distance = step > 0 ? static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)
-                                          : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
-  const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
+  const std::uint64_t distance = step > 0
+                                     ? static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)
+                                     : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
+  const std::uint64_t stride =
+      step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
   const auto count = some ? static_cast<std::int64_t>((distance - 1) / stride) + 1 : 0;
   Tensor out = Tensor::empty(DType::i64, {count});
   auto* to = reinterpret_cast<std::int64_t*>(out.mutable_data());
@@ -88,7 +100,8 @@ Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step) {
 
 Tensor arange(double start, double stop, double step, DType dtype) {
   const double count = std::ceil((stop - start) / step);
-  if (!(step != 0) || !std::isfinite(count)) fail(Errc::invalid_argument, "arange", "from {} to {} by {} has no end", start, stop, step);
+  if (!(std::abs(count) < 0x1p53))
+    fail(Errc::invalid_argument, "arange", "from {} to {} by {} has no end", start, stop, step);
   Tensor out = Tensor::empty(DType::f64, {static_cast<std::int64_t>(std::max(count, 0.0))});
   auto* to = reinterpret_cast<double*>(out.mutable_data());
   for (std::int64_t i = 0; i < out.numel(); ++i) to[i] = start + static_cast<double>(i) * step;
@@ -102,7 +115,9 @@ Tensor linspace(double start, double stop, std::int64_t steps) {
   const double step = steps > 1 ? (stop - start) / static_cast<double>(steps - 1) : 0;
   for (std::int64_t i = 0; i < steps; ++i) {
     // From both ends, so that the last one is `stop` itself.
-    to[i] = static_cast<float>(i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i) : stop - step * static_cast<double>(steps - 1 - i));
+    to[i] =
+        static_cast<float>(i < steps / 2 || steps == 1 ? start + step * static_cast<double>(i)
+                                                       : stop - step * static_cast<double>(steps - 1 - i));
   }
   return out;
 }
@@ -115,8 +130,9 @@ Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype) {
 }
 
 Tensor rand(const Shape& shape, Generator& generator) {
-  return random_tensor(shape, generator,
-                       [](const Words& w) -> std::array<float, 4> { return {uniform(w[0]), uniform(w[1]), uniform(w[2]), uniform(w[3])}; });
+  return random_tensor(shape, generator, [](const Words& w) -> std::array<float, 4> {
+    return {uniform(w[0]), uniform(w[1]), uniform(w[2]), uniform(w[3])};
+  });
 }
 
 Tensor randn(const Shape& shape, Generator& generator) {

@@ -14,9 +14,12 @@ enum class OnIntegers : std::uint8_t {
   refuse,
 };
 
-[[nodiscard]] Tensor unary(const char* op, Unary which, const Tensor& x, OnIntegers integers, double p = 0, double q = 0);
+[[nodiscard]] Tensor unary(const char* op, Unary which, const Tensor& x, OnIntegers integers, double p = 0,
+                           double q = 0);
 /// With broadcasting and PyTorch's result dtype.
 [[nodiscard]] Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b);
+/// The same, to BOOL.
+[[nodiscard]] Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b);
 /// On F32 memory that is the operation's own.
 void unary_in_place(Unary which, Tensor& x, double p = 0, double q = 0);
 
@@ -28,7 +31,8 @@ void unary_in_place(Unary which, Tensor& x, double p = 0, double q = 0);
 template <class T>
 [[nodiscard]] bool compare_value(Compare which, T a, T b);
 
-/// I64 values as integers of `dtype`, the upper bits dropped as PyTorch's arithmetic does; as BOOL, what is not zero.
+/// I64 values as integers of `dtype`, the upper bits dropped as PyTorch's arithmetic does; as BOOL, what is
+/// not zero.
 [[nodiscard]] Tensor narrowed(const Tensor& wide, DType dtype);
 
 }  // namespace ballast::ops

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm.h"
 
+#include <dnnl.h>
+
 #include <algorithm>
 #include <vector>
-
-#include <dnnl.h>
 
 #include "base/fail.h"
 #include "ops/kernels.h"
@@ -13,7 +13,8 @@
 namespace ballast::ops {
 namespace {
 
-constexpr std::int64_t kSmall = 16 * 1024;  // multiplications below which a call of oneDNN costs more than it gains
+constexpr std::int64_t kSmall =
+    16 * 1024;  // multiplications below which a call of oneDNN costs more than it gains
 
 // A matrix as BLAS takes it: one of the strides is 1.
 struct BlasMatrix {
@@ -26,12 +27,16 @@ struct BlasMatrix {
 BlasMatrix blas_matrix(const Matrix& m) {
   const bool plain = m.column_stride == 1 || m.columns == 1;
   const bool turned = m.row_stride == 1 || m.rows == 1;
-  if (plain && (m.rows == 1 || m.row_stride >= m.columns)) return {m.data, 'N', m.rows == 1 ? m.columns : m.row_stride, {}};
-  if (turned && (m.columns == 1 || m.column_stride >= m.rows)) return {m.data, 'T', m.columns == 1 ? m.rows : m.column_stride, {}};
-  BlasMatrix packed{nullptr, 'N', m.columns, std::vector<float>(static_cast<std::size_t>(m.rows * m.columns))};
+  if (plain && (m.rows == 1 || m.row_stride >= m.columns))
+    return {m.data, 'N', m.rows == 1 ? m.columns : m.row_stride, {}};
+  if (turned && (m.columns == 1 || m.column_stride >= m.rows))
+    return {m.data, 'T', m.columns == 1 ? m.rows : m.column_stride, {}};
+  BlasMatrix packed{nullptr, 'N', m.columns,
+                    std::vector<float>(static_cast<std::size_t>(m.rows * m.columns))};
   for (std::int64_t i = 0; i < m.rows; ++i) {
     for (std::int64_t j = 0; j < m.columns; ++j) {
-      packed.copy[static_cast<std::size_t>(i * m.columns + j)] = m.data[i * m.row_stride + j * m.column_stride];
+      packed.copy[static_cast<std::size_t>(i * m.columns + j)] =
+          m.data[i * m.row_stride + j * m.column_stride];
     }
   }
   packed.data = packed.copy.data();
@@ -50,7 +55,8 @@ void small_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t c_strid
     scale_rows(c, c_stride, a.rows, b.columns, beta);
     for (std::int64_t i = 0; i < a.rows; ++i) {
       for (std::int64_t k = 0; k < a.columns; ++k) {
-        kernel.axpy(alpha * a.data[i * a.row_stride + k * a.column_stride], b.data + k * b.row_stride, c + i * c_stride, b.columns);
+        kernel.axpy(alpha * a.data[i * a.row_stride + k * a.column_stride], b.data + k * b.row_stride,
+                    c + i * c_stride, b.columns);
       }
     }
     return;
@@ -62,7 +68,8 @@ void small_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t c_strid
         sum = kernel.dot(a.data + i * a.row_stride, b.data + j * b.column_stride, a.columns);
       } else {
         for (std::int64_t k = 0; k < a.columns; ++k) {
-          sum += a.data[i * a.row_stride + k * a.column_stride] * b.data[k * b.row_stride + j * b.column_stride];
+          sum +=
+              a.data[i * a.row_stride + k * a.column_stride] * b.data[k * b.row_stride + j * b.column_stride];
         }
       }
       float& out = c[i * c_stride + j];
@@ -75,7 +82,8 @@ void small_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t c_strid
 
 Matrix matrix_of(const Tensor& x, std::int64_t offset) {
   const std::size_t rank = x.rank();
-  return {reinterpret_cast<const float*>(x.data()) + offset, x.shape()[rank - 2], x.shape()[rank - 1], x.strides()[rank - 2], x.strides()[rank - 1]};
+  return {reinterpret_cast<const float*>(x.data()) + offset, x.shape()[rank - 2], x.shape()[rank - 1],
+          x.strides()[rank - 2], x.strides()[rank - 1]};
 }
 
 void gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t c_stride, float alpha, float beta) {
@@ -85,10 +93,11 @@ void gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t c_stride, flo
   const BlasMatrix x = blas_matrix(a);
   const BlasMatrix y = blas_matrix(b);
   const ThreadScope scope;
-  const dnnl_status_t status =
-      dnnl_sgemm(x.transposed, y.transposed, a.rows, b.columns, a.columns, alpha, x.data, x.leading, y.data, y.leading, beta, c, c_stride);
+  const dnnl_status_t status = dnnl_sgemm(x.transposed, y.transposed, a.rows, b.columns, a.columns, alpha,
+                                          x.data, x.leading, y.data, y.leading, beta, c, c_stride);
   if (status != dnnl_success) {
-    fail(Errc::unsupported, "matmul", "oneDNN refuses [{}, {}] by [{}, {}] (status {})", a.rows, a.columns, b.rows, b.columns, static_cast<int>(status));
+    fail(Errc::unsupported, "matmul", "oneDNN refuses [{}, {}] by [{}, {}] (status {})", a.rows, a.columns,
+         b.rows, b.columns, static_cast<int>(status));
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements chosen by numbers: gather, scatter, index_select, embedding, one_hot; and padding, which is choosing too.
+// Elements chosen by numbers: gather, scatter, index_select, embedding, one_hot; and padding, which is
+// choosing too.
 #include <algorithm>
 #include <cstring>
 
@@ -17,17 +18,20 @@ using ops::form;
 namespace {
 
 std::int64_t checked_index(const char* op, std::int64_t index, std::int64_t size) {
-  if (index < 0 || index >= size) fail(Errc::offset_out_of_range, op, "index {} is outside the dimension of size {}", index, size);
+  if (index < 0 || index >= size)
+    fail(Errc::offset_out_of_range, op, "index {} is outside the dimension of size {}", index, size);
   return index;
 }
 
 void check_index_shape(const char* op, const Tensor& x, std::size_t axis, const Tensor& index) {
   bool fits = x.rank() == index.rank();
   for (std::size_t i = 0; fits && i < x.rank(); ++i) fits = i == axis || index.shape()[i] <= x.shape()[i];
-  if (!fits) fail(Errc::shape_mismatch, op, "index {} does not fit {} along dimension {}", form(index), form(x), axis);
+  if (!fits)
+    fail(Errc::shape_mismatch, op, "index {} does not fit {} along dimension {}", form(index), form(x), axis);
 }
 
-// Calls visit(element of index, offset in x with the dimension's index left out) in row-major order of `index`.
+// Calls visit(element of index, offset in x with the dimension's index left out) in row-major order of
+// `index`.
 template <class Visit>
 void for_each_indexed(const Tensor& index, const Strides& strides, std::size_t axis, Visit visit) {
   std::vector<std::int64_t> at(index.rank(), 0);
@@ -50,18 +54,24 @@ std::int64_t source_of(PadMode mode, std::int64_t i, std::int64_t size) {
     case PadMode::reflect:
       if (i < 0) i = -i;
       return i >= size ? 2 * (size - 1) - i : i;
-    case PadMode::replicate: return std::clamp<std::int64_t>(i, 0, size - 1);
-    case PadMode::circular: return (i % size + size) % size;
-    case PadMode::constant: break;
+    case PadMode::replicate:
+      return std::clamp<std::int64_t>(i, 0, size - 1);
+    case PadMode::circular:
+      return (i % size + size) % size;
+    case PadMode::constant:
+      break;
   }
   return i;
 }
 
-Tensor pad_by_choosing(const Tensor& x, std::size_t axis, std::int64_t before, std::int64_t after, PadMode mode) {
+Tensor pad_by_choosing(const Tensor& x, std::size_t axis, std::int64_t before, std::int64_t after,
+                       PadMode mode) {
   const std::int64_t size = x.shape()[axis];
   const std::int64_t most = mode == PadMode::reflect ? size - 1 : size;
-  if (before < 0 || after < 0 || size == 0 || (mode != PadMode::replicate && std::max(before, after) > most)) {
-    fail(Errc::shape_mismatch, "pad", "dimension {} of {} cannot be padded by {} and {} in this mode", axis, form(x), before, after);
+  if (before < 0 || after < 0 || size == 0 ||
+      (mode != PadMode::replicate && std::max(before, after) > most)) {
+    fail(Errc::shape_mismatch, "pad", "dimension {} of {} cannot be padded by {} and {} in this mode", axis,
+         form(x), before, after);
   }
   Tensor index = Tensor::empty(DType::i64, {before + size + after});
   auto* to = reinterpret_cast<std::int64_t*>(index.mutable_data());
@@ -70,6 +80,11 @@ Tensor pad_by_choosing(const Tensor& x, std::size_t axis, std::int64_t before, s
 }
 
 Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
+  for (const std::int64_t amount : amounts) {
+    if (amount > ops::kMostSpatial || amount < -ops::kMostSpatial) {
+      fail(Errc::invalid_argument, "pad", "{} is beyond all measure", to_string(amounts));
+    }
+  }
   Tensor inside = x;
   Shape shape = x.shape();
   Dims start = Dims::filled(x.rank(), 0);
@@ -79,14 +94,17 @@ Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
     const std::int64_t before = amounts[2 * i];
     const std::int64_t after = amounts[2 * i + 1];
     shape[axis] += before + after;
-    const std::int64_t kept = x.shape()[axis] + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(after, 0);
-    if (shape[axis] < 0 || kept < 0) fail(Errc::shape_mismatch, "pad", "{} cannot be cut by {}", form(x), to_string(amounts));
+    const std::int64_t kept =
+        x.shape()[axis] + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(after, 0);
+    if (shape[axis] < 0 || kept < 0)
+      fail(Errc::shape_mismatch, "pad", "{} cannot be cut by {}", form(x), to_string(amounts));
     inside = inside.narrow(dim, std::max<std::int64_t>(-before, 0), kept);
     start[axis] = std::max<std::int64_t>(before, 0);
   }
   const Tensor out = full(shape, value, x.dtype());
   Tensor middle = out;
-  for (std::size_t i = 0; i < x.rank(); ++i) middle = middle.narrow(static_cast<std::int64_t>(i), start[i], inside.shape()[i]);
+  for (std::size_t i = 0; i < x.rank(); ++i)
+    middle = middle.narrow(static_cast<std::int64_t>(i), start[i], inside.shape()[i]);
   ops::copy_into(inside, middle);
   return out;
 }
@@ -96,7 +114,8 @@ Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
 Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode, double value) {
   ops::require_movable("pad", x);
   if (amounts.size() % 2 != 0 || amounts.size() / 2 > x.rank()) {
-    fail(Errc::invalid_argument, "pad", "{} amounts for {}: two for each of the last dimensions are wanted", amounts.size(), form(x));
+    fail(Errc::invalid_argument, "pad", "{} amounts for {}: two for each of the last dimensions are wanted",
+         amounts.size(), form(x));
   }
   if (mode == PadMode::constant) return pad_constant(x, amounts, value);
   Tensor padded = x;
@@ -123,7 +142,8 @@ Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
     T* to = reinterpret_cast<T*>(out.mutable_data());
     const Strides strides = contiguous_strides(in.shape());
     for_each_indexed(numbers, strides, axis, [&](std::int64_t i, std::int64_t offset) {
-      to[i] = from[offset + checked_index("gather", number[static_cast<std::size_t>(i)], in.shape()[axis]) * strides[axis]];
+      to[i] = from[offset + checked_index("gather", number[static_cast<std::size_t>(i)], in.shape()[axis]) *
+                                strides[axis]];
     });
   });
   return out;
@@ -133,14 +153,18 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Ope
   ops::require_movable("scatter", x);
   const std::size_t axis = axis_of("scatter", dim, x);
   check_index_shape("scatter", x, axis, index);
-  if (x.rank() == 0) return scatter(x.reshape({1}), 0, index.reshape({1}), source.is_number() ? source : source.tensor().reshape({1})).reshape({});
+  if (x.rank() == 0)
+    return scatter(x.reshape({1}), 0, index.reshape({1}),
+                   source.is_number() ? source : source.tensor().reshape({1}))
+        .reshape({});
   if (!source.is_number() && source.tensor().dtype() != x.dtype()) {
     fail(Errc::bad_dtype, "scatter", "{} into {}: one dtype is wanted", form(source.tensor()), form(x));
   }
   Tensor values = source.is_number() ? source.tensor().to(x.dtype()).expand(index.shape()) : source.tensor();
   if (!source.is_number()) {
     check_index_shape("scatter", values, values.rank(), index);
-    for (std::size_t i = 0; i < index.rank(); ++i) values = values.narrow(static_cast<std::int64_t>(i), 0, index.shape()[i]);
+    for (std::size_t i = 0; i < index.rank(); ++i)
+      values = values.narrow(static_cast<std::int64_t>(i), 0, index.shape()[i]);
   }
   values = ops::dense(values);
   const Tensor numbers = ops::dense_indices("scatter", index);
@@ -153,7 +177,8 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Ope
     T* to = reinterpret_cast<T*>(out.mutable_data());
     const Strides strides = contiguous_strides(out.shape());
     for_each_indexed(numbers, strides, axis, [&](std::int64_t i, std::int64_t offset) {
-      to[offset + checked_index("scatter", number[static_cast<std::size_t>(i)], out.shape()[axis]) * strides[axis]] = from[i];
+      to[offset + checked_index("scatter", number[static_cast<std::size_t>(i)], out.shape()[axis]) *
+                      strides[axis]] = from[i];
     });
   });
   return out;
@@ -162,7 +187,8 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Ope
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   ops::require_movable("index_select", x);
   const std::size_t axis = axis_of("index_select", dim, x);
-  if (index.rank() > 1 || x.rank() == 0) fail(Errc::shape_mismatch, "index_select", "index {} for {}: a list is wanted", form(index), form(x));
+  if (index.rank() > 1 || x.rank() == 0)
+    fail(Errc::shape_mismatch, "index_select", "index {} for {}: a list is wanted", form(index), form(x));
   const Tensor numbers = ops::dense_indices("index_select", index);
   const Tensor in = ops::dense(x);
   Shape shape = x.shape();
@@ -171,24 +197,30 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   const auto number = numbers.reshape({-1}).span<std::int64_t>();
   for (const std::int64_t one : number) checked_index("index_select", one, x.shape()[axis]);
   if (out.numel() == 0) return out;
-  const std::size_t bytes = static_cast<std::size_t>(ops::product(shape, axis + 1, shape.size())) * (info(x.dtype()).bits / 8);
+  const std::size_t bytes =
+      static_cast<std::size_t>(ops::product(shape, axis + 1, shape.size())) * (info(x.dtype()).bits / 8);
   const std::byte* from = in.data();
   std::byte* to = out.mutable_data();
   const auto count = static_cast<std::int64_t>(number.size());
   const std::int64_t outer = ops::product(shape, 0, axis);
-  ops::parallel(outer * count, static_cast<std::int64_t>(65536 / bytes) + 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t source = i / count * x.shape()[axis] + number[static_cast<std::size_t>(i % count)];
-      std::memcpy(to + static_cast<std::size_t>(i) * bytes, from + static_cast<std::size_t>(source) * bytes, bytes);
-    }
-  });
+  ops::parallel(outer * count, static_cast<std::int64_t>(65536 / bytes) + 1,
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    const std::int64_t source =
+                        i / count * x.shape()[axis] + number[static_cast<std::size_t>(i % count)];
+                    std::memcpy(to + static_cast<std::size_t>(i) * bytes,
+                                from + static_cast<std::size_t>(source) * bytes, bytes);
+                  }
+                });
   return out;
 }
 
 Tensor embedding(const Tensor& index, const Tensor& weight) {
-  if (weight.rank() != 2) fail(Errc::shape_mismatch, "embedding", "weight is {}, must be [count, features]", form(weight));
+  if (weight.rank() != 2)
+    fail(Errc::shape_mismatch, "embedding", "weight is {}, must be [count, features]", form(weight));
   const Tensor numbers = ops::dense_indices("embedding", index);
-  for (const std::int64_t one : numbers.reshape({-1}).span<std::int64_t>()) checked_index("embedding", one, weight.shape()[0]);
+  for (const std::int64_t one : numbers.reshape({-1}).span<std::int64_t>())
+    checked_index("embedding", one, weight.shape()[0]);
   Shape shape = index.shape();
   shape.push_back(weight.shape()[1]);
   return index_select(weight, 0, numbers.reshape({-1})).reshape(shape);
@@ -198,14 +230,16 @@ Tensor one_hot(const Tensor& index, std::int64_t classes) {
   const Tensor numbers = ops::dense_indices("one_hot", index).reshape({-1});
   const auto number = numbers.span<std::int64_t>();
   if (classes == -1) {
-    if (number.empty()) fail(Errc::invalid_argument, "one_hot", "the number of classes cannot be told from no indices");
+    if (number.empty())
+      fail(Errc::invalid_argument, "one_hot", "the number of classes cannot be told from no indices");
     classes = *std::max_element(number.begin(), number.end()) + 1;
   }
   Shape shape = index.shape();
   shape.push_back(std::max<std::int64_t>(classes, 0));
   Tensor out = zeros(shape, DType::i64);
   auto* to = reinterpret_cast<std::int64_t*>(out.mutable_data());
-  for (std::size_t i = 0; i < number.size(); ++i) to[static_cast<std::int64_t>(i) * classes + checked_index("one_hot", number[i], classes)] = 1;
+  for (std::size_t i = 0; i < number.size(); ++i)
+    to[static_cast<std::int64_t>(i) * classes + checked_index("one_hot", number[i], classes)] = 1;
   return out;
 }
 

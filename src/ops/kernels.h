@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops over f32 rows, compiled once for every instruction set (kernels_*.cpp) and chosen at run time. Everything here works
-// on plain arrays on the calling thread; shapes, strides, dtypes and threads are the callers' business.
+// The inner loops over f32 rows, compiled once for every instruction set (kernels_*.cpp) and chosen at run
+// time. Everything here works on plain arrays on the calling thread; shapes, strides, dtypes and threads are
+// the callers' business.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,41 @@ namespace ballast::ops {
 
 /// One value from one value. p and q are the operation's numbers, where it has any.
 enum class Unary : std::uint8_t {
-  neg, abs, exp, expm1, log, log1p, sqrt, rsqrt, reciprocal, square, sin, cos, tan, erf, floor, ceil, round, trunc, sign,
-  relu, gelu, gelu_tanh, silu, sigmoid, log_sigmoid, tanh, mish, softsign, hardswish, hardsigmoid,
-  clamp,       ///< to [p, q]: relu6 and hardtanh too
-  softplus,    ///< p: beta, q: threshold
-  elu,         ///< p: alpha, q: scale (SELU's)
-  leaky_relu,  ///< p: slope
-  scale_shift, ///< x * p + q
+  neg,
+  abs,
+  exp,
+  expm1,
+  log,
+  log1p,
+  sqrt,
+  rsqrt,
+  reciprocal,
+  square,
+  sin,
+  cos,
+  tan,
+  erf,
+  floor,
+  ceil,
+  round,
+  trunc,
+  sign,
+  relu,
+  gelu,
+  gelu_tanh,
+  silu,
+  sigmoid,
+  log_sigmoid,
+  tanh,
+  mish,
+  softsign,
+  hardswish,
+  hardsigmoid,
+  clamp,        ///< to [p, q]: relu6 and hardtanh too
+  softplus,     ///< p: beta, q: threshold
+  elu,          ///< p: alpha, q: scale (SELU's)
+  leaky_relu,   ///< p: slope
+  scale_shift,  ///< x * p + q
 };
 inline constexpr std::size_t kUnaryCount = static_cast<std::size_t>(Unary::scale_shift) + 1;
 
@@ -31,8 +60,10 @@ inline constexpr std::size_t kCompareCount = static_cast<std::size_t>(Compare::l
 struct Kernels {
   void (*unary[kUnaryCount])(const float* in, float* out, std::int64_t n, float p, float q);
   /// Each operand has stride 0 (one value for the whole row) or 1. `out` may be `a` or `b`.
-  void (*binary[kBinaryCount])(const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride, float* out, std::int64_t n);
-  void (*compare[kCompareCount])(const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride, std::uint8_t* out, std::int64_t n);
+  void (*binary[kBinaryCount])(const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride,
+                               float* out, std::int64_t n);
+  void (*compare[kCompareCount])(const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride,
+                                 std::uint8_t* out, std::int64_t n);
 
   float (*sum)(const float* in, std::int64_t n);
   float (*sum_squares)(const float* in, float mean, std::int64_t n);  ///< of the distances from `mean`
@@ -46,13 +77,16 @@ struct Kernels {
   void (*softmax)(const float* in, float* out, std::int64_t n);
   void (*log_softmax)(const float* in, float* out, std::int64_t n);
   /// out = (in - mean) * scale * gamma + beta; gamma and beta may be null.
-  void (*normalize)(const float* in, float* out, std::int64_t n, float mean, float scale, const float* gamma, const float* beta);
+  void (*normalize)(const float* in, float* out, std::int64_t n, float mean, float scale, const float* gamma,
+                    const float* beta);
   /// out[i] = in[i] * scale[i] + shift[i]
-  void (*scale_shift_each)(const float* in, const float* scale, const float* shift, float* out, std::int64_t n);
+  void (*scale_shift_each)(const float* in, const float* scale, const float* shift, float* out,
+                           std::int64_t n);
 
   /// One LSTM step of one sample: gates i, f, g, o side by side, `n` each; `cell` is read and written.
   void (*lstm_gates)(const float* gates, float* cell, float* hidden, std::int64_t n);
-  /// One GRU step: x and h are the two halves of the gates r, z, n, with their biases; `hidden` is read and written.
+  /// One GRU step: x and h are the two halves of the gates r, z, n, with their biases; `hidden` is read and
+  /// written.
   void (*gru_gates)(const float* x, const float* h, float* hidden, std::int64_t n);
 };
 

@@ -18,7 +18,8 @@ using ops::form;
 
 namespace {
 
-constexpr std::int64_t kFewRows = 3;  // up to here a row at a time beats the packing of matrices: the weights are read once, from memory
+constexpr std::int64_t kFewRows =
+    3;  // up to here a row at a time beats the packing of matrices: the weights are read once, from memory
 
 // A product of matrices made ready for `rows` rows: the weight in oneDNN's order.
 struct PreparedLinear {
@@ -36,7 +37,9 @@ PreparedLinear prepare(std::int64_t rows, const Tensor& weight, const Tensor& bi
   const std::int64_t in = weight.shape()[0];
   const std::int64_t out = weight.shape()[1];
   const Tensor given = ops::floats("linear", weight);
-  const Tensor w = given.is_contiguous() || given.t().is_contiguous() ? given : ops::dense(given);  // oneDNN has no odd strides
+  const Tensor w = given.is_contiguous() || given.t().is_contiguous()
+                       ? given
+                       : ops::dense(given);  // oneDNN has no odd strides
   const Tensor b = ops::parameter("linear", "bias", bias, out);
   const ops::Desc source = ops::strided({rows, in}, {in, 1});
   const ops::Desc target = ops::strided({rows, out}, {out, 1});
@@ -45,8 +48,14 @@ PreparedLinear prepare(std::int64_t rows, const Tensor& weight, const Tensor& bi
   const ops::ThreadScope threads;
   const dnnl::matmul::desc desc(source, ops::any_order({in, out}), bias_desc, target);
   const dnnl::matmul::primitive_desc found(desc, attributes.attr, ops::engine());
-  return {dnnl::matmul(found), source, bias_desc, target, found.scratchpad_desc(),
-          ops::reordered(ops::strided(w.shape(), w.strides()), w.data(), found.weights_desc()), b, attributes.left};
+  return {dnnl::matmul(found),
+          source,
+          bias_desc,
+          target,
+          found.scratchpad_desc(),
+          ops::reordered(ops::strided(w.shape(), w.strides()), w.data(), found.weights_desc()),
+          b,
+          attributes.left};
 }
 
 // The weight as rows of one output each, [out, in] with dense rows: what a .pt file holds anyway.
@@ -68,45 +77,62 @@ void apply_output_rows(const Tensor& x, const Tensor& weight, const Tensor& bias
       const std::int64_t count = std::min<std::int64_t>(4, outs - first);
       for (std::int64_t row = 0; row < x.shape()[0]; ++row) {
         float sums[4];
-        if (count == 4) ops::kernels().dot4(from + row * in, w + first * stride, stride, in, sums);
-        else for (std::int64_t k = 0; k < count; ++k) sums[k] = ops::kernels().dot(from + row * in, w + (first + k) * stride, in);
-        for (std::int64_t k = 0; k < count; ++k) to[row * outs + first + k] = sums[k] + (b != nullptr ? b[first + k] : 0);
+        if (count == 4)
+          ops::kernels().dot4(from + row * in, w + first * stride, stride, in, sums);
+        else
+          for (std::int64_t k = 0; k < count; ++k)
+            sums[k] = ops::kernels().dot(from + row * in, w + (first + k) * stride, in);
+        for (std::int64_t k = 0; k < count; ++k)
+          to[row * outs + first + k] = sums[k] + (b != nullptr ? b[first + k] : 0);
       }
     }
   });
 }
 
-bool dense_columns(const Tensor& weight) { return weight.strides()[0] == 1 || weight.shape()[0] == 1; }
+bool dense_columns(const Tensor& weight) {
+  return weight.strides()[0] == 1 || weight.shape()[0] == 1;
+}
 
 // Few rows: the weight is read once, row by row of its transpose.
-void apply_to_few(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args, Tensor& out) {
-  if (weight.dtype() == DType::f32 && dense_columns(weight)) return apply_output_rows(x, ops::aligned(weight).t(), bias, out);
+void apply_to_few(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,
+                  Tensor& out) {
+  if (weight.dtype() == DType::f32 && dense_columns(weight))
+    return apply_output_rows(x, ops::aligned(weight).t(), bias, out);
   ops::CacheKey key;
   key.add(weight);
-  const auto rows = ops::cached<OutputRows>(args.cache, key, [&] { return OutputRows{ops::dense(ops::floats("linear", weight).t())}; });
+  const auto rows = ops::cached<OutputRows>(
+      args.cache, key, [&] { return OutputRows{ops::dense(ops::floats("linear", weight).t())}; });
   apply_output_rows(x, rows->weight, bias, out);
 }
 
-void apply_prepared(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args, Tensor& out) {
+void apply_prepared(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,
+                    Tensor& out) {
   ops::CacheKey key;
   key.add(x.shape()[0]).add(weight).add(bias).add(args.activation).add(ops::usable_threads());
-  const auto ready = ops::cached<PreparedLinear>(args.cache, key, [&] { return prepare(x.shape()[0], weight, bias, args.activation); });
-  std::unordered_map<int, dnnl::memory> arguments = {{DNNL_ARG_SRC, ops::memory_of(ready->source, x.data())},
-                                                     {DNNL_ARG_WEIGHTS, ready->weight},
-                                                     {DNNL_ARG_DST, ops::memory_of(ready->target, out.mutable_data())}};
+  const auto ready = ops::cached<PreparedLinear>(
+      args.cache, key, [&] { return prepare(x.shape()[0], weight, bias, args.activation); });
+  std::unordered_map<int, dnnl::memory> arguments = {
+      {DNNL_ARG_SRC, ops::memory_of(ready->source, x.data())},
+      {DNNL_ARG_WEIGHTS, ready->weight},
+      {DNNL_ARG_DST, ops::memory_of(ready->target, out.mutable_data())}};
   if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, ops::memory_of(ready->bias_desc, ready->bias.data()));
   ops::execute(ready->primitive, ready->scratch, std::move(arguments));
   ops::activate_in_place(out, ready->left);
 }
 
+// Small products are done before oneDNN has looked up its arguments.
+bool worth_preparing(std::int64_t rows, std::int64_t in, std::int64_t outs) { return rows * in * outs > 16 * 1024; }
+
 // Without a cache: nothing is prepared that is used once.
-void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args, Tensor& out) {
+void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,
+                Tensor& out) {
   const std::int64_t columns = out.shape()[1];
   float* to = data_of(out);
   for (std::int64_t row = 0; bias.defined() && row < out.shape()[0]; ++row) {
     std::memcpy(to + row * columns, bias.data(), static_cast<std::size_t>(columns) * sizeof(float));
   }
-  ops::gemm(ops::matrix_of(x), ops::matrix_of(ops::floats("linear", weight)), to, columns, 1, bias.defined() ? 1 : 0);
+  ops::gemm(ops::matrix_of(x), ops::matrix_of(ops::floats("linear", weight)), to, columns, 1,
+            bias.defined() ? 1 : 0);
   ops::activate_in_place(out, args.activation);
 }
 
@@ -114,7 +140,9 @@ void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args) {
   if (weight.rank() != 2 || x.rank() == 0 || x.shape()[x.rank() - 1] != weight.shape()[0]) {
-    fail(Errc::shape_mismatch, "linear", "{} with weight {}: the last dimension must be the weight's first ([in, out])", form(x), form(weight));
+    fail(Errc::shape_mismatch, "linear",
+         "{} with weight {}: the last dimension must be the weight's first ([in, out])", form(x),
+         form(weight));
   }
   const std::int64_t in = weight.shape()[0];
   const std::int64_t outs = weight.shape()[1];
@@ -126,8 +154,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
     if (rows <= kFewRows && in > 0 && (args.cache != nullptr || dense_columns(weight))) {
       apply_to_few(from, weight, b, args, out);
       ops::activate_in_place(out, args.activation);
-    } else if (args.cache != nullptr && in > 0) {
-      apply_prepared(from, weight, bias, args, out);
+    } else if (args.cache != nullptr && worth_preparing(rows, in, outs)) {
+      ops::guarded("linear", [&] { apply_prepared(from, weight, bias, args, out); });
     } else {
       apply_once(from, weight, b, args, out);
     }

@@ -16,7 +16,8 @@ using ops::form;
 
 namespace ops {
 
-Batches::Batches(const Shape& shape, std::initializer_list<const Tensor*> tensors) : shape_(shape), count_(product(shape, 0, shape.size())) {
+Batches::Batches(const Shape& shape, std::initializer_list<const Tensor*> tensors)
+    : shape_(shape), count_(product(shape, 0, shape.size())) {
   for (const Tensor* tensor : tensors) {
     const std::size_t own = tensor->rank() - 2;
     Strides strides = Dims::filled(shape.size(), 0);
@@ -36,7 +37,9 @@ std::int64_t Batches::offset(std::size_t operand, std::int64_t index) const {
   return result;
 }
 
-Shape batch_shape(const Tensor& x) { return ShapeView(x.shape().data(), x.rank() - 2); }
+Shape batch_shape(const Tensor& x) {
+  return ShapeView(x.shape().data(), x.rank() - 2);
+}
 
 }  // namespace ops
 
@@ -53,12 +56,16 @@ bool multiply_at_once(const Tensor& a, const Tensor& b, Tensor& out) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
-  if (a.rank() == 0 || b.rank() == 0) fail(Errc::shape_mismatch, "matmul", "{} by {}: a tensor without dimensions is no matrix", form(a), form(b));
-  if (a.dtype() != b.dtype()) fail(Errc::bad_dtype, "matmul", "{} by {}: one dtype is wanted", form(a), form(b));
+  if (a.rank() == 0 || b.rank() == 0)
+    fail(Errc::shape_mismatch, "matmul", "{} by {}: a tensor without dimensions is no matrix", form(a),
+         form(b));
+  if (a.dtype() != b.dtype())
+    fail(Errc::bad_dtype, "matmul", "{} by {}: one dtype is wanted", form(a), form(b));
   const Tensor left = a.rank() == 1 ? a.unsqueeze(0) : a;
   const Tensor right = b.rank() == 1 ? b.unsqueeze(1) : b;
   if (left.shape()[left.rank() - 1] != right.shape()[right.rank() - 2]) {
-    fail(Errc::shape_mismatch, "matmul", "{} by {}: {} columns and {} rows", form(a), form(b), left.shape()[left.rank() - 1], right.shape()[right.rank() - 2]);
+    fail(Errc::shape_mismatch, "matmul", "{} by {}: {} columns and {} rows", form(a), form(b),
+         left.shape()[left.rank() - 1], right.shape()[right.rank() - 2]);
   }
   const Tensor x = ops::floats("matmul", left);
   const Tensor y = ops::floats("matmul", right);
@@ -72,7 +79,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (out.numel() > 0 && !multiply_at_once(x, y, out)) {
     float* to = data_of(out);
     const auto multiply = [&](std::int64_t i) {
-      ops::gemm(ops::matrix_of(x, batches.offset(0, i)), ops::matrix_of(y, batches.offset(1, i)), to + i * rows * columns, columns);
+      ops::gemm(ops::matrix_of(x, batches.offset(0, i)), ops::matrix_of(y, batches.offset(1, i)),
+                to + i * rows * columns, columns);
     };
     if (batches.count() < ops::usable_threads()) {
       for (std::int64_t i = 0; i < batches.count(); ++i) multiply(i);
@@ -88,15 +96,21 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias) {
-  const bool fits = weight.rank() == 3 && a.rank() >= 1 && a.rank() == b.rank() && a.shape()[a.rank() - 1] == weight.shape()[1] &&
-                    b.shape()[b.rank() - 1] == weight.shape()[2] && a.narrow(-1, 0, 0).shape() == b.narrow(-1, 0, 0).shape();
-  if (!fits) fail(Errc::shape_mismatch, "bilinear", "{} and {} with weight {}, which is [out, in1, in2]", form(a), form(b), form(weight));
+  const bool fits = weight.rank() == 3 && a.rank() >= 1 && a.rank() == b.rank() &&
+                    a.shape()[a.rank() - 1] == weight.shape()[1] &&
+                    b.shape()[b.rank() - 1] == weight.shape()[2] &&
+                    a.narrow(-1, 0, 0).shape() == b.narrow(-1, 0, 0).shape();
+  if (!fits)
+    fail(Errc::shape_mismatch, "bilinear", "{} and {} with weight {}, which is [out, in1, in2]", form(a),
+         form(b), form(weight));
   const std::int64_t rows = ops::product(a.shape(), 0, a.rank() - 1);
   const std::int64_t outs = weight.shape()[0];
   const Tensor left = ops::floats("bilinear", a).reshape({rows, weight.shape()[1]});
   const Tensor right = ops::floats("bilinear", b).reshape({rows, 1, weight.shape()[2]});
   // [rows, in1] [in1, out * in2] → [rows, out, in2], times b, summed over in2.
-  const Tensor w = ops::floats("bilinear", weight).permute({1, 0, 2}).reshape({weight.shape()[1], outs * weight.shape()[2]});
+  const Tensor w = ops::floats("bilinear", weight)
+                       .permute({1, 0, 2})
+                       .reshape({weight.shape()[1], outs * weight.shape()[2]});
   const Tensor half = matmul(left, w).reshape({rows, outs, weight.shape()[2]});
   Tensor out = matmul(half, right.reshape({rows, weight.shape()[2], 1})).reshape({rows, outs});
   if (bias.defined()) out = add(out, ops::parameter("bilinear", "bias", bias, outs));

@@ -25,9 +25,12 @@ Shape joined_shape(const char* op, std::span<const Tensor> tensors, std::size_t 
     if (tensor.dtype() != tensors[0].dtype()) {
       fail(Errc::bad_dtype, op, "{} and {} do not have one dtype", form(tensors[0]), form(tensor));
     }
-    if (rest.size() != shape.size()) fail(Errc::shape_mismatch, op, "{} and {} do not have one rank", form(tensors[0]), form(tensor));
+    if (rest.size() != shape.size())
+      fail(Errc::shape_mismatch, op, "{} and {} do not have one rank", form(tensors[0]), form(tensor));
     const std::int64_t size = std::exchange(rest[axis], shape[axis]);
-    if (!(rest == shape)) fail(Errc::shape_mismatch, op, "{} and {} differ outside dimension {}", form(tensors[0]), form(tensor), axis);
+    if (!(rest == shape))
+      fail(Errc::shape_mismatch, op, "{} and {} differ outside dimension {}", form(tensors[0]), form(tensor),
+           axis);
     shape[axis] += size;
   }
   return shape;
@@ -56,10 +59,12 @@ Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool low
 Tensor concat(std::span<const Tensor> tensors, std::int64_t dim) {
   if (tensors.empty()) fail(Errc::invalid_argument, "concat", "nothing to concatenate");
   for (const Tensor& tensor : tensors) ops::require_movable("concat", tensor);
-  if (tensors[0].rank() == 0) fail(Errc::shape_mismatch, "concat", "{} has no dimension to be joined along", form(tensors[0]));
+  if (tensors[0].rank() == 0)
+    fail(Errc::shape_mismatch, "concat", "{} has no dimension to be joined along", form(tensors[0]));
   const std::size_t axis = axis_of("concat", dim, tensors[0]);
   const Shape shape = joined_shape("concat", tensors, axis);
-  const bool images = std::all_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return ops::is_channels_last(ops::native_view(t)); });
+  const bool images = std::all_of(tensors.begin(), tensors.end(),
+                                  [](const Tensor& t) { return ops::is_channels_last(ops::native_view(t)); });
   const Tensor out = images ? ops::new_channels_last(shape) : Tensor::empty(tensors[0].dtype(), shape);
   std::int64_t begin = 0;
   for (const Tensor& tensor : tensors) {
@@ -73,7 +78,8 @@ Tensor concat(std::span<const Tensor> tensors, std::int64_t dim) {
 Tensor stack(std::span<const Tensor> tensors, std::int64_t dim) {
   std::vector<Tensor> raised;
   for (const Tensor& tensor : tensors) {
-    if (!(tensor.shape() == tensors[0].shape())) fail(Errc::shape_mismatch, "stack", "{} and {} differ", form(tensors[0]), form(tensor));
+    if (!(tensor.shape() == tensors[0].shape()))
+      fail(Errc::shape_mismatch, "stack", "{} and {} differ", form(tensors[0]), form(tensor));
     raised.push_back(tensor.unsqueeze(dim));
   }
   if (raised.empty()) fail(Errc::invalid_argument, "stack", "nothing to stack");
@@ -85,8 +91,10 @@ std::vector<Tensor> split(const Tensor& x, const Dims& sizes, std::int64_t dim) 
   if (x.rank() == 0) fail(Errc::shape_mismatch, "split", "{} has no dimension to be split", form(x));
   std::int64_t total = 0;
   for (const std::int64_t size : sizes) total += size;
-  if (total != x.shape()[axis] || std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 0; })) {
-    fail(Errc::shape_mismatch, "split", "sizes {} do not make up dimension {} of {}", to_string(sizes), axis, form(x));
+  if (total != x.shape()[axis] ||
+      std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 0; })) {
+    fail(Errc::shape_mismatch, "split", "sizes {} do not make up dimension {} of {}", to_string(sizes), axis,
+         form(x));
   }
   std::vector<Tensor> parts;
   std::int64_t begin = 0;
@@ -102,7 +110,8 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) 
   if (x.rank() == 0 || size < 1) fail(Errc::invalid_argument, "split", "{} into pieces of {}", form(x), size);
   Dims sizes;
   const std::int64_t whole = x.shape()[axis];
-  for (std::int64_t begin = 0; begin < whole || begin == 0; begin += size) sizes.push_back(std::min(size, whole - begin));
+  for (std::int64_t begin = 0; begin < whole || begin == 0; begin += size)
+    sizes.push_back(std::min(size, whole - begin));
   return split(x, sizes, dim);
 }
 
@@ -117,12 +126,15 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t count, std::int64_t dim)
 Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
   const std::size_t first = axis_of("flatten", x.rank() == 0 ? 0 : start, x);
   const std::size_t last = axis_of("flatten", end, x);
-  if (first > last) fail(Errc::shape_mismatch, "flatten", "dimensions {} to {} of {} are none", start, end, form(x));
+  if (first > last)
+    fail(Errc::shape_mismatch, "flatten", "dimensions {} to {} of {} are none", start, end, form(x));
   if (x.rank() == 0) return x.reshape({1});
   Shape shape;
   for (std::size_t i = 0; i < x.rank(); ++i) {
-    if (i <= first || i > last) shape.push_back(x.shape()[i]);
-    else shape[first] *= x.shape()[i];
+    if (i <= first || i > last)
+      shape.push_back(x.shape()[i]);
+    else
+      shape[first] *= x.shape()[i];
   }
   return x.reshape(shape);
 }
@@ -133,7 +145,8 @@ Tensor flip(const Tensor& x, const Dims& dims) {
   for (const std::int64_t dim : dims) {
     const std::size_t axis = axis_of("flip", dim, x);
     if (x.rank() == 0) continue;
-    if (std::get<Slice>(index[axis]).step) fail(Errc::invalid_argument, "flip", "dimension {} appears twice in {}", axis, to_string(dims));
+    if (std::get<Slice>(index[axis]).step)
+      fail(Errc::invalid_argument, "flip", "dimension {} appears twice in {}", axis, to_string(dims));
     index[axis] = Slice{{}, {}, -1};
   }
   return x.index(index).clone();
@@ -142,7 +155,8 @@ Tensor flip(const Tensor& x, const Dims& dims) {
 Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims) {
   ops::require_movable("roll", x);
   if (dims.empty() && shifts.size() == 1) return roll(x.reshape({-1}), shifts, {0}).reshape(x.shape());
-  if (dims.size() != shifts.size()) fail(Errc::invalid_argument, "roll", "{} shifts for {} dimensions", shifts.size(), dims.size());
+  if (dims.size() != shifts.size())
+    fail(Errc::invalid_argument, "roll", "{} shifts for {} dimensions", shifts.size(), dims.size());
   Tensor rolled = x;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const std::size_t axis = axis_of("roll", dims[i], x);
@@ -155,13 +169,18 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims) {
   return rolled.contiguous();
 }
 
-Tensor tril(const Tensor& x, std::int64_t diagonal) { return triangle("tril", x, diagonal, true); }
+Tensor tril(const Tensor& x, std::int64_t diagonal) {
+  return triangle("tril", x, diagonal, true);
+}
 
-Tensor triu(const Tensor& x, std::int64_t diagonal) { return triangle("triu", x, diagonal, false); }
+Tensor triu(const Tensor& x, std::int64_t diagonal) {
+  return triangle("triu", x, diagonal, false);
+}
 
 Tensor repeat(const Tensor& x, const Dims& repeats) {
   ops::require_movable("repeat", x);
-  if (repeats.size() < x.rank()) fail(Errc::shape_mismatch, "repeat", "{} numbers for {}", repeats.size(), form(x));
+  if (repeats.size() < x.rank())
+    fail(Errc::shape_mismatch, "repeat", "{} numbers for {}", repeats.size(), form(x));
   Shape shape = x.shape();
   while (shape.size() < repeats.size()) shape.insert(0, 1);
   Shape apart;   // [1, size] for every dimension
@@ -171,7 +190,7 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
     if (repeats[i] < 0) fail(Errc::invalid_argument, "repeat", "{} times", repeats[i]);
     for (const std::int64_t dim : {std::int64_t{1}, shape[i]}) apart.push_back(dim);
     for (const std::int64_t dim : {repeats[i], shape[i]}) spread.push_back(dim);
-    joined.push_back(repeats[i] * shape[i]);
+    joined.push_back(ops::checked_size("repeat", repeats[i], shape[i]));
   }
   return x.reshape(apart).expand(spread).clone().reshape(joined);
 }
@@ -179,11 +198,12 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
 Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::int64_t dim) {
   ops::require_movable("repeat_interleave", x);
   const std::size_t axis = axis_of("repeat_interleave", dim, x);
-  if (repeats < 0 || x.rank() == 0) fail(Errc::invalid_argument, "repeat_interleave", "{} repeated {} times", form(x), repeats);
+  if (repeats < 0 || x.rank() == 0)
+    fail(Errc::invalid_argument, "repeat_interleave", "{} repeated {} times", form(x), repeats);
   Shape spread = x.shape();
   spread.insert(axis + 1, repeats);
   Shape joined = x.shape();
-  joined[axis] *= repeats;
+  joined[axis] = ops::checked_size("repeat_interleave", joined[axis], repeats);
   return x.unsqueeze(static_cast<std::int64_t>(axis) + 1).expand(spread).clone().reshape(joined);
 }
 
@@ -191,7 +211,8 @@ Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
   ops::require_movable("pixel_shuffle", x);
   const std::size_t rank = x.rank();
   if (rank < 3 || factor < 1 || x.shape()[rank - 3] % (factor * factor) != 0) {
-    fail(Errc::shape_mismatch, "pixel_shuffle", "{} has no channels that {} * {} divides", form(x), factor, factor);
+    fail(Errc::shape_mismatch, "pixel_shuffle", "{} has no channels that {} * {} divides", form(x), factor,
+         factor);
   }
   const std::int64_t channels = x.shape()[rank - 3] / (factor * factor);
   const std::int64_t height = x.shape()[rank - 2];
@@ -201,14 +222,18 @@ Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
   shape[rank - 3] = channels;
   shape[rank - 2] = height * factor;
   shape[rank - 1] = width * factor;
-  return x.reshape({batch, channels, factor, factor, height, width}).permute({0, 1, 4, 2, 5, 3}).clone().reshape(shape);
+  return x.reshape({batch, channels, factor, factor, height, width})
+      .permute({0, 1, 4, 2, 5, 3})
+      .clone()
+      .reshape(shape);
 }
 
 Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor) {
   ops::require_movable("pixel_unshuffle", x);
   const std::size_t rank = x.rank();
   if (rank < 3 || factor < 1 || x.shape()[rank - 2] % factor != 0 || x.shape()[rank - 1] % factor != 0) {
-    fail(Errc::shape_mismatch, "pixel_unshuffle", "{} has no height and width that {} divides", form(x), factor);
+    fail(Errc::shape_mismatch, "pixel_unshuffle", "{} has no height and width that {} divides", form(x),
+         factor);
   }
   const std::int64_t batch = ops::product(x.shape(), 0, rank - 2);
   const std::int64_t height = x.shape()[rank - 2] / factor;

@@ -23,19 +23,24 @@ class NativeStorage final : public Storage {
     });
     return bytes_->data();
   }
+
   [[nodiscard]] std::byte* mutable_data() override {
     static_cast<void>(data());
     written_.store(true, std::memory_order_release);
     return bytes_->mutable_data();
   }
+
   [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (ready()) return Storage::read(offset, out);
     native_.read(offset, out);
   }
 
   /// Null once the row-major bytes may have been changed.
-  [[nodiscard]] const Tensor* native() const noexcept { return written_.load(std::memory_order_acquire) ? nullptr : &native_; }
+  [[nodiscard]] const Tensor* native() const noexcept {
+    return written_.load(std::memory_order_acquire) ? nullptr : &native_;
+  }
 
  private:
   Tensor native_;
@@ -51,13 +56,15 @@ Tensor native_view(const Tensor& x) {
   const auto* storage = dynamic_cast<const NativeStorage*>(x.storage().get());
   if (storage == nullptr) return x;
   const Tensor* native = storage->native();
-  const bool whole = native != nullptr && x.bit_offset() == 0 && x.dtype() == native->dtype() && x.shape() == native->shape() && x.is_contiguous();
+  const bool whole = native != nullptr && x.bit_offset() == 0 && x.dtype() == native->dtype() &&
+                     x.shape() == native->shape() && x.is_contiguous();
   return whole ? *native : x;
 }
 
 Tensor row_major(const Tensor& native) {
   if (native.is_contiguous()) {
-    return {native.dtype(), native.shape(), contiguous_strides(native.shape()), native.storage(), native.bit_offset()};
+    return {native.dtype(), native.shape(), contiguous_strides(native.shape()), native.storage(),
+            native.bit_offset()};
   }
   return Tensor::contiguous_view(native.dtype(), native.shape(), std::make_shared<NativeStorage>(native));
 }
@@ -88,7 +95,8 @@ bool is_channels_last(const Tensor& x, bool either) {
 }
 
 Tensor to_channels_last(const Tensor& x) {
-  if (is_channels_last(x, true)) return {x.dtype(), x.shape(), channels_last_strides(x.shape()), x.storage(), x.bit_offset()};
+  if (is_channels_last(x, true))
+    return {x.dtype(), x.shape(), channels_last_strides(x.shape()), x.storage(), x.bit_offset()};
   // Channels to the end, a row-major copy, and back.
   Dims order = {0};
   Dims back = {0, static_cast<std::int64_t>(x.rank()) - 1};

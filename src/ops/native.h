@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in the order the convolutions want. oneDNN is fastest when the channels lie innermost, so convolutions and what follows them keep
-// their results that way, behind tensors that say they are row-major: the row-major bytes are made when somebody outside asks for them
-// (a Storage that comes into being, docs/decisions/0002), and not at all when the next operation is one of ours.
+// Images in the order the convolutions want. oneDNN is fastest when the channels lie innermost, so
+// convolutions and what follows them keep their results that way, behind tensors that say they are row-major:
+// the row-major bytes are made when somebody outside asks for them (a Storage that comes into being,
+// docs/decisions/0002), and not at all when the next operation is one of ours.
 #pragma once
 
 #include "ballast/tensor.h"
@@ -11,7 +12,8 @@ namespace ballast::ops {
 /// How x lies in memory: itself, or a strided view of the channels-last bytes behind it.
 [[nodiscard]] Tensor native_view(const Tensor& x);
 
-/// A row-major tensor with the elements of `native`, a dense tensor of any order of dimensions that nobody else writes to.
+/// A row-major tensor with the elements of `native`, a dense tensor of any order of dimensions that nobody
+/// else writes to.
 [[nodiscard]] Tensor row_major(const Tensor& native);
 
 /// New memory for `shape` [batch, channels, size…] with the channels innermost.

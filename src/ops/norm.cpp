@@ -26,7 +26,8 @@ struct Affine {
 };
 
 // (x - mean) / sqrt(variance + eps) * gamma + beta as x * scale + shift, in f64: eps may be all there is.
-Affine affine_of(const Tensor& mean, const Tensor& variance, const Tensor& gamma, const Tensor& beta, double eps) {
+Affine affine_of(const Tensor& mean, const Tensor& variance, const Tensor& gamma, const Tensor& beta,
+                 double eps) {
   const auto count = static_cast<std::size_t>(mean.numel());
   Affine affine{std::vector<float>(count), std::vector<float>(count)};
   for (std::size_t c = 0; c < count; ++c) {
@@ -46,12 +47,13 @@ void scale_planes(const Tensor& x, const Affine& affine, Tensor& out) {
   const float* from = data_of(x);
   float* to = data_of(out);
   const auto kernel = kernels().unary[static_cast<std::size_t>(ops::Unary::scale_shift)];
-  ops::parallel(x.shape()[0] * channels, ops::rows_per_thread(plane), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto c = static_cast<std::size_t>(i % channels);
-      kernel(from + i * plane, to + i * plane, plane, affine.scale[c], affine.shift[c]);
-    }
-  });
+  ops::parallel(x.shape()[0] * channels, ops::rows_per_thread(plane),
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    const auto c = static_cast<std::size_t>(i % channels);
+                    kernel(from + i * plane, to + i * plane, plane, affine.scale[c], affine.shift[c]);
+                  }
+                });
 }
 
 // Channels innermost, or nothing after them: rows of channels.
@@ -59,16 +61,19 @@ void scale_channels(const Tensor& x, const Affine& affine, Tensor& out) {
   const std::int64_t channels = x.shape()[1];
   const float* from = data_of(x);
   float* to = data_of(out);
-  ops::parallel(x.numel() / channels, ops::rows_per_thread(channels), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      kernels().scale_shift_each(from + i * channels, affine.scale.data(), affine.shift.data(), to + i * channels, channels);
-    }
-  });
+  ops::parallel(x.numel() / channels, ops::rows_per_thread(channels),
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    kernels().scale_shift_each(from + i * channels, affine.scale.data(), affine.shift.data(),
+                                               to + i * channels, channels);
+                  }
+                });
 }
 
 Tensor shaped_parameter(const char* op, const char* what, const Tensor& x, const Shape& shape) {
   if (!x.defined()) return x;
-  if (!(x.shape() == shape)) fail(Errc::shape_mismatch, op, "{} is {}, must be {}", what, form(x), to_string(shape));
+  if (!(x.shape() == shape))
+    fail(Errc::shape_mismatch, op, "{} is {}, must be {}", what, form(x), to_string(shape));
   return ops::dense_floats(op, x);
 }
 
@@ -76,7 +81,9 @@ std::int64_t normalized_length(const char* op, const Tensor& x, const Shape& nor
   const std::size_t skipped = x.rank() - std::min(x.rank(), normalized.size());
   bool fits = !normalized.empty() && normalized.size() <= x.rank();
   for (std::size_t i = 0; fits && i < normalized.size(); ++i) fits = x.shape()[skipped + i] == normalized[i];
-  if (!fits) fail(Errc::shape_mismatch, op, "{} does not end with the normalized shape {}", form(x), to_string(normalized));
+  if (!fits)
+    fail(Errc::shape_mismatch, op, "{} does not end with the normalized shape {}", form(x),
+         to_string(normalized));
   return ops::product(normalized, 0, normalized.size());
 }
 
@@ -91,7 +98,8 @@ Moments moments_of(const float* in, std::int64_t n, double eps) {
   return {mean, static_cast<float>(1 / std::sqrt(static_cast<double>(variance) + eps))};
 }
 
-Tensor normalize_groups(const char* op, const Tensor& x, std::int64_t groups, const Tensor& gamma, const Tensor& beta, double eps) {
+Tensor normalize_groups(const char* op, const Tensor& x, std::int64_t groups, const Tensor& gamma,
+                        const Tensor& beta, double eps) {
   const std::int64_t channels = x.shape()[1];
   const Tensor g = parameter(op, "gamma", gamma, channels);
   const Tensor b = parameter(op, "beta", beta, channels);
@@ -103,29 +111,34 @@ Tensor normalize_groups(const char* op, const Tensor& x, std::int64_t groups, co
   const float* from = data_of(in);
   float* to = data_of(out);
   const auto kernel = kernels().unary[static_cast<std::size_t>(ops::Unary::scale_shift)];
-  ops::parallel(x.shape()[0] * groups, ops::rows_per_thread(plane * members), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Moments moments = moments_of(from + i * members * plane, members * plane, eps);
-      for (std::int64_t m = 0; m < members; ++m) {
-        const std::int64_t c = i % groups * members + m;
-        const float scale = moments.scale * (g.defined() ? data_of(g)[c] : 1.0F);
-        const float shift = (b.defined() ? data_of(b)[c] : 0.0F) - moments.mean * scale;
-        kernel(from + (i * members + m) * plane, to + (i * members + m) * plane, plane, scale, shift);
-      }
-    }
-  });
+  ops::parallel(x.shape()[0] * groups, ops::rows_per_thread(plane * members),
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    const Moments moments = moments_of(from + i * members * plane, members * plane, eps);
+                    for (std::int64_t m = 0; m < members; ++m) {
+                      const std::int64_t c = i % groups * members + m;
+                      const float scale = moments.scale * (g.defined() ? data_of(g)[c] : 1.0F);
+                      const float shift = (b.defined() ? data_of(b)[c] : 0.0F) - moments.mean * scale;
+                      kernel(from + (i * members + m) * plane, to + (i * members + m) * plane, plane, scale,
+                             shift);
+                    }
+                  }
+                });
   return out.to(x.dtype());
 }
 
 }  // namespace
 
-Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& gamma, const Tensor& beta, double eps) {
+Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& gamma,
+                  const Tensor& beta, double eps) {
   if (x.rank() < 2) fail(Errc::shape_mismatch, "batch_norm", "{} has no channels (dimension 1)", form(x));
   const std::int64_t channels = x.shape()[1];
-  if (!mean.defined() || !variance.defined()) fail(Errc::invalid_argument, "batch_norm", "needs the running mean and variance");
-  const Affine affine =
-      affine_of(parameter("batch_norm", "mean", mean, channels), parameter("batch_norm", "variance", variance, channels),
-                parameter("batch_norm", "gamma", gamma, channels), parameter("batch_norm", "beta", beta, channels), eps);
+  if (!mean.defined() || !variance.defined())
+    fail(Errc::invalid_argument, "batch_norm", "needs the running mean and variance");
+  const Affine affine = affine_of(parameter("batch_norm", "mean", mean, channels),
+                                  parameter("batch_norm", "variance", variance, channels),
+                                  parameter("batch_norm", "gamma", gamma, channels),
+                                  parameter("batch_norm", "beta", beta, channels), eps);
   const Tensor native = ops::floats("batch_norm", ops::native_view(x));
   if (native.numel() > 0 && (ops::is_channels_last(native) || (x.rank() == 2 && native.is_contiguous()))) {
     Tensor out = x.rank() == 2 ? ops::new_floats(x.shape()) : ops::new_channels_last(x.shape());
@@ -138,7 +151,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, c
   return out.to(x.dtype());
 }
 
-Tensor layer_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, const Tensor& beta, double eps) {
+Tensor layer_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, const Tensor& beta,
+                  double eps) {
   const std::int64_t n = normalized_length("layer_norm", x, normalized);
   const Tensor g = shaped_parameter("layer_norm", "gamma", gamma, normalized);
   const Tensor b = shaped_parameter("layer_norm", "beta", beta, normalized);
@@ -168,8 +182,10 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, s
   float* to = data_of(out);
   ops::parallel(x.numel() / n, ops::rows_per_thread(n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const double square = static_cast<double>(kernels().sum_squares(from + i * n, 0, n)) / static_cast<double>(n);
-      kernels().normalize(from + i * n, to + i * n, n, 0, static_cast<float>(1 / std::sqrt(square + added)), data_of(g), nullptr);
+      const double square =
+          static_cast<double>(kernels().sum_squares(from + i * n, 0, n)) / static_cast<double>(n);
+      kernels().normalize(from + i * n, to + i * n, n, 0, static_cast<float>(1 / std::sqrt(square + added)),
+                          data_of(g), nullptr);
     }
   });
   return out.to(x.dtype());
@@ -177,13 +193,15 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, s
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& gamma, const Tensor& beta, double eps) {
   if (x.rank() < 2 || groups < 1 || x.shape()[1] % groups != 0) {
-    fail(Errc::shape_mismatch, "group_norm", "{} has no channels (dimension 1) for {} groups", form(x), groups);
+    fail(Errc::shape_mismatch, "group_norm", "{} has no channels (dimension 1) for {} groups", form(x),
+         groups);
   }
   return normalize_groups("group_norm", x, groups, gamma, beta, eps);
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
-  if (x.rank() < 3) fail(Errc::shape_mismatch, "instance_norm", "{} is not [batch, channels, size…]", form(x));
+  if (x.rank() < 3)
+    fail(Errc::shape_mismatch, "instance_norm", "{} is not [batch, channels, size…]", form(x));
   if (x.shape()[1] == 0) return Tensor::empty(x.dtype(), x.shape());
   return normalize_groups("instance_norm", x, x.shape()[1], gamma, beta, eps);
 }

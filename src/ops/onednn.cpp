@@ -8,7 +8,8 @@
 namespace ballast::ops {
 namespace {
 
-// Grows to the largest a thread ever needed, and stays: fresh memory for every call would cost more than the calls.
+// Grows to the largest a thread ever needed, and stays: fresh memory for every call would cost more than the
+// calls.
 void* scratch_of(std::size_t size) {
   thread_local std::shared_ptr<Storage> scratch;
   if (!scratch || scratch->size() < size) scratch = Storage::heap(size);
@@ -27,13 +28,21 @@ dnnl::engine& engine() {
   return cpu;
 }
 
-dnnl::memory::dims dims_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
+dnnl::memory::dims dims_of(const Dims& dims) {
+  return {dims.begin(), dims.end()};
+}
 
-Desc strided(const Dims& shape, const Dims& strides) { return {dims_of(shape), dnnl::memory::data_type::f32, dims_of(strides)}; }
+Desc strided(const Dims& shape, const Dims& strides) {
+  return {dims_of(shape), dnnl::memory::data_type::f32, dims_of(strides)};
+}
 
-Desc any_order(const Dims& shape) { return {dims_of(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any}; }
+Desc any_order(const Dims& shape) {
+  return {dims_of(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
 
-dnnl::memory memory_of(const Desc& desc, const void* data) { return {desc, engine(), const_cast<void*>(data)}; }
+dnnl::memory memory_of(const Desc& desc, const void* data) {
+  return {desc, engine(), const_cast<void*>(data)};
+}
 
 dnnl::memory reordered(const Desc& from, const void* data, const Desc& to) {
   dnnl::memory source = memory_of(from, data);
@@ -56,7 +65,8 @@ Attributes attributes_for(Activation activation) {
   return result;
 }
 
-void execute(const dnnl::primitive& primitive, const Desc& scratch, std::unordered_map<int, dnnl::memory> arguments) {
+void execute(const dnnl::primitive& primitive, const Desc& scratch,
+             std::unordered_map<int, dnnl::memory> arguments) {
   const ThreadScope threads;
   arguments.emplace(DNNL_ARG_SCRATCHPAD, memory_of(scratch, scratch_of(scratch.get_size())));
   primitive.execute(stream(), arguments);

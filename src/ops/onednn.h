@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN (2.6, the v2 interface: operation descriptor → primitive descriptor → primitive) as the operations use it.
+// oneDNN (2.6, the v2 interface: operation descriptor → primitive descriptor → primitive) as the operations
+// use it.
 #pragma once
 
-#include <unordered_map>
-
 #include <dnnl.hpp>
+#include <new>
+#include <unordered_map>
 
 #include "ballast/ops/activation.h"
 #include "ballast/tensor.h"
+#include "base/fail.h"
 
 namespace ballast::ops {
 
@@ -27,15 +29,29 @@ using Desc = dnnl::memory::desc;
 /// Memory of the primitive's own order with the values of `data`.
 [[nodiscard]] dnnl::memory reordered(const Desc& from, const void* data, const Desc& to);
 
-/// Attributes with the caller's scratch memory, so that one primitive can run on two threads; and with the activation as a step of oneDNN's own
-/// where its results are those of our kernels. They seldom are: its ReLU turns NaN into 0. `left` is what remains to be applied.
+/// Attributes with the caller's scratch memory, so that one primitive can run on two threads; and with the
+/// activation as a step of oneDNN's own where its results are those of our kernels. They seldom are: its ReLU
+/// turns NaN into 0. `left` is what remains to be applied.
 struct Attributes {
   dnnl::primitive_attr attr;
   Activation left;
 };
+
 [[nodiscard]] Attributes attributes_for(Activation activation);
 
+/// Runs `work`; what oneDNN throws becomes an Error of `op`.
+template <class Work>
+auto guarded(const char* op, const Work& work) {
+  try {
+    return work();
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    fail(Errc::unsupported, op, "oneDNN: {}", error.what());
+  }
+}
+
 /// Runs a primitive on the calling thread's stream, with scratch memory of that thread.
-void execute(const dnnl::primitive& primitive, const Desc& scratch, std::unordered_map<int, dnnl::memory> arguments);
+void execute(const dnnl::primitive& primitive, const Desc& scratch,
+             std::unordered_map<int, dnnl::memory> arguments);
 
 }  // namespace ballast::ops

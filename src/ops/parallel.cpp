@@ -28,18 +28,27 @@ void GOMP_parallel(void (*work)(void*), void* data, unsigned threads, unsigned f
 
 namespace ballast::ops {
 
-int usable_threads() noexcept { return omp_in_parallel() != 0 ? 1 : thread_count(); }
+int usable_threads() noexcept {
+  return omp_in_parallel() != 0 ? 1 : thread_count();
+}
 
-ThreadScope::ThreadScope() noexcept : saved_(omp_get_max_threads()) { omp_set_num_threads(usable_threads()); }
+ThreadScope::ThreadScope() noexcept : saved_(omp_get_max_threads()) {
+  omp_set_num_threads(usable_threads());
+}
 
-ThreadScope::~ThreadScope() { omp_set_num_threads(saved_); }
+ThreadScope::~ThreadScope() {
+  omp_set_num_threads(saved_);
+}
 
 #if defined(BALLAST_TSAN)
 
 // The sanitizer does not see how libgomp's threads wait for each other, and would report every loop.
 void parallel(std::int64_t count, std::int64_t grain, const Piece& work) {
-  parallel_for(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)), static_cast<std::uint64_t>(std::max<std::int64_t>(grain, 1)),
-               [&](std::uint64_t begin, std::uint64_t end) { work(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)); });
+  parallel_for(static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)),
+               static_cast<std::uint64_t>(std::max<std::int64_t>(grain, 1)),
+               [&](std::uint64_t begin, std::uint64_t end) {
+                 work(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
+               });
 }
 
 #else

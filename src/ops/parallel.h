@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for operations. They are oneDNN's own team (OpenMP's), so that loops of ours and of oneDNN follow each other without two
-// teams fighting for the cores.
+// Threads for operations. They are oneDNN's own team (OpenMP's), so that loops of ours and of oneDNN follow
+// each other without two teams fighting for the cores.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@ namespace ballast::ops {
 
 using Piece = std::function<void(std::int64_t begin, std::int64_t end)>;
 
-/// Calls work(begin, end) for disjoint pieces that cover [0, count), each of at least `grain` except the last; inline when there is one piece,
-/// one thread, or when called from inside a piece. The first exception is rethrown.
+/// Calls work(begin, end) for disjoint pieces that cover [0, count), each of at least `grain` except the
+/// last; inline when there is one piece, one thread, or when called from inside a piece. The first exception
+/// is rethrown.
 void parallel(std::int64_t count, std::int64_t grain, const Piece& work);
 
 /// How many threads the next parallel work may use: 1 inside a piece.

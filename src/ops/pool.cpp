@@ -19,7 +19,8 @@ using ops::kernels;
 
 namespace {
 
-// The inputs of one output position along one dimension: every `step`-th from begin before end, and what an average divides by.
+// The inputs of one output position along one dimension: every `step`-th from begin before end, and what an
+// average divides by.
 struct Window {
   std::int64_t begin;
   std::int64_t end;
@@ -37,12 +38,14 @@ struct Plan {
   std::int64_t divisor = 0;        // for all windows, when not 0
 };
 
-std::int64_t output_size(const char* op, std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t dilation,
-                         bool ceil_mode) {
+std::int64_t output_size(const char* op, std::int64_t in, std::int64_t kernel, std::int64_t stride,
+                         std::int64_t padding, std::int64_t dilation, bool ceil_mode) {
   const std::int64_t reach = in + 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
   std::int64_t out = reach < 0 ? 0 : reach / stride + 1;
   if (ceil_mode && (out - 1) * stride >= in + padding) --out;  // the last window must begin inside
-  if (out < 1) fail(Errc::shape_mismatch, op, "a window of {} does not fit into {} with padding {}", dilation * (kernel - 1) + 1, in, padding);
+  if (out < 1)
+    fail(Errc::shape_mismatch, op, "a window of {} does not fit into {} with padding {}",
+         dilation * (kernel - 1) + 1, in, padding);
   return out;
 }
 
@@ -62,7 +65,8 @@ struct Job {
 };
 
 template <class Visit>
-void for_each_input(const Job& job, std::int64_t plane, const Window& d, const Window& h, const Window& w, const Visit& visit) {
+void for_each_input(const Job& job, std::int64_t plane, const Window& d, const Window& h, const Window& w,
+                    const Visit& visit) {
   const auto& size = job.in.size;
   for (std::int64_t z = d.begin; z < d.end; z += d.step) {
     for (std::int64_t y = h.begin; y < h.end; y += h.step) {
@@ -72,21 +76,26 @@ void for_each_input(const Job& job, std::int64_t plane, const Window& d, const W
   }
 }
 
-void pool_position(const Job& job, std::int64_t plane, const Window& d, const Window& h, const Window& w, float* to) {
+void pool_position(const Job& job, std::int64_t plane, const Window& d, const Window& h, const Window& w,
+                   float* to) {
   const std::int64_t inner = job.in.inner;
   const bool max = job.plan.kind == Pooling::max;
-  const auto divisor = static_cast<float>(job.plan.divisor != 0 ? job.plan.divisor : d.divisor * h.divisor * w.divisor);
+  const auto divisor =
+      static_cast<float>(job.plan.divisor != 0 ? job.plan.divisor : d.divisor * h.divisor * w.divisor);
   if (inner == 1) {
     float value = max ? -std::numeric_limits<float>::infinity() : 0;
     for_each_input(job, plane, d, h, w, [&](const float* x) {
-      if (!max) value += *x;
-      else if (*x > value || *x != *x) value = *x;
+      if (!max)
+        value += *x;
+      else if (*x > value || *x != *x)
+        value = *x;
     });
     *to = max ? value : value / divisor;
     return;
   }
   std::fill(to, to + inner, max ? -std::numeric_limits<float>::infinity() : 0.0F);
-  const auto kernel = kernels().binary[static_cast<std::size_t>(max ? ops::Binary::maximum : ops::Binary::add)];
+  const auto kernel =
+      kernels().binary[static_cast<std::size_t>(max ? ops::Binary::maximum : ops::Binary::add)];
   for_each_input(job, plane, d, h, w, [&](const float* x) { kernel(to, 1, x, 1, to, inner); });
   if (!max) kernels().binary[static_cast<std::size_t>(ops::Binary::div)](to, 1, &divisor, 0, to, inner);
 }
@@ -94,18 +103,19 @@ void pool_position(const Job& job, std::int64_t plane, const Window& d, const Wi
 void pool_images(const Job& job) {
   const auto& out = job.out;
   const std::int64_t row = out[2] * job.in.inner;
-  ops::parallel(job.in.planes * out[0] * out[1], 4096 / (row + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t plane = i / out[1] / out[0];
-      const Window& d = job.plan.windows[0][static_cast<std::size_t>(i / out[1] % out[0])];
-      const Window& h = job.plan.windows[1][static_cast<std::size_t>(i % out[1])];
-      float* to = job.to + i * row;
-      for (const Window& w : job.plan.windows[2]) {
-        pool_position(job, plane, d, h, w, to);
-        to += job.in.inner;
-      }
-    }
-  });
+  ops::parallel(job.in.planes * out[0] * out[1], 4096 / (row + 1) + 1,
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    const std::int64_t plane = i / out[1] / out[0];
+                    const Window& d = job.plan.windows[0][static_cast<std::size_t>(i / out[1] % out[0])];
+                    const Window& h = job.plan.windows[1][static_cast<std::size_t>(i % out[1])];
+                    float* to = job.to + i * row;
+                    for (const Window& w : job.plan.windows[2]) {
+                      pool_position(job, plane, d, h, w, to);
+                      to += job.in.inner;
+                    }
+                  }
+                });
 }
 
 // Pools the last `spatial` dimensions of x by `plan`.
@@ -134,9 +144,13 @@ Tensor pooled(const char* op, const Tensor& x, std::size_t spatial, Plan plan) {
 }
 
 void require_images(const char* op, const Tensor& x, std::size_t spatial) {
-  if (spatial < 1 || spatial > 3) fail(Errc::invalid_argument, op, "pools 1 to 3 dimensions, not {}", spatial);
+  if (spatial < 1 || spatial > 3)
+    fail(Errc::invalid_argument, op, "pools 1 to 3 dimensions, not {}", spatial);
+  if (x.rank() >= spatial) ops::require_measurable(op, x, spatial);
   if (x.rank() != spatial + 1 && x.rank() != spatial + 2) {
-    fail(Errc::shape_mismatch, op, "{} is not [batch, channels, size…] or [channels, size…] with {} spatial dimensions", form(x), spatial);
+    fail(Errc::shape_mismatch, op,
+         "{} is not [batch, channels, size…] or [channels, size…] with {} spatial dimensions", form(x),
+         spatial);
   }
 }
 
@@ -147,20 +161,25 @@ struct Sizes {
   Dims dilation;
 };
 
-Sizes sizes_of(const char* op, const Tensor& x, const Dims& kernel, const Dims& stride, const Dims& padding, const Dims& dilation) {
+Sizes sizes_of(const char* op, const Tensor& x, const Dims& kernel, const Dims& stride, const Dims& padding,
+               const Dims& dilation) {
   const std::size_t n = kernel.size();
   require_images(op, x, n);
-  Sizes sizes{ops::spatial(op, "kernel", kernel, n, 1), ops::spatial(op, "stride", stride.empty() ? kernel : stride, n, 1),
+  Sizes sizes{ops::spatial(op, "kernel", kernel, n, 1),
+              ops::spatial(op, "stride", stride.empty() ? kernel : stride, n, 1),
               ops::spatial(op, "padding", padding, n, 0), ops::spatial(op, "dilation", dilation, n, 1)};
   for (std::size_t i = 0; i < n; ++i) {
     if (sizes.padding[i] * 2 > sizes.kernel[i]) {
-      fail(Errc::invalid_argument, op, "padding {} is more than half of the kernel {}", to_string(sizes.padding), to_string(sizes.kernel));
+      fail(Errc::invalid_argument, op, "padding {} is more than half of the kernel {}",
+           to_string(sizes.padding), to_string(sizes.kernel));
     }
   }
   return sizes;
 }
 
-Plan empty_plan(Pooling kind) { return {kind, {Windows{{0, 1, 1, 1}}, Windows{{0, 1, 1, 1}}, Windows{{0, 1, 1, 1}}}}; }
+Plan empty_plan(Pooling kind) {
+  return {kind, {Windows{{0, 1, 1, 1}}, Windows{{0, 1, 1, 1}}, Windows{{0, 1, 1, 1}}}};
+}
 
 Tensor adaptive(const char* op, const Tensor& x, const Dims& output, Pooling kind) {
   require_images(op, x, output.size());
@@ -168,7 +187,8 @@ Tensor adaptive(const char* op, const Tensor& x, const Dims& output, Pooling kin
   for (std::size_t i = 0; i < output.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - output.size() + i];
     const std::int64_t out = output[i] == -1 ? in : output[i];
-    if (out < 0 || (in == 0 && out > 0)) fail(Errc::shape_mismatch, op, "{} cannot be pooled to {}", form(x), to_string(output));
+    if (out < 0 || out > ops::kMostSpatial || (in == 0 && out > 0))
+      fail(Errc::shape_mismatch, op, "{} cannot be pooled to {}", form(x), to_string(output));
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       const std::int64_t begin = o * in / out;
@@ -181,7 +201,8 @@ Tensor adaptive(const char* op, const Tensor& x, const Dims& output, Pooling kin
 }
 
 Dims all_ones(const char* op, const Tensor& x) {
-  if (x.rank() < 3 || x.rank() > 5) fail(Errc::shape_mismatch, op, "{} is not [batch, channels, size…]", form(x));
+  if (x.rank() < 3 || x.rank() > 5)
+    fail(Errc::shape_mismatch, op, "{} is not [batch, channels, size…]", form(x));
   return Dims::filled(x.rank() - 2, 1);
 }
 
@@ -192,7 +213,8 @@ Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args) {
   Plan plan = empty_plan(Pooling::max);
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - kernel.size() + i];
-    const std::int64_t out = output_size("max_pool", in, kernel[i], sizes.stride[i], sizes.padding[i], sizes.dilation[i], args.ceil_mode);
+    const std::int64_t out = output_size("max_pool", in, kernel[i], sizes.stride[i], sizes.padding[i],
+                                         sizes.dilation[i], args.ceil_mode);
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       std::int64_t begin = o * sizes.stride[i] - sizes.padding[i];
@@ -212,7 +234,8 @@ Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args) {
   plan.divisor = args.divisor_override.value_or(0);
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - kernel.size() + i];
-    const std::int64_t out = output_size("avg_pool", in, kernel[i], sizes.stride[i], sizes.padding[i], 1, args.ceil_mode);
+    const std::int64_t out =
+        output_size("avg_pool", in, kernel[i], sizes.stride[i], sizes.padding[i], 1, args.ceil_mode);
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       const std::int64_t begin = o * sizes.stride[i] - sizes.padding[i];
@@ -226,12 +249,20 @@ Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args) {
   return pooled("avg_pool", x, kernel.size(), std::move(plan));
 }
 
-Tensor adaptive_avg_pool(const Tensor& x, const Dims& output) { return adaptive("adaptive_avg_pool", x, output, Pooling::average); }
+Tensor adaptive_avg_pool(const Tensor& x, const Dims& output) {
+  return adaptive("adaptive_avg_pool", x, output, Pooling::average);
+}
 
-Tensor adaptive_max_pool(const Tensor& x, const Dims& output) { return adaptive("adaptive_max_pool", x, output, Pooling::max); }
+Tensor adaptive_max_pool(const Tensor& x, const Dims& output) {
+  return adaptive("adaptive_max_pool", x, output, Pooling::max);
+}
 
-Tensor global_avg_pool(const Tensor& x) { return adaptive_avg_pool(x, all_ones("global_avg_pool", x)); }
+Tensor global_avg_pool(const Tensor& x) {
+  return adaptive_avg_pool(x, all_ones("global_avg_pool", x));
+}
 
-Tensor global_max_pool(const Tensor& x) { return adaptive_max_pool(x, all_ones("global_max_pool", x)); }
+Tensor global_max_pool(const Tensor& x) {
+  return adaptive_max_pool(x, all_ones("global_max_pool", x));
+}
 
 }  // namespace ballast

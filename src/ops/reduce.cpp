@@ -41,15 +41,22 @@ using FloatRow = float (*)(const float*, std::int64_t);
 template <class Wide, class Whole>
 Tensor reduced(const Rows& rows, FloatRow floats, Wide wide, Whole whole) {
   switch (rows.values.dtype()) {
-    case DType::f32: return each_row<float, float>(rows, DType::f32, floats);
-    case DType::f64: return each_row<double, double>(rows, DType::f64, wide);
-    default: return each_row<std::int64_t, std::int64_t>(rows, DType::i64, whole);
+    case DType::f32:
+      return each_row<float, float>(rows, DType::f32, floats);
+    case DType::f64:
+      return each_row<double, double>(rows, DType::f64, wide);
+    default:
+      return each_row<std::int64_t, std::int64_t>(rows, DType::i64, whole);
   }
 }
 
-Tensor finished(const Tensor& values, const Rows& rows, bool keepdim, DType dtype) { return values.reshape(rows.result(keepdim)).to(dtype); }
+Tensor finished(const Tensor& values, const Rows& rows, bool keepdim, DType dtype) {
+  return values.reshape(rows.result(keepdim)).to(dtype);
+}
 
-DType sum_dtype(DType dtype) { return is_floating(dtype) ? dtype : DType::i64; }
+DType sum_dtype(DType dtype) {
+  return is_floating(dtype) ? dtype : DType::i64;
+}
 
 // Integers go round at 64 bits.
 template <class T>
@@ -87,29 +94,37 @@ std::int64_t best_place(const T* in, std::int64_t n, Beats beats) {
 }
 
 template <class Beats>
-Tensor extreme(const char* op, const Tensor& x, const Dims& dims, bool keepdim, FloatRow floats, Beats beats) {
+Tensor extreme(const char* op, const Tensor& x, const Dims& dims, bool keepdim, FloatRow floats,
+               Beats beats) {
   const Rows rows = rows_along(op, x, dims, compute_dtype(x.dtype()));
-  if (rows.length == 0 && rows.count > 0) fail(Errc::shape_mismatch, op, "{} has no elements to choose from", form(x));
+  if (rows.length == 0 && rows.count > 0)
+    fail(Errc::shape_mismatch, op, "{} has no elements to choose from", form(x));
   const auto choose = [&](const auto* in, std::int64_t n) { return in[best_place(in, n, beats)]; };
   return finished(reduced(rows, floats, choose, choose), rows, keepdim, x.dtype());
 }
 
 template <class Beats>
-Tensor place_of_extreme(const char* op, const Tensor& x, std::optional<std::int64_t> dim, bool keepdim, Beats beats) {
+Tensor place_of_extreme(const char* op, const Tensor& x, std::optional<std::int64_t> dim, bool keepdim,
+                        Beats beats) {
   const Rows rows = rows_along(op, x, dim ? Dims{*dim} : Dims{}, compute_dtype(x.dtype()));
-  if (rows.length == 0 && rows.count > 0) fail(Errc::shape_mismatch, op, "{} has no elements to choose from", form(x));
+  if (rows.length == 0 && rows.count > 0)
+    fail(Errc::shape_mismatch, op, "{} has no elements to choose from", form(x));
   const auto place = [&](const auto* in, std::int64_t n) { return best_place(in, n, beats); };
   Tensor out;
-  if (rows.values.dtype() == DType::f32) out = each_row<float, std::int64_t>(rows, DType::i64, place);
-  else if (rows.values.dtype() == DType::f64) out = each_row<double, std::int64_t>(rows, DType::i64, place);
-  else out = each_row<std::int64_t, std::int64_t>(rows, DType::i64, place);
+  if (rows.values.dtype() == DType::f32)
+    out = each_row<float, std::int64_t>(rows, DType::i64, place);
+  else if (rows.values.dtype() == DType::f64)
+    out = each_row<double, std::int64_t>(rows, DType::i64, place);
+  else
+    out = each_row<std::int64_t, std::int64_t>(rows, DType::i64, place);
   return out.reshape(rows.result(keepdim));
 }
 
 // Floating values in F32 or F64.
 Rows floating_rows(const char* op, const Tensor& x, const Dims& dims) {
   ops::require_computable(op, x);
-  if (!is_floating(x.dtype())) fail(Errc::bad_dtype, op, "needs a floating dtype, not {}; use to() first", form(x));
+  if (!is_floating(x.dtype()))
+    fail(Errc::bad_dtype, op, "needs a floating dtype, not {}; use to() first", form(x));
   return rows_along(op, x, dims, compute_dtype(x.dtype()));
 }
 
@@ -132,11 +147,16 @@ T norm_of(const T* in, std::int64_t n, double p) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double a = std::abs(static_cast<double>(in[i]));
     if (std::isnan(a)) return static_cast<T>(a);
-    if (p == 0) total += a != 0 ? 1 : 0;
-    else if (p == 1) total += a;
-    else if (p == 2) total += a * a;
-    else if (std::isinf(p)) total = p > 0 ? std::max(total, a) : std::min(total, a);
-    else total += std::pow(a, p);
+    if (p == 0)
+      total += a != 0 ? 1 : 0;
+    else if (p == 1)
+      total += a;
+    else if (p == 2)
+      total += a * a;
+    else if (std::isinf(p))
+      total = p > 0 ? std::max(total, a) : std::min(total, a);
+    else
+      total += std::pow(a, p);
   }
   if (p == 0 || p == 1 || std::isinf(p)) return static_cast<T>(total);
   return static_cast<T>(p == 2 ? std::sqrt(total) : std::pow(total, 1 / p));
@@ -157,19 +177,25 @@ T logsumexp_of(const T* in, std::int64_t n) {
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
   const DType dtype = sum_dtype(x.dtype());
   const Rows rows = rows_along("sum", x, dims, compute_dtype(dtype));
-  return finished(reduced(rows, kernels().sum, plain_sum<double>, plain_sum<std::int64_t>), rows, keepdim, dtype);
+  return finished(reduced(rows, kernels().sum, plain_sum<double>, plain_sum<std::int64_t>), rows, keepdim,
+                  dtype);
 }
 
 Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
   const DType dtype = sum_dtype(x.dtype());
   const Rows rows = rows_along("prod", x, dims, compute_dtype(dtype));
-  return finished(reduced(rows, float_product, plain_product<double>, plain_product<std::int64_t>), rows, keepdim, dtype);
+  return finished(reduced(rows, float_product, plain_product<double>, plain_product<std::int64_t>), rows,
+                  keepdim, dtype);
 }
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   const Rows rows = floating_rows("mean", x, dims);
-  const auto floats = [](const float* in, std::int64_t n) { return kernels().sum(in, n) / static_cast<float>(n); };
-  const auto wide = [](const double* in, std::int64_t n) { return plain_sum(in, n) / static_cast<double>(n); };
+  const auto floats = [](const float* in, std::int64_t n) {
+    return kernels().sum(in, n) / static_cast<float>(n);
+  };
+  const auto wide = [](const double* in, std::int64_t n) {
+    return plain_sum(in, n) / static_cast<double>(n);
+  };
   return finished(floating_reduced(rows, floats, wide), rows, keepdim, x.dtype());
 }
 
@@ -187,21 +213,26 @@ Tensor var(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correct
 Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correction) {
   if (x.dtype() == DType::f64 || x.dtype() == DType::f32) return sqrt(var(x, dims, keepdim, correction));
   ops::require_computable("stddev", x);
-  if (!is_floating(x.dtype())) fail(Errc::bad_dtype, "stddev", "needs a floating dtype, not {}; use to() first", form(x));
+  if (!is_floating(x.dtype()))
+    fail(Errc::bad_dtype, "stddev", "needs a floating dtype, not {}; use to() first", form(x));
   return sqrt(var(x.to(DType::f32), dims, keepdim, correction)).to(x.dtype());
 }
 
 Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   const Rows rows = floating_rows("norm", x, dims);
-  if (rows.length == 0 && (p < 0 || std::isinf(p)) && rows.count > 0) fail(Errc::shape_mismatch, "norm", "{} has no elements", form(x));
-  const auto floats = [&](const float* in, std::int64_t n) { return p == 2 ? std::sqrt(kernels().sum_squares(in, 0, n)) : norm_of(in, n, p); };
+  if (rows.length == 0 && (p < 0 || std::isinf(p)) && rows.count > 0)
+    fail(Errc::shape_mismatch, "norm", "{} has no elements", form(x));
+  const auto floats = [&](const float* in, std::int64_t n) {
+    return p == 2 ? std::sqrt(kernels().sum_squares(in, 0, n)) : norm_of(in, n, p);
+  };
   const auto wide = [&](const double* in, std::int64_t n) { return norm_of(in, n, p); };
   return finished(floating_reduced(rows, floats, wide), rows, keepdim, x.dtype());
 }
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const Rows rows = floating_rows("logsumexp", x, dims);
-  return finished(floating_reduced(rows, logsumexp_of<float>, logsumexp_of<double>), rows, keepdim, x.dtype());
+  return finished(floating_reduced(rows, logsumexp_of<float>, logsumexp_of<double>), rows, keepdim,
+                  x.dtype());
 }
 
 Tensor max(const Tensor& x, const Dims& dims, bool keepdim) {
@@ -222,14 +253,20 @@ Tensor argmin(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
 
 Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
   const Rows rows = rows_along("any", ne(x, 0), dims, DType::i64);
-  const auto found = [](const std::int64_t* in, std::int64_t n) { return std::any_of(in, in + n, [](std::int64_t v) { return v != 0; }) ? std::int64_t{1} : 0; };
-  return finished(each_row<std::int64_t, std::int64_t>(rows, DType::i64, found), rows, keepdim, DType::boolean);
+  const auto found = [](const std::int64_t* in, std::int64_t n) {
+    return std::any_of(in, in + n, [](std::int64_t v) { return v != 0; }) ? std::int64_t{1} : 0;
+  };
+  return finished(each_row<std::int64_t, std::int64_t>(rows, DType::i64, found), rows, keepdim,
+                  DType::boolean);
 }
 
 Tensor all(const Tensor& x, const Dims& dims, bool keepdim) {
   const Rows rows = rows_along("all", ne(x, 0), dims, DType::i64);
-  const auto found = [](const std::int64_t* in, std::int64_t n) { return std::all_of(in, in + n, [](std::int64_t v) { return v != 0; }) ? std::int64_t{1} : 0; };
-  return finished(each_row<std::int64_t, std::int64_t>(rows, DType::i64, found), rows, keepdim, DType::boolean);
+  const auto found = [](const std::int64_t* in, std::int64_t n) {
+    return std::all_of(in, in + n, [](std::int64_t v) { return v != 0; }) ? std::int64_t{1} : 0;
+  };
+  return finished(each_row<std::int64_t, std::int64_t>(rows, DType::i64, found), rows, keepdim,
+                  DType::boolean);
 }
 
 }  // namespace ballast

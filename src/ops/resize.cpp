@@ -22,9 +22,10 @@ struct Tap {
   std::int64_t index;
   float weight;
 };
+
 struct Taps {
-  std::size_t each;        // taps of one position
-  std::vector<Tap> taps;   // position after position
+  std::size_t each;       // taps of one position
+  std::vector<Tap> taps;  // position after position
 };
 
 struct Axis {
@@ -51,7 +52,8 @@ Taps taps_of(const Axis& axis, const ResizeArgs& args) {
   Taps taps{args.mode == ResizeMode::nearest ? 1U : (args.mode == ResizeMode::linear ? 2U : 4U), {}};
   for (std::int64_t o = 0; o < axis.out; ++o) {
     if (args.mode == ResizeMode::nearest) {
-      taps.taps.push_back({inside(static_cast<std::int64_t>(std::floor(static_cast<float>(o) * axis.scale))), 1});
+      taps.taps.push_back(
+          {inside(static_cast<std::int64_t>(std::floor(static_cast<float>(o) * axis.scale))), 1});
       continue;
     }
     float source = source_of(axis, o, args.align_corners);
@@ -64,14 +66,16 @@ Taps taps_of(const Axis& axis, const ResizeArgs& args) {
       taps.taps.push_back({low, 1 - rest});
       taps.taps.push_back({inside(low + 1), rest});
     } else {
-      for (std::int64_t k = -1; k <= 2; ++k) taps.taps.push_back({inside(first + k), cubic_weight(rest - static_cast<float>(k))});
+      for (std::int64_t k = -1; k <= 2; ++k)
+        taps.taps.push_back({inside(first + k), cubic_weight(rest - static_cast<float>(k))});
     }
   }
   return taps;
 }
 
 // [outer, in, inner] → [outer, out, inner].
-void resize_axis(const float* from, float* to, std::int64_t outer, const Axis& axis, std::int64_t inner, const Taps& taps) {
+void resize_axis(const float* from, float* to, std::int64_t outer, const Axis& axis, std::int64_t inner,
+                 const Taps& taps) {
   ops::parallel(outer * axis.out, 8192 / (inner + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const float* rows = from + i / axis.out * axis.in * inner;
@@ -88,17 +92,22 @@ void resize_axis(const float* from, float* to, std::int64_t outer, const Axis& a
         continue;
       }
       std::fill_n(row, inner, 0.0F);
-      for (std::size_t k = 0; k < taps.each; ++k) ops::kernels().axpy(tap[k].weight, rows + tap[k].index * inner, row, inner);
+      for (std::size_t k = 0; k < taps.each; ++k)
+        ops::kernels().axpy(tap[k].weight, rows + tap[k].index * inner, row, inner);
     }
   });
 }
 
 std::vector<Axis> axes_of(const Tensor& x, const ResizeArgs& args) {
   const std::size_t spatial = x.rank() < 3 ? 0 : x.rank() - 2;
-  if (spatial < 1 || spatial > 3) fail(Errc::shape_mismatch, "resize", "{} is not [batch, channels, size…]", form(x));
-  if (args.mode == ResizeMode::cubic && spatial != 2) fail(Errc::shape_mismatch, "resize", "cubic needs two spatial dimensions, not {}", form(x));
-  if (args.mode == ResizeMode::nearest && args.align_corners) fail(Errc::invalid_argument, "resize", "nearest has no align_corners");
-  if (args.size.empty() == args.scale.empty()) fail(Errc::invalid_argument, "resize", "needs a size or a scale, not both");
+  if (spatial < 1 || spatial > 3)
+    fail(Errc::shape_mismatch, "resize", "{} is not [batch, channels, size…]", form(x));
+  if (args.mode == ResizeMode::cubic && spatial != 2)
+    fail(Errc::shape_mismatch, "resize", "cubic needs two spatial dimensions, not {}", form(x));
+  if (args.mode == ResizeMode::nearest && args.align_corners)
+    fail(Errc::invalid_argument, "resize", "nearest has no align_corners");
+  if (args.size.empty() == args.scale.empty())
+    fail(Errc::invalid_argument, "resize", "needs a size or a scale, not both");
   if (!args.size.empty()) static_cast<void>(ops::spatial("resize", "size", args.size, spatial, 1));
   if (!args.scale.empty() && args.scale.size() != 1 && args.scale.size() != spatial) {
     fail(Errc::shape_mismatch, "resize", "{} factors for {}", args.scale.size(), form(x));
@@ -107,14 +116,18 @@ std::vector<Axis> axes_of(const Tensor& x, const ResizeArgs& args) {
   for (std::size_t i = 0; i < spatial; ++i) {
     Axis axis{x.shape()[i + 2], 0, 0};
     const double factor = args.scale.empty() ? 0 : args.scale[args.scale.size() == 1 ? 0 : i];
-    axis.out = args.scale.empty() ? args.size[args.size.size() == 1 ? 0 : i] : static_cast<std::int64_t>(std::floor(static_cast<double>(axis.in) * factor));
-    if (axis.in < 1 || axis.out < 1 || axis.out > (std::int64_t{1} << 40U)) {
-      fail(Errc::shape_mismatch, "resize", "{} cannot become {} in spatial dimension {}", form(x), axis.out, i);
+    const double wanted = args.scale.empty() ? static_cast<double>(args.size[args.size.size() == 1 ? 0 : i])
+                                             : std::floor(static_cast<double>(axis.in) * factor);
+    if (axis.in < 1 || !(wanted >= 1 && wanted <= static_cast<double>(ops::kMostSpatial))) {
+      fail(Errc::shape_mismatch, "resize", "{} cannot become {} in spatial dimension {}", form(x), wanted,
+           i);
     }
+    axis.out = static_cast<std::int64_t>(wanted);
     if (args.align_corners) {
       axis.scale = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
     } else {
-      axis.scale = args.scale.empty() ? static_cast<float>(axis.in) / static_cast<float>(axis.out) : static_cast<float>(1 / factor);
+      axis.scale = args.scale.empty() ? static_cast<float>(axis.in) / static_cast<float>(axis.out)
+                                      : static_cast<float>(1 / factor);
     }
     axes.push_back(axis);
   }
@@ -137,7 +150,8 @@ Tensor resize(const Tensor& x, const ResizeArgs& args) {
     if (out.numel() > 0) {
       const std::int64_t before = ops::product(shape, channels_last ? 2 : 1, dim) * shape[0];
       const std::int64_t after = ops::product(shape, dim + 1, shape.size()) * (channels_last ? shape[1] : 1);
-      resize_axis(data_of(std::as_const(current)), data_of(out), before, axes[i], after, taps_of(axes[i], args));
+      resize_axis(data_of(std::as_const(current)), data_of(out), before, axes[i], after,
+                  taps_of(axes[i], args));
     }
     current = out;
   }

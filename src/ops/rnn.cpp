@@ -25,16 +25,20 @@ namespace {
 
 enum class Cell : std::uint8_t { lstm, gru, rnn_tanh, rnn_relu };
 
-std::int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : (cell == Cell::gru ? 3 : 1); }
+std::int64_t gates_of(Cell cell) {
+  return cell == Cell::lstm ? 4 : (cell == Cell::gru ? 3 : 1);
+}
 
-const char* name_of(Cell cell) { return cell == Cell::lstm ? "lstm" : (cell == Cell::gru ? "gru" : "rnn"); }
+const char* name_of(Cell cell) {
+  return cell == Cell::lstm ? "lstm" : (cell == Cell::gru ? "gru" : "rnn");
+}
 
 // One layer's weights in one direction, as F32 and dense.
 struct PreparedCell {
   Tensor weight_ih;
   Tensor weight_hh;
-  Tensor bias;      // of the input half: both biases, where they are only ever added
-  Tensor bias_hh;   // GRU's, which its reset gate multiplies
+  Tensor bias;     // of the input half: both biases, where they are only ever added
+  Tensor bias_hh;  // GRU's, which its reset gate multiplies
   Tensor weight_hr;
   std::int64_t hidden;  // of the cell
   std::int64_t output;  // of the layer: the projection's size when there is one
@@ -50,16 +54,22 @@ Tensor both_biases(const char* op, const RecurrentWeights& w, std::int64_t size,
 PreparedCell prepare(Cell cell, const RecurrentWeights& w) {
   const char* op = name_of(cell);
   const std::int64_t gates = gates_of(cell);
-  if (w.weight_ih.rank() != 2 || w.weight_hh.rank() != 2 || w.weight_ih.shape()[1] % gates != 0 || w.weight_ih.shape()[1] != w.weight_hh.shape()[1]) {
-    fail(Errc::shape_mismatch, op, "weight_ih {} and weight_hh {} are not [in, {} * hidden] and [hidden, {} * hidden]", form(w.weight_ih), form(w.weight_hh), gates, gates);
+  if (w.weight_ih.rank() != 2 || w.weight_hh.rank() != 2 || w.weight_ih.shape()[1] % gates != 0 ||
+      w.weight_ih.shape()[1] != w.weight_hh.shape()[1]) {
+    fail(Errc::shape_mismatch, op,
+         "weight_ih {} and weight_hh {} are not [in, {} * hidden] and [hidden, {} * hidden]",
+         form(w.weight_ih), form(w.weight_hh), gates, gates);
   }
   const std::int64_t hidden = w.weight_ih.shape()[1] / gates;
   const bool projected = w.weight_hr.defined();
   if (projected && (cell != Cell::lstm || w.weight_hr.rank() != 2 || w.weight_hr.shape()[0] != hidden)) {
-    fail(Errc::shape_mismatch, op, "weight_hr {} is not [{}, projection] of an LSTM", form(w.weight_hr), hidden);
+    fail(Errc::shape_mismatch, op, "weight_hr {} is not [{}, projection] of an LSTM", form(w.weight_hr),
+         hidden);
   }
   const std::int64_t output = projected ? w.weight_hr.shape()[1] : hidden;
-  if (w.weight_hh.shape()[0] != output) fail(Errc::shape_mismatch, op, "weight_hh {} does not take the {} outputs of the layer", form(w.weight_hh), output);
+  if (w.weight_hh.shape()[0] != output)
+    fail(Errc::shape_mismatch, op, "weight_hh {} does not take the {} outputs of the layer",
+         form(w.weight_hh), output);
   const bool gru = cell == Cell::gru;
   return {ops::floats(op, w.weight_ih),
           ops::dense_floats(op, w.weight_hh),
@@ -76,7 +86,8 @@ struct States {
 };
 
 // From the gates' sums to the new states, sample by sample.
-void step(Cell cell, const PreparedCell& p, float* gates, float* recurrent, float* hidden, float* state, std::int64_t batch) {
+void step(Cell cell, const PreparedCell& p, float* gates, float* recurrent, float* hidden, float* state,
+          std::int64_t batch) {
   const std::int64_t width = gates_of(cell) * p.hidden;
   const auto sum = kernels().binary[static_cast<std::size_t>(ops::Binary::add)];
   for (std::int64_t b = 0; b < batch; ++b) {
@@ -89,13 +100,17 @@ void step(Cell cell, const PreparedCell& p, float* gates, float* recurrent, floa
       continue;
     }
     sum(own, 1, back, 1, own, width);
-    if (cell == Cell::lstm) kernels().lstm_gates(own, state + b * p.hidden, h, p.hidden);
-    else kernels().unary[static_cast<std::size_t>(cell == Cell::rnn_tanh ? ops::Unary::tanh : ops::Unary::relu)](own, h, p.hidden, 0, 0);
+    if (cell == Cell::lstm)
+      kernels().lstm_gates(own, state + b * p.hidden, h, p.hidden);
+    else
+      kernels().unary[static_cast<std::size_t>(cell == Cell::rnn_tanh ? ops::Unary::tanh : ops::Unary::relu)](
+          own, h, p.hidden, 0, 0);
   }
 }
 
 // x [steps, batch, in] → out [steps, batch, output] in columns [offset, offset + output) of rows of `width`.
-void run_direction(Cell cell, const PreparedCell& p, const Tensor& x, bool backward, States& states, Tensor& out, std::int64_t offset) {
+void run_direction(Cell cell, const PreparedCell& p, const Tensor& x, bool backward, States& states,
+                   Tensor& out, std::int64_t offset) {
   const std::int64_t steps = x.shape()[0];
   const std::int64_t batch = x.shape()[1];
   const std::int64_t width = gates_of(cell) * p.hidden;
@@ -112,26 +127,33 @@ void run_direction(Cell cell, const PreparedCell& p, const Tensor& x, bool backw
     const std::int64_t t = backward ? steps - 1 - i : i;
     ops::gemm({hidden, batch, p.output, p.output, 1}, ops::matrix_of(p.weight_hh), data_of(recurrent), width);
     step(cell, p, data_of(gates) + t * batch * width, data_of(recurrent), working, state, batch);
-    if (projected.defined()) ops::gemm({working, batch, p.hidden, p.hidden, 1}, ops::matrix_of(p.weight_hr), hidden, p.output);
+    if (projected.defined())
+      ops::gemm({working, batch, p.hidden, p.hidden, 1}, ops::matrix_of(p.weight_hr), hidden, p.output);
     for (std::int64_t b = 0; b < batch; ++b) {
-      std::memcpy(to + (t * batch + b) * row + offset, hidden + b * p.output, static_cast<std::size_t>(p.output) * sizeof(float));
+      std::memcpy(to + (t * batch + b) * row + offset, hidden + b * p.output,
+                  static_cast<std::size_t>(p.output) * sizeof(float));
     }
   }
 }
 
 // State number `index` of [layers * directions, batch, size], or zeros; memory of its own.
-Tensor initial_state(const char* op, const char* what, const Tensor& given, std::size_t index, std::size_t count, std::int64_t batch, std::int64_t size) {
+Tensor initial_state(const char* op, const char* what, const Tensor& given, std::size_t index,
+                     std::size_t count, std::int64_t batch, std::int64_t size) {
   if (!given.defined()) return Tensor::zeros(DType::f32, {batch, size});
   const Shape expected = {static_cast<std::int64_t>(count), batch, size};
-  if (!(given.shape() == expected)) fail(Errc::shape_mismatch, op, "the initial {} state is {}, must be {}", what, form(given), to_string(expected));
+  if (!(given.shape() == expected))
+    fail(Errc::shape_mismatch, op, "the initial {} state is {}, must be {}", what, form(given),
+         to_string(expected));
   const Tensor one = ops::floats(op, given).index({static_cast<std::int64_t>(index)});
   return one.clone();
 }
 
-LstmResult run(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden, const Tensor& state, const RecurrentArgs& args) {
+LstmResult run(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden,
+               const Tensor& state, const RecurrentArgs& args) {
   const char* op = name_of(cell);
   const std::size_t directions = args.bidirectional ? 2 : 1;
-  if (weights.empty() || weights.size() % directions != 0) fail(Errc::invalid_argument, op, "{} sets of weights for {} directions", weights.size(), directions);
+  if (weights.empty() || weights.size() % directions != 0)
+    fail(Errc::invalid_argument, op, "{} sets of weights for {} directions", weights.size(), directions);
   if (x.rank() != 3) fail(Errc::shape_mismatch, op, "{} is not [steps, batch, in], or [steps, in]", form(x));
   Tensor layer = ops::dense_floats(op, args.batch_first ? x.transpose(0, 1) : x);
   const std::int64_t steps = layer.shape()[0];
@@ -144,45 +166,62 @@ LstmResult run(Cell cell, const Tensor& x, std::span<const RecurrentWeights> wei
     for (std::size_t d = 0; d < directions; ++d) {
       const RecurrentWeights& w = weights[i + d];
       ops::CacheKey key;
-      key.add(static_cast<std::int64_t>(i + d)).add(w.weight_ih).add(w.weight_hh).add(w.bias_ih).add(w.bias_hh).add(w.weight_hr);
+      key.add(static_cast<std::int64_t>(i + d))
+          .add(w.weight_ih)
+          .add(w.weight_hh)
+          .add(w.bias_ih)
+          .add(w.bias_hh)
+          .add(w.weight_hr);
       const auto p = ops::cached<PreparedCell>(args.cache, key, [&] { return prepare(cell, w); });
-      if (layer.shape()[2] != p->weight_ih.shape()[0]) fail(Errc::shape_mismatch, op, "input {} of layer {} with weight_ih {}", form(layer), i / directions, form(w.weight_ih));
+      if (layer.shape()[2] != p->weight_ih.shape()[0])
+        fail(Errc::shape_mismatch, op, "input {} of layer {} with weight_ih {}", form(layer), i / directions,
+             form(w.weight_ih));
       if (d == 0) out = ops::new_floats({steps, batch, p->output * static_cast<std::int64_t>(directions)});
       States states{initial_state(op, "hidden", hidden, i + d, weights.size(), batch, p->output),
-                    cell == Cell::lstm ? initial_state(op, "cell", state, i + d, weights.size(), batch, p->hidden) : Tensor()};
-      if (batch > 0) run_direction(cell, *p, layer, d == 1, states, out, static_cast<std::int64_t>(d) * p->output);
+                    cell == Cell::lstm
+                        ? initial_state(op, "cell", state, i + d, weights.size(), batch, p->hidden)
+                        : Tensor()};
+      if (batch > 0)
+        run_direction(cell, *p, layer, d == 1, states, out, static_cast<std::int64_t>(d) * p->output);
       last_hidden.push_back(states.hidden);
       if (cell == Cell::lstm) last_cell.push_back(states.cell);
     }
     layer = out;
   }
   if (args.batch_first) layer = layer.transpose(0, 1).contiguous();
-  return {layer.to(x.dtype()), stack(last_hidden).to(x.dtype()), cell == Cell::lstm ? stack(last_cell).to(x.dtype()) : Tensor()};
+  return {layer.to(x.dtype()), stack(last_hidden).to(x.dtype()),
+          cell == Cell::lstm ? stack(last_cell).to(x.dtype()) : Tensor()};
 }
 
 // [steps, in] is a batch of one.
-LstmResult run_any(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden, const Tensor& state, const RecurrentArgs& args) {
+LstmResult run_any(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights,
+                   const Tensor& hidden, const Tensor& state, const RecurrentArgs& args) {
   if (x.rank() != 2) return run(cell, x, weights, hidden, state, args);
   const auto raised = [](const Tensor& s) { return s.defined() && s.rank() == 2 ? s.unsqueeze(1) : s; };
   RecurrentArgs inner = args;
   inner.batch_first = false;
   const LstmResult result = run(cell, x.unsqueeze(1), weights, raised(hidden), raised(state), inner);
-  return {result.output.squeeze(1), result.hidden.squeeze(1), result.cell.defined() ? result.cell.squeeze(1) : Tensor()};
+  return {result.output.squeeze(1), result.hidden.squeeze(1),
+          result.cell.defined() ? result.cell.squeeze(1) : Tensor()};
 }
 
 }  // namespace
 
-LstmResult lstm(const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden, const Tensor& cell, const RecurrentArgs& args) {
+LstmResult lstm(const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden,
+                const Tensor& cell, const RecurrentArgs& args) {
   return run_any(Cell::lstm, x, weights, hidden, cell, args);
 }
 
-RecurrentResult gru(const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden, const RecurrentArgs& args) {
+RecurrentResult gru(const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden,
+                    const RecurrentArgs& args) {
   LstmResult result = run_any(Cell::gru, x, weights, hidden, {}, args);
   return {std::move(result.output), std::move(result.hidden)};
 }
 
-RecurrentResult rnn(const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden, RnnNonlinearity nonlinearity, const RecurrentArgs& args) {
-  LstmResult result = run_any(nonlinearity == RnnNonlinearity::tanh ? Cell::rnn_tanh : Cell::rnn_relu, x, weights, hidden, {}, args);
+RecurrentResult rnn(const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden,
+                    RnnNonlinearity nonlinearity, const RecurrentArgs& args) {
+  LstmResult result = run_any(nonlinearity == RnnNonlinearity::tanh ? Cell::rnn_tanh : Cell::rnn_relu, x,
+                              weights, hidden, {}, args);
   return {std::move(result.output), std::move(result.hidden)};
 }
 

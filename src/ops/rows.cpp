@@ -11,7 +11,8 @@ Rows rows_along(const char* op, const Tensor& x, const Dims& dims, DType compute
   for (const std::int64_t dim : dims) {
     const std::size_t axis = axis_of(op, dim, x);
     if (x.rank() == 0) continue;
-    if (reduced[axis]) fail(Errc::invalid_argument, op, "dimension {} appears twice in {}", axis, to_string(dims));
+    if (reduced[axis])
+      fail(Errc::invalid_argument, op, "dimension {} appears twice in {}", axis, to_string(dims));
     reduced[axis] = true;
   }
   Rows rows{{}, 1, 1, {}, {}};

@@ -26,6 +26,8 @@ struct Rows {
 [[nodiscard]] Tensor back_in_place(const Tensor& rows, const Tensor& like, std::size_t axis);
 
 /// How many rows of `length` one thread should take, at least.
-[[nodiscard]] constexpr std::int64_t rows_per_thread(std::int64_t length) { return length >= 16384 ? 1 : 16384 / (length + 1) + 1; }
+[[nodiscard]] constexpr std::int64_t rows_per_thread(std::int64_t length) {
+  return length >= 16384 ? 1 : 16384 / (length + 1) + 1;
+}
 
 }  // namespace ballast::ops

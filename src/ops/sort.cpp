@@ -34,23 +34,24 @@ void order_rows(const Rows& rows, const Order& order, Tensor& values, Tensor& in
   const T* in = reinterpret_cast<const T*>(rows.values.data());
   T* value = reinterpret_cast<T*>(values.mutable_data());
   auto* index = reinterpret_cast<std::int64_t*>(indices.mutable_data());
-  ops::parallel(rows.count, ops::rows_per_thread(rows.length * 16), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::int64_t> places(static_cast<std::size_t>(rows.length));
-    for (std::int64_t i = begin; i < end; ++i) {
-      const T* row = in + i * rows.length;
-      std::iota(places.begin(), places.end(), 0);
-      // The place settles ties, which makes the order stable.
-      const auto less = [&](std::int64_t a, std::int64_t b) {
-        if (before(row[a], row[b], order.descending)) return true;
-        return !before(row[b], row[a], order.descending) && a < b;
-      };
-      std::partial_sort(places.begin(), places.begin() + order.count, places.end(), less);
-      for (std::int64_t k = 0; k < order.count; ++k) {
-        index[i * order.count + k] = places[static_cast<std::size_t>(k)];
-        value[i * order.count + k] = row[places[static_cast<std::size_t>(k)]];
-      }
-    }
-  });
+  ops::parallel(rows.count, ops::rows_per_thread(rows.length * 16),
+                [&](std::int64_t begin, std::int64_t end) {
+                  std::vector<std::int64_t> places(static_cast<std::size_t>(rows.length));
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    const T* row = in + i * rows.length;
+                    std::iota(places.begin(), places.end(), 0);
+                    // The place settles ties, which makes the order stable.
+                    const auto less = [&](std::int64_t a, std::int64_t b) {
+                      if (before(row[a], row[b], order.descending)) return true;
+                      return !before(row[b], row[a], order.descending) && a < b;
+                    };
+                    std::partial_sort(places.begin(), places.begin() + order.count, places.end(), less);
+                    for (std::int64_t k = 0; k < order.count; ++k) {
+                      index[i * order.count + k] = places[static_cast<std::size_t>(k)];
+                      value[i * order.count + k] = row[places[static_cast<std::size_t>(k)]];
+                    }
+                  }
+                });
 }
 
 Sorted ordered(const char* op, const Tensor& x, std::int64_t dim, const Order& order) {
@@ -58,9 +59,12 @@ Sorted ordered(const char* op, const Tensor& x, std::int64_t dim, const Order& o
   Tensor values = Tensor::empty(rows.values.dtype(), {rows.count, order.count});
   Tensor indices = Tensor::empty(DType::i64, {rows.count, order.count});
   if (values.numel() > 0) {
-    if (values.dtype() == DType::f32) order_rows<float>(rows, order, values, indices);
-    else if (values.dtype() == DType::f64) order_rows<double>(rows, order, values, indices);
-    else order_rows<std::int64_t>(rows, order, values, indices);
+    if (values.dtype() == DType::f32)
+      order_rows<float>(rows, order, values, indices);
+    else if (values.dtype() == DType::f64)
+      order_rows<double>(rows, order, values, indices);
+    else
+      order_rows<std::int64_t>(rows, order, values, indices);
   }
   const std::size_t axis = ops::axis_of(op, dim, x);
   return {ops::back_in_place(values.to(x.dtype()), x, axis), ops::back_in_place(indices, x, axis)};
@@ -89,7 +93,8 @@ Sorted sort(const Tensor& x, std::int64_t dim, bool descending) {
 
 Sorted topk(const Tensor& x, std::int64_t k, std::int64_t dim, bool largest) {
   const std::size_t axis = ops::axis_of("topk", dim, x);
-  if (k < 0 || k > (x.rank() == 0 ? 1 : x.shape()[axis])) fail(Errc::shape_mismatch, "topk", "{} has no {} elements in dimension {}", ops::form(x), k, axis);
+  if (k < 0 || k > (x.rank() == 0 ? 1 : x.shape()[axis]))
+    fail(Errc::shape_mismatch, "topk", "{} has no {} elements in dimension {}", ops::form(x), k, axis);
   if (x.rank() == 0) return ordered("topk", x, dim, {1, largest});
   return ordered("topk", x, dim, {k, largest});
 }
@@ -99,9 +104,12 @@ Tensor cumsum(const Tensor& x, std::int64_t dim) {
   const Rows rows = ops::rows_along("cumsum", x, {dim}, ops::compute_dtype(dtype));
   Tensor out = Tensor::empty(rows.values.dtype(), {rows.count, rows.length});
   if (out.numel() > 0) {
-    if (out.dtype() == DType::f32) running_sums<float>(rows, out);
-    else if (out.dtype() == DType::f64) running_sums<double>(rows, out);
-    else running_sums<std::int64_t>(rows, out);
+    if (out.dtype() == DType::f32)
+      running_sums<float>(rows, out);
+    else if (out.dtype() == DType::f64)
+      running_sums<double>(rows, out);
+    else
+      running_sums<std::int64_t>(rows, out);
   }
   return ops::back_in_place(out, x, ops::axis_of("cumsum", dim, x)).to(dtype);
 }

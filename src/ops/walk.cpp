@@ -16,7 +16,8 @@ Walk::Walk(std::initializer_list<const Tensor*> operands) {
     for (const Tensor* operand : operands) axis.strides[k++] = operand->strides()[i];
     axes.push_back(axis);
   }
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.strides[0] > b.strides[0]; });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return a.strides[0] > b.strides[0]; });
   for (const Axis& axis : axes) {
     const auto joins = [&](std::size_t k) { return axes_.back().strides[k] == axis.strides[k] * axis.size; };
     if (!axes_.empty() && joins(0) && joins(1) && joins(2) && joins(3)) {

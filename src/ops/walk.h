@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several tensors of one shape walked together: as few dimensions as possible, rows along the one in which the first operand (the result)
-// is dense.
+// Several tensors of one shape walked together: as few dimensions as possible, rows along the one in which
+// the first operand (the result) is dense.
 #pragma once
 
 #include <array>
@@ -46,14 +46,17 @@ class Walk {
 
  private:
   static constexpr std::int64_t kSegment = 16384;
+
   struct Axis {
     std::int64_t size;
     Offsets strides;
   };
+
   struct Cursor {
     std::vector<std::int64_t> index;
     Offsets offsets;
   };
+
   [[nodiscard]] Cursor at(std::int64_t row) const;
   void advance(Cursor& cursor) const;
 

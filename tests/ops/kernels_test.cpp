@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of every instruction set this machine has against the functions of <cmath> in double; the factories.
+// The loops of every instruction set this machine has against the functions of <cmath> in double; the
+// factories.
 #include "ops/kernels.h"
 
 #include <gtest/gtest.h>
@@ -27,9 +28,28 @@ std::vector<Isa> isas() {
 
 // From denormals to the largest, and what is special, for `which` where it has a meaning.
 std::vector<float> inputs() {
-  std::vector<float> x = {0.0F, -0.0F, 1.0F, -1.0F, 0.35F, -0.35F, 0.625F, 0.92F, 3.0F, -3.0F, 20.0F, 88.7F, 88.8F, -87.4F, -103.9F, -104.1F,
-                          std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
-                          std::numeric_limits<float>::max(), std::numeric_limits<float>::lowest(), std::numeric_limits<float>::denorm_min()};
+  std::vector<float> x = {0.0F,
+                          -0.0F,
+                          1.0F,
+                          -1.0F,
+                          0.35F,
+                          -0.35F,
+                          0.625F,
+                          0.92F,
+                          3.0F,
+                          -3.0F,
+                          20.0F,
+                          88.7F,
+                          88.8F,
+                          -87.4F,
+                          -103.9F,
+                          -104.1F,
+                          std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::max(),
+                          std::numeric_limits<float>::lowest(),
+                          std::numeric_limits<float>::denorm_min()};
   for (int e = -140; e <= 127; ++e) {
     for (const float m : {1.0F, 1.3F, 1.9F}) {
       x.push_back(std::ldexp(m, e));
@@ -49,28 +69,40 @@ TEST_P(Kernel, IsCloseToTheFunctionInEveryInstructionSet) {
   const double q = which == Unary::clamp ? 2.5 : (which == Unary::softplus ? 20 : 1.1);
   for (const Isa isa : isas()) {
     std::vector<float> y(x.size());
-    ops::kernels_of(isa).unary[static_cast<std::size_t>(which)](x.data(), y.data(), static_cast<std::int64_t>(x.size()), static_cast<float>(p), static_cast<float>(q));
+    ops::kernels_of(isa).unary[static_cast<std::size_t>(which)](x.data(), y.data(),
+                                                                static_cast<std::int64_t>(x.size()),
+                                                                static_cast<float>(p), static_cast<float>(q));
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto in = static_cast<double>(x[i]);
       const double exact = ops::unary_value(which, in, p, q);
       const auto expected = static_cast<float>(exact);
-      // Activations are differences of nearly equal numbers far out: there the error is measured against the input.
-      const double scale = which >= Unary::relu ? std::max(std::abs(exact), std::abs(in) * 0.02) : std::abs(exact);
+      // Activations are differences of nearly equal numbers far out: there the error is measured against the
+      // input.
+      const double scale =
+          which >= Unary::relu ? std::max(std::abs(exact), std::abs(in) * 0.02) : std::abs(exact);
       if (std::isnan(expected) || std::isnan(y[i])) {
-        ASSERT_EQ(std::isnan(y[i]), std::isnan(expected)) << "f(" << x[i] << ") = " << y[i] << ", should be " << expected << ", isa " << static_cast<int>(isa);
+        ASSERT_EQ(std::isnan(y[i]), std::isnan(expected)) << "f(" << x[i] << ") = " << y[i] << ", should be "
+                                                          << expected << ", isa " << static_cast<int>(isa);
       } else if (std::isinf(expected) || std::isinf(y[i])) {
         ASSERT_EQ(y[i], expected) << "f(" << x[i] << "), isa " << static_cast<int>(isa);
       } else {
-        ASSERT_LE(std::abs(static_cast<double>(y[i]) - exact), 2e-6 * scale + 1e-38) << "f(" << x[i] << ") = " << y[i] << ", should be " << expected << ", isa " << static_cast<int>(isa);
+        ASSERT_LE(std::abs(static_cast<double>(y[i]) - exact), 2e-6 * scale + 1e-38)
+            << "f(" << x[i] << ") = " << y[i] << ", should be " << expected << ", isa "
+            << static_cast<int>(isa);
       }
     }
   }
 }
 
-// Not those whose value at infinity is a matter of how they are written (silu, gelu, mish, …): their finite values are held against torch.
-INSTANTIATE_TEST_SUITE_P(Each, Kernel, testing::Values(Unary::neg, Unary::abs, Unary::exp, Unary::expm1, Unary::log, Unary::log1p, Unary::sqrt, Unary::rsqrt, Unary::reciprocal,
-                                                       Unary::square, Unary::sin, Unary::cos, Unary::erf, Unary::floor, Unary::ceil, Unary::round, Unary::trunc, Unary::sign,
-                                                       Unary::relu, Unary::sigmoid, Unary::log_sigmoid, Unary::tanh, Unary::clamp, Unary::elu, Unary::leaky_relu));
+// Not those whose value at infinity is a matter of how they are written (silu, gelu, mish, …): their finite
+// values are held against torch.
+INSTANTIATE_TEST_SUITE_P(Each, Kernel,
+                         testing::Values(Unary::neg, Unary::abs, Unary::exp, Unary::expm1, Unary::log,
+                                         Unary::log1p, Unary::sqrt, Unary::rsqrt, Unary::reciprocal,
+                                         Unary::square, Unary::sin, Unary::cos, Unary::erf, Unary::floor,
+                                         Unary::ceil, Unary::round, Unary::trunc, Unary::sign, Unary::relu,
+                                         Unary::sigmoid, Unary::log_sigmoid, Unary::tanh, Unary::clamp,
+                                         Unary::elu, Unary::leaky_relu));
 
 TEST(Kernels, RowsOfEveryLengthAreWholeAndNothingMore) {
   for (const Isa isa : isas()) {
@@ -98,7 +130,8 @@ TEST(Generator, IsPhilox) {
   Generator generator(0);
   const Tensor x = rand({4}, generator);
   const std::uint32_t words[] = {0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U};
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(x.span<float>()[i], static_cast<float>(words[i] >> 8U) / 16777216.0F);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(x.span<float>()[i], static_cast<float>(words[i] >> 8U) / 16777216.0F);
 }
 
 TEST(Generator, NumbersDependOnSeedCallAndPlaceAlone) {

@@ -117,7 +117,8 @@ TEST(OpCache, NoticesOtherWeights) {
   OpCache cache;
   static_cast<void>(conv(net.x, net.w1, {}, {.cache = &cache}));
   for (int i = 0; i < 20; ++i) {
-    const Tensor w = randn({8, 3, 3, 3}, net.generator);  // the allocator gives the same address again and again
+    const Tensor w =
+        randn({8, 3, 3, 3}, net.generator);  // the allocator gives the same address again and again
     EXPECT_EQ(error_of(conv(net.x, w, {}, {.cache = &cache}), conv(net.x, w)), 0);
   }
 }
@@ -143,7 +144,8 @@ TEST(OpCache, CopiesStartEmptyAndMovesDoNot) {
   EXPECT_EQ(moved.state().entries.size(), 1U);
   copy = moved;
   EXPECT_TRUE(copy.state().entries.empty());
-  static_cast<void>(conv(net.x, net.w1, {}, {.cache = &cache}));  // NOLINT(bugprone-use-after-move): must stay usable
+  static_cast<void>(
+      conv(net.x, net.w1, {}, {.cache = &cache}));  // NOLINT(bugprone-use-after-move): must stay usable
   moved.clear();
   EXPECT_TRUE(moved.state().entries.empty());
 }
@@ -154,7 +156,9 @@ TEST(Threads, TwoThreadsShareACacheAndGiveTheSame) {
   OpCache dense_cache;
   Generator generator(3);
   const Tensor w = randn({11, 40}, generator);
-  const auto work = [&] { return linear(relu(conv(net.x, net.w1, net.bias, {.cache = &cache})), w, {}, {.cache = &dense_cache}); };
+  const auto work = [&] {
+    return linear(relu(conv(net.x, net.w1, net.bias, {.cache = &cache})), w, {}, {.cache = &dense_cache});
+  };
   const Tensor expected = work();
   std::vector<double> errors(4, 1);
   std::vector<std::thread> threads;

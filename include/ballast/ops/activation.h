@@ -35,12 +35,28 @@ namespace ballast {
 
 /// An activation that an operation applies to its result while it still has it at hand.
 struct Activation {
-  enum class Kind : std::uint8_t { none, relu, relu6, gelu, gelu_tanh, silu, sigmoid, tanh, leaky_relu, elu, hardswish, hardsigmoid, mish };
+  enum class Kind : std::uint8_t {
+    none,
+    relu,
+    relu6,
+    gelu,
+    gelu_tanh,
+    silu,
+    sigmoid,
+    tanh,
+    leaky_relu,
+    elu,
+    hardswish,
+    hardsigmoid,
+    mish
+  };
   Kind kind = Kind::none;
   double alpha = 0;  ///< leaky_relu's slope, elu's alpha
 
   Activation() = default;
-  Activation(Kind which, double parameter = 0) : kind(which), alpha(parameter) {}  // NOLINT(google-explicit-constructor)
+
+  Activation(Kind which, double parameter = 0)
+      : kind(which), alpha(parameter) {}  // NOLINT(google-explicit-constructor)
 };
 
 [[nodiscard]] Tensor activate(const Tensor& x, Activation activation);

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operation prepared and can use again: the compiled kernel for these shapes, the weights in the order it wants. A layer owns one
-// and hands it to its operation; the second call with the same shapes does no set-up.
+// What an operation prepared and can use again: the compiled kernel for these shapes, the weights in the
+// order it wants. A layer owns one and hands it to its operation; the second call with the same shapes does
+// no set-up.
 #pragma once
 
-#include <memory>
+#include <atomic>
 
 namespace ballast {
 
-/// Belongs to one place in a model. A copy starts empty. May be used from several threads at once. It notices other weights (another
-/// Tensor), not other bytes behind the same Tensor: call clear() after writing into weights that were used.
+/// Belongs to one place in a model. A copy starts empty. May be used from several threads at once. It notices
+/// other weights (another Tensor), not other bytes behind the same Tensor: call clear() after writing into
+/// weights that were used.
 class OpCache {
  public:
-  OpCache();
+  OpCache() = default;
   OpCache(const OpCache& other);
   OpCache& operator=(const OpCache& other);
   OpCache(OpCache&& other) noexcept;
@@ -21,10 +23,11 @@ class OpCache {
   void clear();
 
   struct State;
-  [[nodiscard]] State& state() const noexcept { return *state_; }  ///< the operations' own
+
+  [[nodiscard]] State& state() const;  ///< the operations' own; made when first asked for
 
  private:
-  std::unique_ptr<State> state_;
+  mutable std::atomic<State*> state_{nullptr};
 };
 
 }  // namespace ballast

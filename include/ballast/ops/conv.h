@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of 1, 2 and 3 spatial dimensions; the weight's rank says which. Numbers for spatial dimensions are lists of one (for all of
-// them) or one each.
+// Convolutions of 1, 2 and 3 spatial dimensions; the weight's rank says which. Numbers for spatial dimensions
+// are lists of one (for all of them) or one each.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct ConvArgs {
 };
 
 /// x [batch, in, size…] (or without batch), weight [out, in / groups, kernel…], bias [out] when defined.
-[[nodiscard]] Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvArgs& args = {});
+[[nodiscard]] Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                          const ConvArgs& args = {});
 
 struct ConvTransposeArgs {
   Dims stride = {1};
@@ -37,6 +38,7 @@ struct ConvTransposeArgs {
 };
 
 /// weight [in, out / groups, kernel…].
-[[nodiscard]] Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvTransposeArgs& args = {});
+[[nodiscard]] Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                                    const ConvTransposeArgs& args = {});
 
 }  // namespace ballast

@@ -20,13 +20,16 @@ namespace ballast {
 [[nodiscard]] Tensor linspace(double start, double stop, std::int64_t steps);
 [[nodiscard]] Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype = DType::f32);
 
-/// Random numbers that depend on the seed and their own place alone, not on threads or machines: Philox-4x32-10 with the seed as its key and, for
-/// element i of call number c, (i / 4, c) as its counter; word i % 4 is element i's. rand takes the word's upper 24 bits times 2^-24; randn
-/// makes elements 2k and 2k + 1 from words 2k and 2k + 1 by Box and Muller.
+/// Random numbers that depend on the seed and their own place alone, not on threads or machines:
+/// Philox-4x32-10 with the seed as its key and, for element i of call number c, (i / 4, c) as its counter;
+/// word i % 4 is element i's. rand takes the word's upper 24 bits times 2^-24; randn makes elements 2k and 2k
+/// + 1 from words 2k and 2k + 1 by Box and Muller.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) noexcept : seed_(seed) {}
+
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+
   /// The number of this call: 0, 1, …
   std::uint64_t next_call() noexcept { return calls_++; }
 

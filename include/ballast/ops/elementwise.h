@@ -18,13 +18,28 @@ namespace ballast {
 [[nodiscard]] Tensor minimum(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor maximum(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator+(const Operand& a, const Operand& b) { return add(a, b); }
-[[nodiscard]] inline Tensor operator-(const Operand& a, const Operand& b) { return sub(a, b); }
-[[nodiscard]] inline Tensor operator*(const Operand& a, const Operand& b) { return mul(a, b); }
-[[nodiscard]] inline Tensor operator/(const Operand& a, const Operand& b) { return div(a, b); }
+[[nodiscard]] inline Tensor operator+(const Operand& a, const Operand& b) {
+  return add(a, b);
+}
+
+[[nodiscard]] inline Tensor operator-(const Operand& a, const Operand& b) {
+  return sub(a, b);
+}
+
+[[nodiscard]] inline Tensor operator*(const Operand& a, const Operand& b) {
+  return mul(a, b);
+}
+
+[[nodiscard]] inline Tensor operator/(const Operand& a, const Operand& b) {
+  return div(a, b);
+}
 
 [[nodiscard]] Tensor neg(const Tensor& x);
-[[nodiscard]] inline Tensor operator-(const Tensor& x) { return neg(x); }
+
+[[nodiscard]] inline Tensor operator-(const Tensor& x) {
+  return neg(x);
+}
+
 [[nodiscard]] Tensor abs(const Tensor& x);
 [[nodiscard]] Tensor sign(const Tensor& x);
 [[nodiscard]] Tensor square(const Tensor& x);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements moved, not changed: every dtype of whole bytes. Views where views are enough (split, chunk, expand), copies otherwise.
+// Elements moved, not changed: every dtype of whole bytes. Views where views are enough (split, chunk,
+// expand), copies otherwise.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,17 @@
 namespace ballast {
 
 [[nodiscard]] Tensor concat(std::span<const Tensor> tensors, std::int64_t dim = 0);
+
 [[nodiscard]] inline Tensor concat(std::initializer_list<Tensor> tensors, std::int64_t dim = 0) {
   return concat(std::span(tensors.begin(), tensors.size()), dim);
 }
+
 [[nodiscard]] Tensor stack(std::span<const Tensor> tensors, std::int64_t dim = 0);
+
 [[nodiscard]] inline Tensor stack(std::initializer_list<Tensor> tensors, std::int64_t dim = 0) {
   return stack(std::span(tensors.begin(), tensors.size()), dim);
 }
+
 /// Views of `size` each, the last one perhaps shorter.
 [[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim = 0);
 /// Views of these sizes, which must add up.
@@ -30,12 +35,16 @@ namespace ballast {
 [[nodiscard]] Tensor flatten(const Tensor& x, std::int64_t start = 1, std::int64_t end = -1);
 
 enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
-/// PyTorch's order: {left, right} of the last dimension, then of the one before it, … Negative amounts cut (constant mode).
-[[nodiscard]] Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode = PadMode::constant, double value = 0);
+/// PyTorch's order: {left, right} of the last dimension, then of the one before it, … Negative amounts cut
+/// (constant mode).
+[[nodiscard]] Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode = PadMode::constant,
+                         double value = 0);
 
-/// out[i][j] = x[index[i][j]][j] along dimension 0, and so on. `index` is I64 and nowhere larger than x except in `dim`.
+/// out[i][j] = x[index[i][j]][j] along dimension 0, and so on. `index` is I64 and nowhere larger than x
+/// except in `dim`.
 [[nodiscard]] Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index);
-/// A copy of x with out[index[i][j]][j] = source[i][j]; of several writes to one place the last in row-major order stays.
+/// A copy of x with out[index[i][j]][j] = source[i][j]; of several writes to one place the last in row-major
+/// order stays.
 [[nodiscard]] Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& source);
 /// The slices of `dim` with these numbers (a list of I64 or I32).
 [[nodiscard]] Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);

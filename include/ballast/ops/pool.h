@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over the last dimensions, as many as the kernel has. x is [batch, channels, size…] or [channels, size…].
+// Pooling over the last dimensions, as many as the kernel has. x is [batch, channels, size…] or [channels,
+// size…].
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ struct MaxPoolArgs {
   Dims dilation = {1};
   bool ceil_mode = false;
 };
+
 [[nodiscard]] Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args = {});
 
 struct AvgPoolArgs {
@@ -24,6 +26,7 @@ struct AvgPoolArgs {
   bool count_include_pad = true;
   std::optional<std::int64_t> divisor_override = {};
 };
+
 [[nodiscard]] Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args = {});
 
 /// To `output` sizes, one for each of the last dimensions; -1 keeps a dimension's.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over some dimensions, or all of them when none are named. With keepdim the reduced dimensions stay, of size 1.
+// Reductions over some dimensions, or all of them when none are named. With keepdim the reduced dimensions
+// stay, of size 1.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,10 @@ namespace ballast {
 /// Floating dtypes only, as in PyTorch.
 [[nodiscard]] Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// `correction` is 1 for the unbiased estimate.
-[[nodiscard]] Tensor var(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::int64_t correction = 1);
-[[nodiscard]] Tensor stddev(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::int64_t correction = 1);
+[[nodiscard]] Tensor var(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
+                         std::int64_t correction = 1);
+[[nodiscard]] Tensor stddev(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
+                            std::int64_t correction = 1);
 /// The p-norm; p may be infinite or 0 (which counts).
 [[nodiscard]] Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false);
 [[nodiscard]] Tensor logsumexp(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
@@ -37,6 +40,7 @@ struct Sorted {
   Tensor values;
   Tensor indices;  ///< I64
 };
+
 /// Stable. NaN is larger than everything.
 [[nodiscard]] Sorted sort(const Tensor& x, std::int64_t dim = -1, bool descending = false);
 /// The k largest (or smallest) of a dimension, in order.

@@ -12,9 +12,10 @@ namespace ballast {
 enum class ResizeMode : std::uint8_t { nearest, linear, cubic };
 
 struct ResizeArgs {
-  Dims size = {};                    ///< one for each spatial dimension; or
-  std::vector<double> scale = {};    ///< one factor for all, or one each
-  ResizeMode mode = ResizeMode::nearest;  ///< linear: (bi-, tri-)linear by the number of dimensions; cubic: two only
+  Dims size = {};                  ///< one for each spatial dimension; or
+  std::vector<double> scale = {};  ///< one factor for all, or one each
+  ResizeMode mode =
+      ResizeMode::nearest;  ///< linear: (bi-, tri-)linear by the number of dimensions; cubic: two only
   bool align_corners = false;
 };
 
