@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts and transposes as multiples of memcpy's time. Every round times both, one after the other, on the same number of threads and into memory
-// that is there already; "ratio" is the median of one over the median of the other.
+// Casts and transposes as multiples of memcpy's time. Every round times both, one after the other, on the
+// same number of threads and into memory that is there already; "ratio" is the median of one over the median
+// of the other.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ double seconds(const std::function<void()>& work) {
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -50,7 +52,8 @@ Tensor filled(DType dtype, Shape shape) {
 }
 
 // `work` against memcpy of `in`'s first `size` bytes.
-void against_memcpy(benchmark::State& state, const Tensor& in, std::uint64_t size, Tensor& copy, const std::function<void()>& work) {
+void against_memcpy(benchmark::State& state, const Tensor& in, std::uint64_t size, Tensor& copy,
+                    const std::function<void()>& work) {
   set_thread_count(static_cast<int>(state.range(0)));
   std::vector<double> work_times;
   std::vector<double> copy_times;
@@ -70,7 +73,8 @@ void cast(benchmark::State& state, DType from, DType to) {
   const std::uint64_t larger = std::max(in.size_bytes(), out.size_bytes());
   const Tensor plain = filled(DType::u8, {static_cast<std::int64_t>(larger)});
   Tensor copy = Tensor::zeros(DType::u8, {static_cast<std::int64_t>(larger)});
-  against_memcpy(state, plain, larger, copy, [&] { cast_elements(from, in.data(), to, out.mutable_data(), kElements); });
+  against_memcpy(state, plain, larger, copy,
+                 [&] { cast_elements(from, in.data(), to, out.mutable_data(), kElements); });
 }
 
 void transpose(benchmark::State& state, DType dtype, std::int64_t rows = kRows) {
@@ -110,12 +114,17 @@ const auto register_all = [] {
   add_cast("cast/f8_e4m3_f32", DType::f8_e4m3, DType::f32);
   add_cast("cast/f8_e4m3_bf16", DType::f8_e4m3, DType::bf16);
   add_cast("cast/f32_f8_e4m3", DType::f32, DType::f8_e4m3);
-  options(benchmark::RegisterBenchmark("transpose/f32", [](benchmark::State& state) { transpose(state, DType::f32); }));
+  options(benchmark::RegisterBenchmark("transpose/f32",
+                                       [](benchmark::State& state) { transpose(state, DType::f32); }));
   // Rows of the output that begin on no cache line.
-  options(benchmark::RegisterBenchmark("transpose/f32_odd", [](benchmark::State& state) { transpose(state, DType::f32, kRows + 1); }));
-  options(benchmark::RegisterBenchmark("transpose/u16", [](benchmark::State& state) { transpose(state, DType::u16); }));
-  options(benchmark::RegisterBenchmark("transpose/u8", [](benchmark::State& state) { transpose(state, DType::u8); }));
-  options(benchmark::RegisterBenchmark("transpose/f64", [](benchmark::State& state) { transpose(state, DType::f64); }));
+  options(benchmark::RegisterBenchmark(
+      "transpose/f32_odd", [](benchmark::State& state) { transpose(state, DType::f32, kRows + 1); }));
+  options(benchmark::RegisterBenchmark("transpose/u16",
+                                       [](benchmark::State& state) { transpose(state, DType::u16); }));
+  options(benchmark::RegisterBenchmark("transpose/u8",
+                                       [](benchmark::State& state) { transpose(state, DType::u8); }));
+  options(benchmark::RegisterBenchmark("transpose/f64",
+                                       [](benchmark::State& state) { transpose(state, DType::f64); }));
   options(benchmark::RegisterBenchmark("cast_transposed/f32_f16", cast_transposed));
   options(benchmark::RegisterBenchmark("copy/f32", contiguous));
   return 0;

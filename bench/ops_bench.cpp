@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations at the sizes of ResNet-50, MobileNet and GPT-2. Alone it prints a table; with --serve it times the case named on each line it reads, so
-// that bench/run.py can take turns with a peer.
+// Operations at the sizes of ResNet-50, MobileNet and GPT-2. Alone it prints a table; with --serve it times
+// the case named on each line it reads, so that bench/run.py can take turns with a peer.
 //   ops_bench [--threads N] [--serve]
 #include <algorithm>
 #include <chrono>
@@ -23,6 +23,7 @@ struct Case {
   const char* unit;
   std::function<void()> run;
 };
+
 using Cases = std::map<std::string, Case>;
 
 Generator& generator() {
@@ -30,27 +31,40 @@ Generator& generator() {
   return instance;
 }
 
-// `alone`: from a row-major image to row-major bytes. Otherwise as inside a model: the image comes from a convolution, the result goes to another.
-void add_conv(Cases& cases, const std::string& name, std::int64_t in, std::int64_t size, std::int64_t out, std::int64_t kernel, std::int64_t stride, std::int64_t groups = 1) {
+// `alone`: from a row-major image to row-major bytes. Otherwise as inside a model: the image comes from a
+// convolution, the result goes to another.
+void add_conv(Cases& cases, const std::string& name, std::int64_t in, std::int64_t size, std::int64_t out,
+              std::int64_t kernel, std::int64_t stride, std::int64_t groups = 1) {
   const Tensor plain = randn({1, in, size, size}, generator());
   const Tensor image = conv(plain, ones({in, 1, 1, 1}), {}, {.groups = in});
   const Tensor weight = randn({out, in / groups, kernel, kernel}, generator());
   const Tensor bias = randn({out}, generator());
   const auto cache = std::make_shared<OpCache>();
-  const ConvArgs args{.stride = {stride}, .padding = {kernel / 2}, .groups = groups, .activation = Activation::Kind::relu, .cache = cache.get()};
+  const ConvArgs args{.stride = {stride},
+                      .padding = {kernel / 2},
+                      .groups = groups,
+                      .activation = Activation::Kind::relu,
+                      .cache = cache.get()};
   const std::int64_t rows = (size + kernel / 2 * 2 - kernel) / stride + 1;
   const double flops = 2.0 * static_cast<double>(rows * rows * out * (in / groups) * kernel * kernel);
-  cases[name] = {flops, "GFLOP/s", [=] { static_cast<void>(cache), static_cast<void>(conv(image, weight, bias, args)); }};
-  cases[name + " alone"] = {flops, "GFLOP/s", [=] { static_cast<void>(cache), static_cast<void>(conv(plain, weight, bias, args).data()); }};
+  cases[name] = {flops, "GFLOP/s",
+                 [=] { static_cast<void>(cache), static_cast<void>(conv(image, weight, bias, args)); }};
+  cases[name + " alone"] = {flops, "GFLOP/s", [=] {
+                              static_cast<void>(cache),
+                                  static_cast<void>(conv(plain, weight, bias, args).data());
+                            }};
 }
 
-void add_linear(Cases& cases, const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out, Activation activation) {
+void add_linear(Cases& cases, const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out,
+                Activation activation) {
   const Tensor x = randn({rows, in}, generator());
   const Tensor weight = randn({out, in}, generator()).t();  // as it comes out of a .pt file
   const Tensor bias = randn({out}, generator());
   const auto cache = std::make_shared<OpCache>();
-  cases[name] = {2.0 * static_cast<double>(rows * in * out), "GFLOP/s",
-                 [=] { static_cast<void>(cache), static_cast<void>(linear(x, weight, bias, {activation, cache.get()})); }};
+  cases[name] = {
+      2.0 * static_cast<double>(rows * in * out), "GFLOP/s", [=] {
+        static_cast<void>(cache), static_cast<void>(linear(x, weight, bias, {activation, cache.get()}));
+      }};
 }
 
 Cases all_cases() {
@@ -68,18 +82,22 @@ Cases all_cases() {
   add_linear(cases, "linear 1x768x3072", 1, 768, 3072, {});
   const Tensor a = randn({128, 768}, generator());
   const Tensor b = randn({768, 3072}, generator());
-  cases["matmul 128x768x3072"] = {2.0 * 128 * 768 * 3072, "GFLOP/s", [=] { static_cast<void>(matmul(a, b)); }};
+  cases["matmul 128x768x3072"] = {2.0 * 128 * 768 * 3072, "GFLOP/s",
+                                  [=] { static_cast<void>(matmul(a, b)); }};
   const Tensor qkv = randn({1, 128, 3, 12, 64}, generator());
   const auto head = [&](std::int64_t i) { return qkv.index({Slice{}, Slice{}, i}).transpose(1, 2); };
   const Tensor q = head(0);
   const Tensor k = head(1);
   const Tensor v = head(2);
-  cases["attention 12x128x64 causal"] = {4.0 * 12 * 128 * 128 * 64, "GFLOP/s", [=] { static_cast<void>(scaled_dot_product_attention(q, k, v, {.causal = true})); }};
+  cases["attention 12x128x64 causal"] = {
+      4.0 * 12 * 128 * 128 * 64, "GFLOP/s",
+      [=] { static_cast<void>(scaled_dot_product_attention(q, k, v, {.causal = true})); }};
   const Tensor scores = randn({1536, 1024}, generator());
   cases["softmax 1536x1024"] = {2.0 * 1536 * 1024 * 4, "GB/s", [=] { static_cast<void>(softmax(scores)); }};
   const Tensor hidden = randn({1024, 768}, generator());
   const Tensor gamma = randn({768}, generator());
-  cases["layer_norm 1024x768"] = {2.0 * 1024 * 768 * 4, "GB/s", [=] { static_cast<void>(layer_norm(hidden, {768}, gamma, gamma)); }};
+  cases["layer_norm 1024x768"] = {2.0 * 1024 * 768 * 4, "GB/s",
+                                  [=] { static_cast<void>(layer_norm(hidden, {768}, gamma, gamma)); }};
   cases["gelu 1024x768"] = {2.0 * 1024 * 768 * 4, "GB/s", [=] { static_cast<void>(gelu(hidden)); }};
   cases["add 1024x768"] = {3.0 * 1024 * 768 * 4, "GB/s", [=] { static_cast<void>(add(hidden, hidden)); }};
   return cases;
@@ -107,9 +125,12 @@ int main(int argc, char** argv) {
   bool serve = false;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
-    if (option == "--serve") serve = true;
-    else if (option == "--threads" && i + 1 < argc) ballast::set_thread_count(std::atoi(argv[++i]));
-    else return std::fprintf(stderr, "usage: ops_bench [--threads N] [--serve]\n"), 2;
+    if (option == "--serve")
+      serve = true;
+    else if (option == "--threads" && i + 1 < argc)
+      ballast::set_thread_count(std::atoi(argv[++i]));
+    else
+      return std::fprintf(stderr, "usage: ops_bench [--threads N] [--serve]\n"), 2;
   }
   const ballast::Cases cases = ballast::all_cases();
   if (serve) {

@@ -10,9 +10,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const ballast::Checkpoint file = ballast::open(argv[1]);  // decided by content: .pt, .pth.tar, .bin, .safetensors, …
+    const ballast::Checkpoint file =
+        ballast::open(argv[1]);  // decided by content: .pt, .pth.tar, .bin, .safetensors, …
     for (const auto& t : file) std::cout << t.name << ' ' << t.dtype << ' ' << t.shape << '\n';
-    std::cout << "epoch " << file.value("epoch").as_int() << ", loss " << file.value("loss").as_float() << '\n';
+    std::cout << "epoch " << file.value("epoch").as_int() << ", loss " << file.value("loss").as_float()
+              << '\n';
 
     const ballast::Tensor bias = file.tensor("state_dict.4.bias");  // a view of the file: nothing was copied
     std::cout << "bias[0] = " << bias.span<float>()[0] << '\n';

@@ -19,7 +19,9 @@ struct Block {
   nn::Conv2d conv;
   nn::BatchNorm2d norm;
 
-  static Block make(std::int64_t channels) { return {nn::Conv2d{channels, channels, 3, {.padding = 1, .bias = false}}, nn::BatchNorm2d{channels}}; }
+  static Block make(std::int64_t channels) {
+    return {nn::Conv2d{channels, channels, 3, {.padding = 1, .bias = false}}, nn::BatchNorm2d{channels}};
+  }
 };
 
 struct Net {
@@ -27,5 +29,8 @@ struct Net {
   std::vector<Block> blocks;
   nn::Linear head;
 
-  static Net make(const NetConfig& config) { return {nn::Conv2d{3, config.channels, 3}, std::vector<Block>(config.depth, Block::make(config.channels)), nn::Linear{config.channels, 10}}; }
+  static Net make(const NetConfig& config) {
+    return {nn::Conv2d{3, config.channels, 3}, std::vector<Block>(config.depth, Block::make(config.channels)),
+            nn::Linear{config.channels, 10}};
+  }
 };

@@ -16,8 +16,11 @@ int main(int argc, char** argv) try {
   Net net = Net::make(config);
   std::cout << ballast::load(net, argv[1], {.root = "model", .unused = ballast::OnUnused::error});
   ballast::print(net, std::cout);
-  ballast::save(net, argv[2], {.adapter = ballast::Adapter::none, .file = {.overwrite = true}});  // native layout: nothing left to do when it is loaded
+  ballast::save(net, argv[2],
+                {.adapter = ballast::Adapter::none,
+                 .file = {.overwrite = true}});  // native layout: nothing left to do when it is loaded
   ballast::save_config(config, argv[3], {.overwrite = true});
+
 } catch (const ballast::Error& error) {
   std::cerr << error.what() << '\n';
   return 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Option B: the weights were converted beforehand; the program that ships has no PyTorch reader in it. Links ballast::core and ballast::nn.
+// Option B: the weights were converted beforehand; the program that ships has no PyTorch reader in it. Links
+// ballast::core and ballast::nn.
 //   option_b net.safetensors
 #include <iostream>
 
@@ -14,6 +15,7 @@ int main(int argc, char** argv) try {
   }
   Net net = Net::make({.channels = 8, .depth = 2, .labels = {"digit"}});
   std::cout << ballast::load(net, ballast::safetensors::open(argv[1]), {.unused = ballast::OnUnused::error});
+
 } catch (const ballast::Error& error) {
   std::cerr << error.what() << '\n';
   return 2;

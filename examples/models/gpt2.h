@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2 small under the names Hugging Face gives it. Its "Conv1D" is a linear map stored [in, out]: the native layout already, so it is a struct of plain
-// tensors, which nothing transposes. lm_head is the token embedding again.
+// GPT-2 small under the names Hugging Face gives it. Its "Conv1D" is a linear map stored [in, out]: the
+// native layout already, so it is a struct of plain tensors, which nothing transposes. lm_head is the token
+// embedding again.
 #pragma once
 
 #include <vector>
@@ -16,7 +17,9 @@ struct Conv1D {
   ballast::Tensor weight;  // [in, out]
   ballast::Tensor bias;
 
-  static Conv1D make(std::int64_t in, std::int64_t out) { return {{ballast::DType::f32, {in, out}}, {ballast::DType::f32, {out}}}; }
+  static Conv1D make(std::int64_t in, std::int64_t out) {
+    return {{ballast::DType::f32, {in, out}}, {ballast::DType::f32, {out}}};
+  }
 };
 
 struct Gpt2Attention {
@@ -50,7 +53,8 @@ struct Gpt2 {
   /// Files leave lm_head out, or have the causal masks as buffers.
   static ballast::LoadOptions load_options(bool has_lm_head) {
     ballast::LoadOptions options{.rules = {ballast::rules::Drop{R"(\.attn\.(masked_)?bias$)"}}};
-    if (!has_lm_head) options.rules.emplace_back(ballast::rules::Alias{R"(^transformer\.wte\.weight$)", "lm_head.weight"});
+    if (!has_lm_head)
+      options.rules.emplace_back(ballast::rules::Alias{R"(^transformer\.wte\.weight$)", "lm_head.weight"});
     return options;
   }
 };

@@ -29,13 +29,17 @@ struct Bottleneck {
                      .conv3{width, out, 1, {.bias = false}},
                      .bn3{out},
                      .downsample = {}};
-    if (in != out || stride != 1) block.downsample.emplace(nn::Conv2d{in, out, 1, {.stride = stride, .bias = false}}, nn::BatchNorm2d{out});
+    if (in != out || stride != 1)
+      block.downsample.emplace(nn::Conv2d{in, out, 1, {.stride = stride, .bias = false}},
+                               nn::BatchNorm2d{out});
     return block;
   }
 
-  static std::vector<Bottleneck> stage(std::int64_t in, std::int64_t width, std::int64_t count, std::int64_t stride) {
+  static std::vector<Bottleneck> stage(std::int64_t in, std::int64_t width, std::int64_t count,
+                                       std::int64_t stride) {
     std::vector<Bottleneck> blocks;
-    for (std::int64_t i = 0; i < count; ++i) blocks.push_back(make(i == 0 ? in : width * 4, width, i == 0 ? stride : 1));
+    for (std::int64_t i = 0; i < count; ++i)
+      blocks.push_back(make(i == 0 ? in : width * 4, width, i == 0 ? stride : 1));
     return blocks;
   }
 };

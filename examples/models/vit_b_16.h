@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchvision's vit_b_16, by hand. Its layers are called encoder_layer_0, encoder_layer_1, …; one rename makes them members of a vector.
+// torchvision's vit_b_16, by hand. Its layers are called encoder_layer_0, encoder_layer_1, …; one rename
+// makes them members of a vector.
 #pragma once
 
 #include <vector>
@@ -15,7 +16,8 @@ struct VitLayer {
   nn::LayerNorm ln_1{768, {.eps = 1e-6}};
   nn::MultiheadAttention self_attention{768, 12, {.batch_first = true}};
   nn::LayerNorm ln_2{768, {.eps = 1e-6}};
-  nn::Sequential<nn::Linear, nn::GELU, nn::Dropout, nn::Linear, nn::Dropout> mlp{{768, 3072}, {}, {0.0}, {3072, 768}, {0.0}};
+  nn::Sequential<nn::Linear, nn::GELU, nn::Dropout, nn::Linear, nn::Dropout> mlp{
+      {768, 3072}, {}, {0.0}, {3072, 768}, {0.0}};
 };
 
 struct VitEncoder {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint: what a weights file holds. Named tensors in the file's order, string metadata, and notes of what the reader
-// found worth saying. A plain value: copy it, change it, hand it around; the bytes of its tensors stay where they are.
+// Checkpoint: what a weights file holds. Named tensors in the file's order, string metadata, and notes of
+// what the reader found worth saying. A plain value: copy it, change it, hand it around; the bytes of its
+// tensors stay where they are.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ namespace ballast {
 
 class Checkpoint;
 
-/// One tensor of a Checkpoint, described without touching its bytes. Valid as long as the Checkpoint is, and unchanged.
+/// One tensor of a Checkpoint, described without touching its bytes. Valid as long as the Checkpoint is, and
+/// unchanged.
 struct Entry {
   std::string_view name;
   DType dtype;
@@ -44,17 +46,24 @@ class Checkpoint {
 
   // Tensors, in order.
   [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
+
   [[nodiscard]] bool empty() const noexcept { return records_.empty(); }
+
   [[nodiscard]] Iterator begin() const;
   [[nodiscard]] Iterator end() const;
+
   [[nodiscard]] Entry operator[](std::size_t index) const { return {*this, index}; }
 
   // Tensors, by name.
   [[nodiscard]] std::optional<std::size_t> position(std::string_view name) const noexcept;
+
   [[nodiscard]] bool contains(std::string_view name) const noexcept { return position(name).has_value(); }
+
   /// Errc::not_found with the nearest names when there is none.
   [[nodiscard]] Entry at(std::string_view name) const;
+
   [[nodiscard]] Tensor tensor(std::string_view name) const { return at(name).tensor(); }
+
   [[nodiscard]] std::uint64_t total_bytes() const noexcept;
 
   /// Appends. Errc::duplicate_key when the name is taken.
@@ -69,26 +78,35 @@ class Checkpoint {
   /// PyTorch files: everything that was saved, tensors included.
   std::optional<Value> tree = {};
 
-  /// A value of the tree by its dotted path: "optimizer.param_groups.0.lr". Errc::not_found when it, or the tree, is not there.
+  /// A value of the tree by its dotted path: "optimizer.param_groups.0.lr". Errc::not_found when it, or the
+  /// tree, is not there.
   [[nodiscard]] Value value(std::string_view dotted) const;
 
-  /// For readers: a row-major tensor of `storages()[storage]`, its name and shape taken as they are. The name must stay where it is
-  /// as long as something given to keep_alive() lives. False, and nothing added, when the name is taken.
-  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage, std::uint64_t bit_offset);
+  /// For readers: a row-major tensor of `storages()[storage]`, its name and shape taken as they are. The name
+  /// must stay where it is as long as something given to keep_alive() lives. False, and nothing added, when
+  /// the name is taken.
+  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage,
+                              std::uint64_t bit_offset);
   /// The same with strides of its own; kNoStorage: shape only.
-  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides, std::uint32_t storage, std::uint64_t bit_offset);
+  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides,
+                              std::uint32_t storage, std::uint64_t bit_offset);
   [[nodiscard]] std::uint32_t add_storage(std::shared_ptr<const Storage> storage);
+
   /// All storages at once, before anything is added.
   void set_storages(std::vector<std::shared_ptr<const Storage>> storages) { storages_ = std::move(storages); }
+
   /// A copy of the text that lives as long as the Checkpoint: for add_view.
   [[nodiscard]] std::string_view store_name(std::string_view name) { return names_.store(name); }
+
   static constexpr std::uint32_t kNoStorage = 0xFFFFFFFF;
+
   void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
 
  private:
   friend struct Entry;
 
-  // 40 bytes a tensor, so that listing 100,000 of them stays in cache; shapes and strides lie in one flat vector.
+  // 40 bytes a tensor, so that listing 100,000 of them stays in cache; shapes and strides lie in one flat
+  // vector.
   struct Record {
     const char* name;
     std::uint64_t bit_offset;
@@ -96,15 +114,18 @@ class Checkpoint {
     std::uint32_t rank;
     std::uint32_t storage;  // kNoStorage: shape only
     DType dtype;
-    bool strided;           // rank strides follow the rank dimensions
-    std::uint64_t dims;     // index into dims_
+    bool strided;        // rank strides follow the rank dimensions
+    std::uint64_t dims;  // index into dims_
   };
 
-  // Names copied by add(): blocks that never move. A copy of the Checkpoint shares them and writes into new ones.
+  // Names copied by add(): blocks that never move. A copy of the Checkpoint shares them and writes into new
+  // ones.
   class NameBlocks {
    public:
     NameBlocks() = default;
+
     NameBlocks(const NameBlocks& other) : blocks_(other.blocks_) {}
+
     NameBlocks& operator=(const NameBlocks& other);
     NameBlocks(NameBlocks&&) = default;
     NameBlocks& operator=(NameBlocks&&) = default;
@@ -117,8 +138,12 @@ class Checkpoint {
     char* next_ = nullptr;
   };
 
-  [[nodiscard]] std::string_view name_of(const Record& record) const noexcept { return {record.name, record.name_size}; }
-  // Where a name's record is. Half of the hash is kept, so that other names are passed over without being looked at.
+  [[nodiscard]] std::string_view name_of(const Record& record) const noexcept {
+    return {record.name, record.name_size};
+  }
+
+  // Where a name's record is. Half of the hash is kept, so that other names are passed over without being
+  // looked at.
   struct Slot {
     std::uint32_t position_plus_1 = 0;  // 0: free
     std::uint32_t tag = 0;
@@ -145,18 +170,31 @@ class Checkpoint::Iterator {
   using pointer = void;
 
   Entry operator*() const { return (*owner_)[index_]; }
-  Iterator& operator++() { ++index_; return *this; }
+
+  Iterator& operator++() {
+    ++index_;
+    return *this;
+  }
+
   void operator++(int) { ++index_; }
+
   friend bool operator==(const Iterator& a, const Iterator& b) { return a.index_ == b.index_; }
 
  private:
   friend class Checkpoint;
+
   Iterator(const Checkpoint& owner, std::size_t index) : owner_(&owner), index_(index) {}
+
   const Checkpoint* owner_;
   std::size_t index_;
 };
 
-inline Checkpoint::Iterator Checkpoint::begin() const { return {*this, 0}; }
-inline Checkpoint::Iterator Checkpoint::end() const { return {*this, size()}; }
+inline Checkpoint::Iterator Checkpoint::begin() const {
+  return {*this, 0};
+}
+
+inline Checkpoint::Iterator Checkpoint::end() const {
+  return {*this, size()};
+}
 
 }  // namespace ballast

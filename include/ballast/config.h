@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations as structs: read_config<T>() fills one from an object tree, save_config() writes JSON; load_file.h has load_config<T>(file, key). Fields are found
-// by name, as in module.h, and may be bool, integers, floats, std::string, scoped enums (by the enumerator's name, or its number), std::optional (None, or
-// not there), std::vector, array, tuple, pair, std::map<std::string, …> and structs of those. What does not fit its field exactly is
-// Errc::type_mismatch with its path and Python type, a key that is not there is Errc::not_found; nothing is ever replaced by a default.
+// Configurations as structs: read_config<T>() fills one from an object tree, save_config() writes JSON;
+// load_file.h has load_config<T>(file, key). Fields are found by name, as in module.h, and may be bool,
+// integers, floats, std::string, scoped enums (by the enumerator's name, or its number), std::optional (None,
+// or not there), std::vector, array, tuple, pair, std::map<std::string, …> and structs of those. What does
+// not fit its field exactly is Errc::type_mismatch with its path and Python type, a key that is not there is
+// Errc::not_found; nothing is ever replaced by a default.
 #pragma once
 
 #include <algorithm>
@@ -34,13 +36,16 @@ struct ConfigPath {
 };
 
 [[nodiscard]] bool read_bool(const Value& value, const ConfigPath& path);
-[[nodiscard]] std::int64_t read_signed(const Value& value, const ConfigPath& path, std::int64_t lowest, std::int64_t highest);
+[[nodiscard]] std::int64_t read_signed(const Value& value, const ConfigPath& path, std::int64_t lowest,
+                                       std::int64_t highest);
 [[nodiscard]] std::uint64_t read_unsigned(const Value& value, const ConfigPath& path, std::uint64_t highest);
 /// `highest`: what the field's type can hold.
-[[nodiscard]] double read_float(const Value& value, const ConfigPath& path, double highest, std::int64_t highest_integer);
+[[nodiscard]] double read_float(const Value& value, const ConfigPath& path, double highest,
+                                std::int64_t highest_integer);
 [[nodiscard]] std::string read_string(const Value& value, const ConfigPath& path);
 /// The enumerator that `value` names; `names` may have empty entries.
-[[nodiscard]] std::int64_t read_enum(const Value& value, const ConfigPath& path, std::string_view type, const std::string_view* names, std::size_t count);
+[[nodiscard]] std::int64_t read_enum(const Value& value, const ConfigPath& path, std::string_view type,
+                                     const std::string_view* names, std::size_t count);
 /// A list, tuple or set; of `size` elements unless that is npos.
 void require_sequence(const Value& value, const ConfigPath& path, std::size_t size);
 void require_dict(const Value& value, const ConfigPath& path);
@@ -60,14 +65,16 @@ consteval std::string_view enumerator_name() {
   std::size_t begin = text.size();
   while (begin > 0 && is_identifier(text[begin - 1])) --begin;
   text.remove_prefix(begin);
-  return text.empty() || (text[0] >= '0' && text[0] <= '9') ? std::string_view() : text;  // "(Colour)5": no such enumerator
+  return text.empty() || (text[0] >= '0' && text[0] <= '9') ? std::string_view()
+                                                            : text;  // "(Colour)5": no such enumerator
 }
 
 template <class E>
 constexpr std::array<std::string_view, kEnumerators> enumerator_names() {
   return []<std::size_t... V>(std::index_sequence<V...>) {
     return std::array<std::string_view, kEnumerators>{enumerator_name<E, V>()...};
-  }(std::make_index_sequence<kEnumerators>{});
+  }
+  (std::make_index_sequence<kEnumerators>{});
 }
 
 template <class T, template <class...> class Template>
@@ -79,11 +86,6 @@ inline constexpr bool kConfigIsArray = false;
 template <class T, std::size_t N>
 inline constexpr bool kConfigIsArray<std::array<T, N>> = true;
 
-constexpr std::string_view config_key(std::string_view field) {
-  if (field.size() > 1 && field.back() == '_') field.remove_suffix(1);
-  return field;
-}
-
 template <class T>
 void read_value(const Value& value, T& out, const ConfigPath& path);
 
@@ -91,11 +93,13 @@ template <class T>
 void read_struct(const Value& value, T& out, const ConfigPath& path) {
   require_dict(value, path);
   for_each_field(out, [&](std::string_view field, auto& member) {
-    const ConfigPath inner{&path, config_key(field)};
+    const ConfigPath inner{&path, field};
     const auto found = field_of(value, inner.name);
     if (found) return read_value(*found, member, inner);
-    if constexpr (kConfigIsA<std::remove_cvref_t<decltype(member)>, std::optional>) member.reset();
-    else missing_key(value, inner);
+    if constexpr (kConfigIsA<std::remove_cvref_t<decltype(member)>, std::optional>)
+      member.reset();
+    else
+      missing_key(value, inner);
   });
 }
 
@@ -104,7 +108,8 @@ void read_tuple(const Value& value, T& out, const ConfigPath& path) {
   require_sequence(value, path, std::tuple_size_v<T>);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (read_value(value.element(I), std::get<I>(out), ConfigPath{&path, {}, I}), ...);
-  }(std::make_index_sequence<std::tuple_size_v<T>>{});
+  }
+  (std::make_index_sequence<std::tuple_size_v<T>>{});
 }
 
 template <class T>
@@ -117,11 +122,13 @@ void read_value(const Value& value, T& out, const ConfigPath& path) {
     static constexpr auto kNames = enumerator_names<T>();
     out = static_cast<T>(read_enum(value, path, type_name<T>(), kNames.data(), kNames.size()));
   } else if constexpr (std::signed_integral<T>) {
-    out = static_cast<T>(read_signed(value, path, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+    out = static_cast<T>(
+        read_signed(value, path, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
   } else if constexpr (std::unsigned_integral<T>) {
     out = static_cast<T>(read_unsigned(value, path, std::numeric_limits<T>::max()));
   } else if constexpr (std::floating_point<T>) {
-    out = static_cast<T>(read_float(value, path, static_cast<double>(std::numeric_limits<T>::max()), std::int64_t{1} << std::min(std::numeric_limits<T>::digits, 62)));
+    out = static_cast<T>(read_float(value, path, static_cast<double>(std::numeric_limits<T>::max()),
+                                    std::int64_t{1} << std::min(std::numeric_limits<T>::digits, 62)));
   } else if constexpr (std::is_same_v<T, std::string>) {
     out = read_string(value, path);
   } else if constexpr (kConfigIsA<T, std::optional>) {
@@ -137,11 +144,13 @@ void read_value(const Value& value, T& out, const ConfigPath& path) {
     }
   } else if constexpr (kConfigIsArray<T>) {
     require_sequence(value, path, std::tuple_size_v<T>);
-    for (std::size_t i = 0; i < out.size(); ++i) read_value(value.element(i), out[i], ConfigPath{&path, {}, i});
+    for (std::size_t i = 0; i < out.size(); ++i)
+      read_value(value.element(i), out[i], ConfigPath{&path, {}, i});
   } else if constexpr (kConfigIsA<T, std::tuple> || kConfigIsA<T, std::pair>) {
     read_tuple(value, out, path);
   } else if constexpr (kConfigIsA<T, std::map>) {
-    static_assert(std::is_same_v<typename T::key_type, std::string>, "ballast: the key of a std::map in a configuration must be std::string");
+    static_assert(std::is_same_v<typename T::key_type, std::string>,
+                  "ballast: the key of a std::map in a configuration must be std::string");
     require_dict(value, path);
     out.clear();
     for (std::size_t i = 0; i < value.size(); ++i) {
@@ -150,7 +159,8 @@ void read_value(const Value& value, T& out, const ConfigPath& path) {
     }
   } else {
     static_assert(std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>),
-                  "ballast: a configuration's field is bool, a number, std::string, an enum, optional, vector, array, tuple, map<std::string, …> or a struct of those");
+                  "ballast: a configuration's field is bool, a number, std::string, an enum, optional, "
+                  "vector, array, tuple, map<std::string, …> or a struct of those");
     read_struct(value, out, path);
   }
 }
@@ -161,7 +171,9 @@ template <class T>
 template <class T>
 [[nodiscard]] Value make_struct_value(const T& in) {
   std::vector<std::pair<Value, Value>> pairs;
-  for_each_field(in, [&](std::string_view field, const auto& member) { pairs.emplace_back(Value(config_key(field)), make_value(member)); });
+  for_each_field(in, [&](std::string_view field, const auto& member) {
+    pairs.emplace_back(Value(field), make_value(member));
+  });
   return Value::dict(pairs);
 }
 
@@ -172,8 +184,9 @@ template <class T>
   } else if constexpr (std::is_enum_v<T>) {
     static constexpr auto kNames = enumerator_names<T>();
     const auto number = static_cast<std::int64_t>(in);
-    const bool named = number >= 0 && number < static_cast<std::int64_t>(kNames.size()) && !kNames[static_cast<std::size_t>(number)].empty();
-    return named ? Value(kNames[static_cast<std::size_t>(number)]) : Value(number);
+    const bool named = number >= 0 && number < static_cast<std::int64_t>(kNames.size()) &&
+                       !kNames[static_cast<std::size_t>(number)].empty();
+    return named ? Value(key_of_field(kNames[static_cast<std::size_t>(number)])) : Value(number);
   } else if constexpr (std::is_same_v<T, bool> || std::integral<T>) {
     return Value(in);
   } else if constexpr (std::floating_point<T>) {

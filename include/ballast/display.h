@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a file, made safe to show: terminal control bytes, bidirectional overrides and invalid UTF-8 become visible
-// escapes, and overlong text is cut with its length shown. Every message of the library and every table of the tool goes
-// through here; so should a program that prints names it found in a file.
+// Text from a file, made safe to show: terminal control bytes, bidirectional overrides and invalid UTF-8
+// become visible escapes, and overlong text is cut with its length shown. Every message of the library and
+// every table of the tool goes through here; so should a program that prints names it found in a file.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack, the common way to hand tensors between libraries in one process without copying. The structs have the layout of DLPack's C header, in
-// a namespace of their own: reinterpret_cast them to and from <dlpack/dlpack.h>'s when a program has that too.
+// DLPack, the common way to hand tensors between libraries in one process without copying. The structs have
+// the layout of DLPack's C header, in a namespace of their own: reinterpret_cast them to and from
+// <dlpack/dlpack.h>'s when a program has that too.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,24 @@ struct Device {
 
 /// DLDataTypeCode of DLPack 1.1.
 enum TypeCode : std::uint8_t {
-  kInt = 0, kUInt = 1, kFloat = 2, kOpaqueHandle = 3, kBfloat = 4, kComplex = 5, kBool = 6, kFloat8E3m4 = 7, kFloat8E4m3 = 8,
-  kFloat8E4m3b11fnuz = 9, kFloat8E4m3fn = 10, kFloat8E4m3fnuz = 11, kFloat8E5m2 = 12, kFloat8E5m2fnuz = 13, kFloat8E8m0fnu = 14,
-  kFloat6E2m3fn = 15, kFloat6E3m2fn = 16, kFloat4E2m1fn = 17,
+  kInt = 0,
+  kUInt = 1,
+  kFloat = 2,
+  kOpaqueHandle = 3,
+  kBfloat = 4,
+  kComplex = 5,
+  kBool = 6,
+  kFloat8E3m4 = 7,
+  kFloat8E4m3 = 8,
+  kFloat8E4m3b11fnuz = 9,
+  kFloat8E4m3fn = 10,
+  kFloat8E4m3fnuz = 11,
+  kFloat8E5m2 = 12,
+  kFloat8E5m2fnuz = 13,
+  kFloat8E8m0fnu = 14,
+  kFloat6E2m3fn = 15,
+  kFloat6E3m2fn = 16,
+  kFloat4E2m1fn = 17,
 };
 
 struct DataType {
@@ -67,16 +83,17 @@ struct ManagedTensorVersioned {  ///< DLManagedTensorVersioned
 
 namespace ballast {
 
-/// `tensor`'s own bytes for another library, kept alive until it calls the deleter. Memory that may not be written is refused with
-/// Errc::not_representable: this form cannot say so. Quantized and opaque dtypes are refused in both forms, as are elements of fewer than
-/// eight bits that are strided or do not begin on a byte.
+/// `tensor`'s own bytes for another library, kept alive until it calls the deleter. Memory that may not be
+/// written is refused with Errc::not_representable: this form cannot say so. Quantized and opaque dtypes are
+/// refused in both forms, as are elements of fewer than eight bits that are strided or do not begin on a
+/// byte.
 [[nodiscard]] dlpack::ManagedTensor* to_dlpack(const Tensor& tensor);
 
 /// The same in the form of DLPack 1.x, which knows read-only memory.
 [[nodiscard]] dlpack::ManagedTensorVersioned* to_dlpack_versioned(const Tensor& tensor);
 
-/// Another library's tensor, without a copy. Its deleter runs when the last Tensor that looks at it is gone. When this throws, `managed` still
-/// belongs to the caller. Memory of the CPU and of CUDA devices.
+/// Another library's tensor, without a copy. Its deleter runs when the last Tensor that looks at it is gone.
+/// When this throws, `managed` still belongs to the caller. Memory of the CPU and of CUDA devices.
 [[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensor* managed);
 [[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensorVersioned* managed);
 

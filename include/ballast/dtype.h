@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types. There is one table of them in the whole library (src/tensor/dtype.cpp); everything that is known about a
-// dtype, in any format, is a column of it.
+// Element types. There is one table of them in the whole library (src/tensor/dtype.cpp); everything that is
+// known about a dtype, in any format, is a column of it.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,56 @@
 
 namespace ballast {
 
-/// The first 22 are Safetensors' own, in that format's order (its writer sorts by it); the rest is what PyTorch adds.
+/// The first 22 are Safetensors' own, in that format's order (its writer sorts by it); the rest is what
+/// PyTorch adds.
 enum class DType : std::uint8_t {
-  boolean, f4, f6_e2m3, f6_e3m2, u8, i8, f8_e5m2, f8_e4m3, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz,
-  i16, u16, f16, bf16, i32, u32, f32, c64, f64, i64, u64,
-  c32, c128, qi8, qu8, qi32, qu4x2, qu2x4, bits1x8, bits2x4, bits4x2, bits8, bits16,
+  boolean,
+  f4,
+  f6_e2m3,
+  f6_e3m2,
+  u8,
+  i8,
+  f8_e5m2,
+  f8_e4m3,
+  f8_e8m0,
+  f8_e4m3fnuz,
+  f8_e5m2fnuz,
+  i16,
+  u16,
+  f16,
+  bf16,
+  i32,
+  u32,
+  f32,
+  c64,
+  f64,
+  i64,
+  u64,
+  c32,
+  c128,
+  qi8,
+  qu8,
+  qi32,
+  qu4x2,
+  qu2x4,
+  bits1x8,
+  bits2x4,
+  bits4x2,
+  bits8,
+  bits16,
 };
 
 inline constexpr std::size_t kDTypeCount = 34;
 
-enum class DTypeKind : std::uint8_t { boolean, unsigned_integer, signed_integer, floating, complex, quantized, opaque };
+enum class DTypeKind : std::uint8_t {
+  boolean,
+  unsigned_integer,
+  signed_integer,
+  floating,
+  complex,
+  quantized,
+  opaque
+};
 
 struct DTypeInfo {
   DType dtype;
@@ -29,7 +69,8 @@ struct DTypeInfo {
   std::uint8_t bits;            ///< per element, as it lies in memory
   DTypeKind kind;
   bool in_safetensors;
-  std::string_view torch_scalar;  ///< "BFloat16": PyTorch's C++ name, and with "Storage" behind it its storage class
+  std::string_view
+      torch_scalar;  ///< "BFloat16": PyTorch's C++ name, and with "Storage" behind it its storage class
 };
 
 [[nodiscard]] const DTypeInfo& info(DType dtype) noexcept;
@@ -47,25 +88,87 @@ struct DTypeInfo {
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-// Element types C++20 has no name for. They only carry bits; float_of() and the casts of Tensor::to() give them meaning.
-struct Half { std::uint16_t bits; friend bool operator==(Half, Half) = default; };
-struct BFloat16 { std::uint16_t bits; friend bool operator==(BFloat16, BFloat16) = default; };
+// Element types C++20 has no name for. They only carry bits; float_of() and the casts of Tensor::to() give
+// them meaning.
+struct Half {
+  std::uint16_t bits;
+  friend bool operator==(Half, Half) = default;
+};
+
+struct BFloat16 {
+  std::uint16_t bits;
+  friend bool operator==(BFloat16, BFloat16) = default;
+};
 
 /// dtype_of<float> == DType::f32. Only the types a span can have; void for the others.
-template <class T> struct DTypeOf;
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::boolean; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
-template <> struct DTypeOf<std::uint16_t> { static constexpr DType value = DType::u16; };
-template <> struct DTypeOf<std::int16_t> { static constexpr DType value = DType::i16; };
-template <> struct DTypeOf<std::uint32_t> { static constexpr DType value = DType::u32; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct DTypeOf<std::uint64_t> { static constexpr DType value = DType::u64; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
-template <> struct DTypeOf<Half> { static constexpr DType value = DType::f16; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bf16; };
-template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
-template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
+template <class T>
+struct DTypeOf;
+
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::boolean;
+};
+
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+
+template <>
+struct DTypeOf<std::int8_t> {
+  static constexpr DType value = DType::i8;
+};
+
+template <>
+struct DTypeOf<std::uint16_t> {
+  static constexpr DType value = DType::u16;
+};
+
+template <>
+struct DTypeOf<std::int16_t> {
+  static constexpr DType value = DType::i16;
+};
+
+template <>
+struct DTypeOf<std::uint32_t> {
+  static constexpr DType value = DType::u32;
+};
+
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::i32;
+};
+
+template <>
+struct DTypeOf<std::uint64_t> {
+  static constexpr DType value = DType::u64;
+};
+
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::i64;
+};
+
+template <>
+struct DTypeOf<Half> {
+  static constexpr DType value = DType::f16;
+};
+
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::bf16;
+};
+
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::f32;
+};
+
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::f64;
+};
+template <class T>
+inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 }  // namespace ballast

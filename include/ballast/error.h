@@ -77,6 +77,7 @@ class Error : public std::runtime_error {
   Error(Errc code, std::string where, const std::string& what);
 
   [[nodiscard]] Errc code() const noexcept { return code_; }
+
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
  private:

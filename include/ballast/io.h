@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of every format: open() tells them apart by their content, save() by the name it is given. Part of ballast::import.
+// Files of every format: open() tells them apart by their content, save() by the name it is given. Part of
+// ballast::import.
 #pragma once
 
 #include <string>
@@ -18,8 +19,8 @@ struct OpenOptions {
 /// Any file Ballast reads. What it is is decided by its content, never by its name.
 [[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
 
-/// What a file holds besides tensors, or a JSON file, as a tree of values; `dotted` leads to a part of it ("config.optimizer.lr").
-/// Errc::not_found when that is not there, or the format has no such thing.
+/// What a file holds besides tensors, or a JSON file, as a tree of values; `dotted` leads to a part of it
+/// ("config.optimizer.lr"). Errc::not_found when that is not there, or the format has no such thing.
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
 struct SaveOptions {
@@ -31,7 +32,8 @@ struct SaveOptions {
 /// Atomic: the old file, or the whole new one.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
-/// Removes the temporary files of saves still under way. Async-signal-safe: for a program's own SIGINT handler.
+/// Removes the temporary files of saves still under way. Async-signal-safe: for a program's own SIGINT
+/// handler.
 void discard_unfinished_files() noexcept;
 
 }  // namespace ballast

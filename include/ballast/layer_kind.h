@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerKind: what a layer is to the adapters, that is, which convention its parameters follow in PyTorch, Burn, Flax or Keras. A layer
-// says it with `static constexpr LayerKind kind = LayerKind::linear;`, and so can a layer of your own.
+// LayerKind: what a layer is to the adapters, that is, which convention its parameters follow in PyTorch,
+// Burn, Flax or Keras. A layer says it with `static constexpr LayerKind kind = LayerKind::linear;`, and so
+// can a layer of your own.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ enum class LayerKind : std::uint8_t {
   none,  ///< a tensor outside any layer: taken as it is
   linear,
   bilinear,
-  conv,            ///< 1-d, 2-d and 3-d alike; the weight's rank tells
+  conv,  ///< 1-d, 2-d and 3-d alike; the weight's rank tells
   conv_transpose,
   batch_norm,
   layer_norm,

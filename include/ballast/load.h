@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// load(model, checkpoint): weights into a struct, by name. Part of ballast::core; load_file.h has the same for a path.
+// load(model, checkpoint): weights into a struct, by name. Part of ballast::core; load_file.h has the same
+// for a path.
 //
-// What happens, in this order: root, rename and rules, removal of wrapper prefixes, include and exclude, matching (exact key, the adapter's name for it,
-// compacted positions of vectors), choice of variants, adaption to the native layout, dtype policy, checks. Only then is the model touched: if
-// anything is wrong, LoadError is thrown and the model is as it was.
+// What happens, in this order: root, rename and rules, removal of wrapper prefixes, include and exclude,
+// matching (exact key, the adapter's name for it, compacted positions of vectors), choice of variants,
+// adaption to the native layout, dtype policy, checks. Only then is the model touched: if anything is wrong,
+// LoadError is thrown and the model is as it was.
 #pragma once
 
 #include <string>
@@ -21,7 +23,7 @@ namespace ballast {
 enum class Adapter : std::uint8_t {
   automatic,  ///< what the file's metadata says; PyTorch's when it says nothing
   pytorch,
-  none,       ///< native: taken as it is
+  none,  ///< native: taken as it is
   burn,
   flax,
   keras,
@@ -41,18 +43,22 @@ enum class Variants : std::uint8_t {
   held,    ///< the alternative the model holds, whatever the file looks like
 };
 
-/// Positions of vector members that are not those of the file: layers.0, 2, 4 of the file are 0, 1, 2 of the model.
+/// Positions of vector members that are not those of the file: layers.0, 2, 4 of the file are 0, 1, 2 of the
+/// model.
 struct ReindexOptions {
   bool on = true;
-  std::vector<std::string> except = {};  ///< patterns on the model's prefix ("flows."): there the positions must be the file's
+  std::vector<std::string> except =
+      {};  ///< patterns on the model's prefix ("flows."): there the positions must be the file's
 };
 
 struct LoadOptions {
-  std::string root = {};                   ///< key or dotted path of the state dict in the file; found by itself when it is clear
+  std::string root =
+      {};  ///< key or dotted path of the state dict in the file; found by itself when it is clear
   std::vector<RenameRule> rename = {};
-  std::vector<rules::Rule> rules = {};     ///< after rename
-  bool strip_prefixes = true;              ///< `module.` and `_orig_mod.` before all keys, unless the model has such a member
-  std::vector<std::string> include = {};   ///< patterns on keys, after renaming
+  std::vector<rules::Rule> rules = {};  ///< after rename
+  bool strip_prefixes =
+      true;  ///< `module.` and `_orig_mod.` before all keys, unless the model has such a member
+  std::vector<std::string> include = {};  ///< patterns on keys, after renaming
   std::vector<std::string> exclude = {};
   ReindexOptions reindex = {};
   Variants variants = Variants::choose;
@@ -61,7 +67,7 @@ struct LoadOptions {
   OnMissing missing = OnMissing::error;
   OnUnused unused = OnUnused::ignore;
   OnMismatch mismatched = OnMismatch::error;
-  bool debug = false;                      ///< writes debug_keys() to std::clog
+  bool debug = false;  ///< writes debug_keys() to std::clog
 };
 
 namespace detail {
@@ -72,7 +78,8 @@ LoadReport load(Slots slots, const Checkpoint& checkpoint, const LoadOptions& op
 /// Throws LoadError when the model and the checkpoint do not fit; the model is as it was then.
 template <Module Model>
 LoadReport load(Model& model, const Checkpoint& checkpoint, const LoadOptions& options = {}) {
-  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), checkpoint, options);
+  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), checkpoint,
+                      options);
 }
 
 /// Several files make up one model: an encoder from one, a head from another. No key may be in two of them.
@@ -81,14 +88,18 @@ LoadReport load(Model& model, const std::vector<Checkpoint>& parts, const LoadOp
   return load(model, merge(parts), options);
 }
 
-/// The model's tensors under the names and in the layouts of `adapter`; nothing is copied before it is written. Tied tensors are there once, with the
-/// other names in the metadata. Errc::invalid_argument when a tensor has no data.
+/// The model's tensors under the names and in the layouts of `adapter`; nothing is copied before it is
+/// written. Tied tensors are there once, with the other names in the metadata. Errc::invalid_argument when a
+/// tensor has no data.
 template <Module Model>
-[[nodiscard]] Checkpoint to_checkpoint(const Model& model, Adapter adapter = Adapter::pytorch, Precision dtype = Precision::keep) {
-  return detail::save(detail::collect_slots(model, detail::Collector::Alternatives::held_only), adapter, dtype);
+[[nodiscard]] Checkpoint to_checkpoint(const Model& model, Adapter adapter = Adapter::pytorch,
+                                       Precision dtype = Precision::keep) {
+  return detail::save(detail::collect_slots(model, detail::Collector::Alternatives::held_only), adapter,
+                      dtype);
 }
 
-/// Key before and after, shape and dtype of every tensor, sorted by the key after: what a rename did, before anything is matched.
+/// Key before and after, shape and dtype of every tensor, sorted by the key after: what a rename did, before
+/// anything is matched.
 [[nodiscard]] std::string debug_keys(const Checkpoint& before, const LoadOptions& options);
 
 }  // namespace ballast

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// load(model, path), save(model, path) and load_config<T>(path): load.h and config.h for any file Ballast reads or writes. Part of
-// ballast::import.
+// load(model, path), save(model, path) and load_config<T>(path): load.h and config.h for any file Ballast
+// reads or writes. Part of ballast::import.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@
 
 namespace ballast {
 
-/// The file's format is found by its content. Tensors are views of the mapped file; they keep it open as long as they live.
+/// The file's format is found by its content. Tensors are views of the mapped file; they keep it open as long
+/// as they live.
 template <Module Model>
 LoadReport load(Model& model, const std::string& path, const LoadOptions& options = {}) {
   return load(model, open(path), options);
@@ -38,7 +39,8 @@ void save(const Model& model, const std::string& path, const SaveModelOptions& o
   save(to_checkpoint(model, options.adapter, options.dtype), path, options.file);
 }
 
-/// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for all of it.
+/// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for
+/// all of it.
 template <class T>
 [[nodiscard]] T load_config(const std::string& path, const std::string& key = {}) {
   return read_config<T>(open_value(path, key), key.empty() ? "config" : key);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model is a struct: its fields are its parameter names. This header finds them by reflection and hands them on as Slots; all work is
-// done elsewhere, on those. Members of a model may be
+// A model is a struct: its fields are its parameter names. This header finds them by reflection and hands
+// them on as Slots; all work is done elsewhere, on those. Members of a model may be
 //   - Tensor, and layers (ballast/nn/, or your own with `static constexpr LayerKind kind`),
-//   - structs of such members: aggregates of up to 64 fields as they are, other classes with BALLAST_FIELDS(a, b),
-//   - std::vector, array, tuple (path segments 0, 1, …), std::map<std::string, …> (its keys), std::optional, unique_ptr, shared_ptr
+//   - structs of such members: aggregates of up to 64 fields as they are, other classes with
+//   BALLAST_FIELDS(a, b),
+//   - std::vector, array, tuple (path segments 0, 1, …), std::map<std::string, …> (its keys), std::optional,
+//   unique_ptr, shared_ptr
 //     and std::variant (no segment of their own) of all these,
 //   - arithmetic types, enums, strings, std::function and containers of those: configuration, skipped,
 //   - Skip<T>: anything else that is none of the model's parameters.
@@ -37,21 +39,32 @@ namespace ballast {
 template <class T>
 struct Skip {
   T value{};
+
   T& operator*() noexcept { return value; }
+
   const T& operator*() const noexcept { return value; }
+
   T* operator->() noexcept { return &value; }
+
   const T* operator->() const noexcept { return &value; }
+
   BALLAST_FIELDS();
 };
 
-/// A member whose own name is not part of the path: `Flat<nn::Conv2d> conv{{2, 2, 3}};` has the keys weight and bias.
+/// A member whose own name is not part of the path: `Flat<nn::Conv2d> conv{{2, 2, 3}};` has the keys weight
+/// and bias.
 template <class T>
 struct Flat {
   T value;
+
   T& operator*() noexcept { return value; }
+
   const T& operator*() const noexcept { return value; }
+
   T* operator->() noexcept { return &value; }
+
   const T* operator->() const noexcept { return &value; }
+
   static constexpr void visit_fields(auto& self, auto&& visit) { visit(std::string_view(), self.value); }
 };
 
@@ -82,10 +95,12 @@ template <class... Args>
 consteval bool all_configuration(std::type_identity<std::tuple<Args...>>) {
   return (is_configuration<Args>() && ...);
 }
+
 template <class... Args>
 consteval bool all_configuration(std::type_identity<std::variant<Args...>>) {
   return (is_configuration<Args>() && ...);
 }
+
 template <class A, class B>
 consteval bool all_configuration(std::type_identity<std::pair<A, B>>) {
   return is_configuration<A>() && is_configuration<B>();
@@ -93,8 +108,9 @@ consteval bool all_configuration(std::type_identity<std::pair<A, B>>) {
 
 template <class T>
 consteval bool is_configuration() {
-  if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || kIsA<T, std::basic_string> || kIsA<T, std::basic_string_view> ||
-                kIsA<T, std::function> || std::is_same_v<std::remove_cv_t<T>, const char*>) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || kIsA<T, std::basic_string> ||
+                kIsA<T, std::basic_string_view> || kIsA<T, std::function> ||
+                std::is_same_v<std::remove_cv_t<T>, const char*>) {
     return true;
   } else if constexpr (kIsA<T, std::vector> || kIsArray<T> || kIsA<T, std::optional>) {
     return is_configuration<typename T::value_type>();
@@ -108,12 +124,16 @@ consteval bool is_configuration() {
 }
 
 template <class T>
-concept HasKind = requires { typename std::integral_constant<LayerKind, T::kind>; };
+concept HasKind = requires {
+  typename std::integral_constant<LayerKind, T::kind>;
+};
 
 template <class T>
 consteval LayerKind kind_of() {
-  if constexpr (HasKind<T>) return T::kind;
-  else return LayerKind::none;
+  if constexpr (HasKind<T>)
+    return T::kind;
+  else
+    return LayerKind::none;
 }
 
 template <class T>
@@ -123,7 +143,8 @@ template <class T>
 void collect_struct(Collector& out, T& object) {
   if constexpr (!kIsFlat<T>) out.node(type_name<T>(), kind_of<T>());
   const auto visit = [&out](std::string_view name, auto& field) {
-    const Collector::Scope scope(out, kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);
+    const Collector::Scope scope(out,
+                                 kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);
     collect(out, field);
   };
   if constexpr (HasKind<T>) {
@@ -171,7 +192,8 @@ void collect_variant(Collector& out, Variant& variant) {
   const std::uint32_t choice = out.begin_choice(false, variant.index());
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (collect_alternative<I>(out, choice, variant), ...);
-  }(std::make_index_sequence<std::variant_size_v<Variant>>{});
+  }
+  (std::make_index_sequence<std::variant_size_v<Variant>>{});
 }
 
 template <class T>
@@ -179,7 +201,8 @@ void collect_optional(Collector& out, std::optional<T>& optional) {
   if (optional) return collect(out, *optional);
   if constexpr (std::is_default_constructible_v<T>) {
     if (!out.all_alternatives()) return;
-    collect_fresh<T>(out, out.begin_choice(true, 1), [&optional](T&& value) { optional.emplace(std::move(value)); });
+    collect_fresh<T>(out, out.begin_choice(true, 1),
+                     [&optional](T&& value) { optional.emplace(std::move(value)); });
   }
 }
 
@@ -187,7 +210,8 @@ template <class Tuple>
 void collect_tuple(Collector& out, Tuple& tuple) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (collect_indexed(out, I, std::get<I>(tuple)), ...);
-  }(std::make_index_sequence<std::tuple_size_v<Tuple>>{});
+  }
+  (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
 }
 
 template <class T>
@@ -201,7 +225,9 @@ void collect(Collector& out, T& member) {
   } else if constexpr (kIsA<T, std::tuple> || kIsA<T, std::pair>) {
     collect_tuple(out, member);
   } else if constexpr (kIsA<T, std::map>) {
-    static_assert(std::is_same_v<typename T::key_type, std::string>, "ballast: the key of a std::map in a model must be std::string: it is part of the parameters' names");
+    static_assert(
+        std::is_same_v<typename T::key_type, std::string>,
+        "ballast: the key of a std::map in a model must be std::string: it is part of the parameters' names");
     for (auto& [name, value] : member) {
       const Collector::Scope scope(out, std::string_view(name));
       collect(out, value);
@@ -214,9 +240,12 @@ void collect(Collector& out, T& member) {
     collect_variant(out, member);
   } else {
     static_assert(std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>),
-                  "ballast: a member of this type is neither a Tensor, a layer, a struct, a standard container of those nor configuration: "
-                  "list the fields of a class of your own with BALLAST_FIELDS(...), or wrap what holds no parameters in ballast::Skip<T>");
-    if constexpr (std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>)) collect_struct(out, member);
+                  "ballast: a member of this type is neither a Tensor, a layer, a struct, a standard "
+                  "container of those nor configuration: "
+                  "list the fields of a class of your own with BALLAST_FIELDS(...), or wrap what holds no "
+                  "parameters in ballast::Skip<T>");
+    if constexpr (std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>))
+      collect_struct(out, member);
   }
 }
 
@@ -235,16 +264,19 @@ void print(const Slots& slots, std::string_view type, std::ostream& out);
 
 /// Something load() and save() take for a model.
 template <class T>
-concept Module = std::is_class_v<T> && !std::is_same_v<T, Tensor> && (detail::ListsFields<T> || std::is_aggregate_v<T> || detail::kIsA<T, std::vector> ||
-                 detail::kIsA<T, std::tuple> || detail::kIsA<T, std::map> || detail::kIsA<T, std::variant>) &&
-                 !detail::is_configuration<T>();
+concept Module = std::is_class_v<T> && !std::is_same_v<T, Tensor> &&
+                 (detail::ListsFields<T> || std::is_aggregate_v<T> || detail::kIsA<T, std::vector> ||
+                  detail::kIsA<T, std::tuple> || detail::kIsA<T, std::map> ||
+                  detail::kIsA<T, std::variant>)&&!detail::is_configuration<T>();
 
-/// f(std::string_view path, Tensor&, LayerKind) for every tensor, parameters and buffers, in order of declaration.
+/// f(std::string_view path, Tensor&, LayerKind) for every tensor, parameters and buffers, in order of
+/// declaration.
 template <Module Model, class F>
 void for_each_tensor(Model& model, F&& f) {
   const Slots slots = detail::collect_slots(model, detail::Collector::Alternatives::held_only);
   for (const Slot& slot : slots.slots) f(std::string_view(slot.path), *slot.tensor, slot.kind);
 }
+
 template <Module Model, class F>
 void for_each_tensor(const Model& model, F&& f) {
   const Slots slots = detail::collect_slots(model, detail::Collector::Alternatives::held_only);
@@ -270,7 +302,8 @@ template <Module Model>
 /// Writes the model as a tree: members, shapes, number of parameters.
 template <Module Model>
 void print(const Model& model, std::ostream& out) {
-  detail::print(detail::collect_slots(model, detail::Collector::Alternatives::held_only), detail::type_name<Model>(), out);
+  detail::print(detail::collect_slots(model, detail::Collector::Alternatives::held_only),
+                detail::type_name<Model>(), out);
 }
 
 }  // namespace ballast

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All layers. Constructing one costs nothing: its tensors have shapes and no bytes until something is loaded into them.
+// All layers. Constructing one costs nothing: its tensors have shapes and no bytes until something is loaded
+// into them.
 #pragma once
 
 #include "ballast/nn/activation.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state dict inside a checkpoint: training files hold the epoch, the optimizer and much else around the weights. Part of ballast::core.
+// The state dict inside a checkpoint: training files hold the epoch, the optimizer and much else around the
+// weights. Part of ballast::core.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +15,19 @@ namespace ballast {
 
 /// A part of the object tree that looks like a model's weights.
 struct RootCandidate {
-  std::string path;         ///< dotted; empty for the whole file
+  std::string path;  ///< dotted; empty for the whole file
   std::size_t tensors = 0;
   std::uint64_t bytes = 0;
 };
 
-/// Every mapping of names to tensors, and every module, down to three levels; optimizers, schedulers and the like are not looked into. Best first:
-/// the whole file, then the names people use (state_dict, model_state_dict, model, …), then all others.
+/// Every mapping of names to tensors, and every module, down to three levels; optimizers, schedulers and the
+/// like are not looked into. Best first: the whole file, then the names people use (state_dict,
+/// model_state_dict, model, …), then all others.
 [[nodiscard]] std::vector<RootCandidate> root_candidates(const Checkpoint& checkpoint);
 
-/// What lies at a dotted path of the tree, its tensors named from there; without a tree, the tensors whose names begin with "path.". Errc::not_found
-/// lists the candidates; Errc::type_mismatch when there is something else than tensors by name.
+/// What lies at a dotted path of the tree, its tensors named from there; without a tree, the tensors whose
+/// names begin with "path.". Errc::not_found lists the candidates; Errc::type_mismatch when there is
+/// something else than tensors by name.
 [[nodiscard]] Checkpoint root(const Checkpoint& checkpoint, std::string_view path);
 
 struct FoundRoot {
@@ -32,8 +35,9 @@ struct FoundRoot {
   std::string path;  ///< where it was found; empty when the whole file is taken
 };
 
-/// The one candidate that is clearly best. A file without any is taken whole, and so is a dict of parts none of which has a name people use for
-/// a state dict. Errc::invalid_argument lists them when two are equally good.
+/// The one candidate that is clearly best. A file without any is taken whole, and so is a dict of parts none
+/// of which has a name people use for a state dict. Errc::invalid_argument lists them when two are equally
+/// good.
 [[nodiscard]] FoundRoot find_root(const Checkpoint& checkpoint);
 
 }  // namespace ballast

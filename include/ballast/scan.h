@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a file before anybody loads it: every global a pickle names, every call it makes, with the verdict of the very parser
-// that loads files, and whatever is odd about the container. Nothing is executed. Part of ballast::import.
+// What is in a file before anybody loads it: every global a pickle names, every call it makes, with the
+// verdict of the very parser that loads files, and whatever is odd about the container. Nothing is executed.
+// Part of ballast::import.
 #pragma once
 
 #include <cstdint>
@@ -75,8 +76,8 @@ struct Checksums {
   std::uint64_t without = 0;  ///< bytes the container holds no checksum for
 };
 
-/// Reads a whole file and compares every header and checksum its container holds: Errc::bad_crc, or what open() would say. Only zip archives hold
-/// any; opening one checks the pickle's alone.
+/// Reads a whole file and compares every header and checksum its container holds: Errc::bad_crc, or what
+/// open() would say. Only zip archives hold any; opening one checks the pickle's alone.
 [[nodiscard]] Checksums check_integrity(const std::string& path);
 
 }  // namespace ballast

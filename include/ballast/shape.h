@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shape and Strides: short lists of 64-bit numbers that live inside the object up to six dimensions, which is all but a
-// handful of the tensors in the world, and on the heap beyond.
+// Shape and Strides: short lists of 64-bit numbers that live inside the object up to six dimensions, which is
+// all but a handful of the tensors in the world, and on the heap beyond.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,9 @@ namespace ballast {
 class ShapeView : public std::span<const std::int64_t> {
  public:
   using std::span<const std::int64_t>::span;
-  ShapeView(std::span<const std::int64_t> dims) : std::span<const std::int64_t>(dims) {}  // NOLINT(google-explicit-constructor)
+
+  ShapeView(std::span<const std::int64_t> dims)
+      : std::span<const std::int64_t>(dims) {}  // NOLINT(google-explicit-constructor)
 };
 
 class Dims {
@@ -33,23 +35,41 @@ class Dims {
   Dims(Dims&& other) noexcept;  ///< `other` is empty afterwards
   Dims& operator=(Dims&& other) noexcept;
   ~Dims() = default;
+
   Dims(std::initializer_list<std::int64_t> values) : Dims(ShapeView(values.begin(), values.size())) {}
+
   Dims(ShapeView values);  // NOLINT(google-explicit-constructor): a view of dims is a shape
-  Dims(const std::vector<std::int64_t>& values) : Dims(ShapeView(values)) {}  // NOLINT(google-explicit-constructor)
+
+  Dims(const std::vector<std::int64_t>& values)
+      : Dims(ShapeView(values)) {}  // NOLINT(google-explicit-constructor)
+
   /// `count` times `value`.
   static Dims filled(std::size_t count, std::int64_t value);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
   [[nodiscard]] std::int64_t* data() noexcept { return size_ <= kInline ? inline_ : heap_.data(); }
-  [[nodiscard]] const std::int64_t* data() const noexcept { return size_ <= kInline ? inline_ : heap_.data(); }
+
+  [[nodiscard]] const std::int64_t* data() const noexcept {
+    return size_ <= kInline ? inline_ : heap_.data();
+  }
+
   [[nodiscard]] std::int64_t* begin() noexcept { return data(); }
+
   [[nodiscard]] std::int64_t* end() noexcept { return data() + size_; }
+
   [[nodiscard]] const std::int64_t* begin() const noexcept { return data(); }
+
   [[nodiscard]] const std::int64_t* end() const noexcept { return data() + size_; }
+
   std::int64_t& operator[](std::size_t i) noexcept { return data()[i]; }
+
   std::int64_t operator[](std::size_t i) const noexcept { return data()[i]; }
+
   [[nodiscard]] std::int64_t front() const noexcept { return data()[0]; }
+
   [[nodiscard]] std::int64_t back() const noexcept { return data()[size_ - 1]; }
 
   void push_back(std::int64_t value);
@@ -75,6 +95,9 @@ using Strides = Dims;  ///< in elements, like PyTorch's; may be 0 (expanded) or 
 /// "[2, 3]"
 [[nodiscard]] std::string to_string(ShapeView shape);
 std::ostream& operator<<(std::ostream& out, ShapeView shape);
-inline std::ostream& operator<<(std::ostream& out, const Dims& dims) { return out << ShapeView(dims); }
+
+inline std::ostream& operator<<(std::ostream& out, const Dims& dims) {
+  return out << ShapeView(dims);
+}
 
 }  // namespace ballast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model looks like to everything that is not a template: a list of slots (path, layer kind, Tensor*), the variants among its
-// members as choices, and the tree they form. module.h makes it by reflection; load, save and print work on it.
+// What a model looks like to everything that is not a template: a list of slots (path, layer kind, Tensor*),
+// the variants among its members as choices, and the tree they form. module.h makes it by reflection; load,
+// save and print work on it.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +21,23 @@ inline constexpr std::uint32_t kAlways = 0xFFFFFFFF;
 
 /// One tensor of a model.
 struct Slot {
-  std::string path;                      ///< "layers.0.norm.gamma"
-  LayerKind kind = LayerKind::none;      ///< of the layer it belongs to
-  std::uint32_t layer_size = 0;          ///< length of the layer's part of the path: 13 above ("layers.0.norm")
-  std::uint32_t alternative = kAlways;   ///< it exists only when this alternative is chosen
-  std::uint64_t index_segments = 0;      ///< bit i: segment i of the path is a position in a vector, array or tuple
+  std::string path;                  ///< "layers.0.norm.gamma"
+  LayerKind kind = LayerKind::none;  ///< of the layer it belongs to
+  std::uint32_t layer_size = 0;      ///< length of the layer's part of the path: 13 above ("layers.0.norm")
+  std::uint32_t alternative = kAlways;  ///< it exists only when this alternative is chosen
+  std::uint64_t index_segments =
+      0;  ///< bit i: segment i of the path is a position in a vector, array or tuple
   Tensor* tensor = nullptr;
 
   /// The name inside its layer: "gamma".
   [[nodiscard]] std::string_view field() const noexcept {
-    return std::string_view(path).substr(layer_size == 0 || layer_size == path.size() ? layer_size : layer_size + 1);
+    return std::string_view(path).substr(layer_size == 0 || layer_size == path.size() ? layer_size
+                                                                                      : layer_size + 1);
   }
-  [[nodiscard]] std::string_view layer() const noexcept { return std::string_view(path).substr(0, layer_size); }
+
+  [[nodiscard]] std::string_view layer() const noexcept {
+    return std::string_view(path).substr(0, layer_size);
+  }
 };
 
 /// One of the types a variant member can hold, or the value an empty optional would hold.
@@ -46,9 +52,9 @@ struct Alternative {
 struct Choice {
   std::string path;
   std::uint64_t index_segments = 0;
-  std::uint32_t parent = kAlways;           ///< the alternative it lies in itself
-  bool optional = false;                    ///< nothing at all is an answer too
-  std::size_t held = 0;                     ///< position in `alternatives` of the one held now; its size when none
+  std::uint32_t parent = kAlways;  ///< the alternative it lies in itself
+  bool optional = false;           ///< nothing at all is an answer too
+  std::size_t held = 0;            ///< position in `alternatives` of the one held now; its size when none
   std::vector<std::uint32_t> alternatives;  ///< positions in Slots::alternatives
 };
 
@@ -73,6 +79,7 @@ namespace detail {
 class Collector {
  public:
   enum class Alternatives : std::uint8_t { held_only, all };
+
   explicit Collector(Alternatives which) : all_alternatives_(which == Alternatives::all) {}
 
   /// While it lives, everything collected lies under `name`; an empty name adds nothing to the path.
@@ -109,6 +116,7 @@ class Collector {
   void node(std::string_view type, LayerKind kind);
 
   [[nodiscard]] bool all_alternatives() const noexcept { return all_alternatives_; }
+
   /// Returns what end_choice() and begin_alternative() want to know.
   std::uint32_t begin_choice(bool optional, std::size_t held);
   void begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit);

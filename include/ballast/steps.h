@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps between opening a file and using it: functions from Checkpoint to Checkpoint. They move names and views, never data; what must be
-// computed (a cast, a concatenation) is computed when somebody reads it. load() and the tool's convert are made of these.
+// Steps between opening a file and using it: functions from Checkpoint to Checkpoint. They move names and
+// views, never data; what must be computed (a cast, a concatenation) is computed when somebody reads it.
+// load() and the tool's convert are made of these.
 //
-// Patterns are RE2's, searched anywhere in the key unless anchored; they take linear time, whatever they are. In replacements $1, ${1} and ${name}
-// stand for groups, $$ for a dollar sign. A pattern or replacement that makes no sense is Errc::invalid_argument.
+// Patterns are RE2's, searched anywhere in the key unless anchored; they take linear time, whatever they are.
+// In replacements $1, ${1} and ${name} stand for groups, $$ for a dollar sign. A pattern or replacement that
+// makes no sense is Errc::invalid_argument.
 #pragma once
 
 #include <atomic>
@@ -32,28 +34,32 @@ struct KeyChange {
 };
 
 struct Renamed {
-  Checkpoint checkpoint;            ///< same tensors, same order
-  std::vector<KeyChange> changed;   ///< only those whose name changed
-  std::vector<std::string> idle;    ///< patterns of rules that matched nothing; also said in the checkpoint's notes
+  Checkpoint checkpoint;           ///< same tensors, same order
+  std::vector<KeyChange> changed;  ///< only those whose name changed
+  std::vector<std::string>
+      idle;  ///< patterns of rules that matched nothing; also said in the checkpoint's notes
 };
 
-/// All rules in order, each on the result of the one before, every match in the key. Errc::duplicate_key when two keys land on one name.
+/// All rules in order, each on the result of the one before, every match in the key. Errc::duplicate_key when
+/// two keys land on one name.
 [[nodiscard]] Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules);
 
 /// `module.` (DataParallel) and `_orig_mod.` (torch.compile) in front of all keys, in any order and number.
 [[nodiscard]] Renamed strip_common_prefixes(const Checkpoint& in);
 
-/// The numbers seen after each prefix, compacted in order: layers.0, layers.2, layers.4 → 0, 1, 2. Blind to any model; only where the prefix
+/// The numbers seen after each prefix, compacted in order: layers.0, layers.2, layers.4 → 0, 1, 2. Blind to
+/// any model; only where the prefix
 /// ("encoder.layers.") contains a match of one of `prefixes`, everywhere when there are none.
 [[nodiscard]] Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes = {});
 
 /// Keys that match one of `include` (all, when empty) and none of `exclude`.
-[[nodiscard]] Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include, const std::vector<std::string>& exclude = {});
+[[nodiscard]] Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
+                                const std::vector<std::string>& exclude = {});
 
 enum class Precision : std::uint8_t {
   keep,
-  full,      ///< F32
-  half,      ///< F16
+  full,  ///< F32
+  half,  ///< F16
   bf16,
   f64,
   as_model,  ///< what the model's tensor has; only for load()
@@ -61,8 +67,10 @@ enum class Precision : std::uint8_t {
 
 /// Floating-point tensors only, and only when they are read. Tied tensors stay tied.
 [[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision);
-/// The same to any floating dtype. `overflowed`, when given, grows by the finite values that dtype cannot hold, as they are read.
-[[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype, const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed = {});
+/// The same to any floating dtype. `overflowed`, when given, grows by the finite values that dtype cannot
+/// hold, as they are read.
+[[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype,
+                              const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed = {});
 
 /// All tensors of all parts; Errc::duplicate_key when a name is in two of them.
 [[nodiscard]] Checkpoint merge(std::span<const Checkpoint> parts);
@@ -74,9 +82,11 @@ struct Rename {
   std::string match;
   std::string to;
 };
+
 struct Drop {
   std::string match;
 };
+
 /// A second name for the same tensor; the two stay tied.
 struct Alias {
   std::string match;
@@ -87,19 +97,24 @@ struct Transpose {
   std::int64_t a = 0;
   std::int64_t b = 1;
 };
+
 struct Permute {
   std::vector<std::int64_t> order;
 };
+
 struct Reshape {
   std::vector<std::int64_t> shape;
 };
+
 struct Narrow {  ///< start:stop:step of one dimension
   std::int64_t dim = 0;
   Slice slice = {};
 };
+
 struct Cast {
   DType dtype = DType::f32;
 };
+
 using Operation = std::variant<Transpose, Permute, Reshape, Narrow, Cast>;
 
 /// Operations in order, then the new name, if there is one.
@@ -108,6 +123,7 @@ struct Change {
   std::vector<Operation> operations;
   std::string to = {};
 };
+
 /// One tensor into several along `dim`: of these sizes, or equal ones when there are none.
 struct Split {
   std::string match;
@@ -115,6 +131,7 @@ struct Split {
   std::int64_t dim = 0;
   std::vector<std::int64_t> sizes = {};
 };
+
 /// Several tensors into one: the one that matches and `others`, whose names are made from its groups.
 struct Join {
   std::string match;
@@ -126,7 +143,8 @@ struct Join {
 
 using Rule = std::variant<Rename, Drop, Alias, Change, Split, Join>;
 
-/// The rules of a file (docs/rules.md): {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to": "$1.weight"}, …]}.
+/// The rules of a file (docs/rules.md): {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to":
+/// "$1.weight"}, …]}.
 [[nodiscard]] std::vector<Rule> read(const std::string& path);
 [[nodiscard]] std::vector<Rule> parse(std::string_view json, const std::string& where = "rules");
 
@@ -135,6 +153,7 @@ struct Applied {
   std::vector<std::string> origins;  ///< for each tensor the key or keys ("a + b") it comes from
   std::vector<std::string> idle;     ///< patterns that matched nothing
 };
+
 [[nodiscard]] Applied apply(const Checkpoint& in, const std::vector<Rule>& rules);
 
 }  // namespace rules

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage: the bytes behind tensors, wherever they come from. Many tensors may look at one storage; it lives as long as one of
-// them does. Bytes may be there already (heap, mapped file, the caller's memory) or come into being when first asked
-// for (a compressed entry, a cast): data() is what makes them exist, read() streams them without keeping them.
+// Storage: the bytes behind tensors, wherever they come from. Many tensors may look at one storage; it lives
+// as long as one of them does. Bytes may be there already (heap, mapped file, the caller's memory) or come
+// into being when first asked for (a compressed entry, a cast): data() is what makes them exist, read()
+// streams them without keeping them.
 #pragma once
 
 #include <cstddef>
@@ -42,29 +43,43 @@ class Storage {
   static std::shared_ptr<Storage> borrow(void* data, std::uint64_t size, std::function<void()> release = {},
                                          Device device = {});
   /// The caller's read-only memory.
-  static std::shared_ptr<const Storage> borrow(const void* data, std::uint64_t size, std::function<void()> release = {},
-                                               Device device = {});
-  /// Bytes made by `fill` at the first data(); `fill` runs at most once with success, on the thread that came first.
-  static std::shared_ptr<const Storage> deferred(std::uint64_t size, std::function<void(std::span<std::byte>)> fill);
+  static std::shared_ptr<const Storage> borrow(const void* data, std::uint64_t size,
+                                               std::function<void()> release = {}, Device device = {});
+  /// Bytes made by `fill` at the first data(); `fill` runs at most once with success, on the thread that came
+  /// first.
+  static std::shared_ptr<const Storage> deferred(std::uint64_t size,
+                                                 std::function<void(std::span<std::byte>)> fill);
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
   [[nodiscard]] Device device() const noexcept { return device_; }
 
   /// The first byte. Safe to call from several threads; may read a file or compute, so it may throw.
   [[nodiscard]] virtual const std::byte* data() const = 0;
+
   /// Null when the bytes may not be written.
   [[nodiscard]] virtual std::byte* mutable_data() { return nullptr; }
+
   /// True when data() only has to hand out an address: nothing is left to read or to compute.
   [[nodiscard]] virtual bool ready() const noexcept { return true; }
+
   /// Copies [offset, offset + out.size()), keeping nothing in memory when it can be avoided.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const;
+
+  /// True when many unrelated tensors lie in it, as in the data of a Safetensors file: to be views of it does
+  /// not tie them.
+  [[nodiscard]] virtual bool holds_many() const noexcept { return false; }
+
   /// Where these bytes lie in a file, when they do.
   [[nodiscard]] virtual std::optional<FileSpan> file_span() const { return std::nullopt; }
-  /// Throws Errc::file_changed when the bytes come from a file that is not as it was when it was opened: for writers, before they publish a copy.
+
+  /// Throws Errc::file_changed when the bytes come from a file that is not as it was when it was opened: for
+  /// writers, before they publish a copy.
   virtual void check_unchanged() const {}
 
  protected:
   explicit Storage(std::uint64_t size, Device device = {}) noexcept : size_(size), device_(device) {}
+
   void check_range(std::uint64_t offset, std::uint64_t length) const;
 
  private:

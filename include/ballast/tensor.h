@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor: a view (dtype, shape, strides) of a Storage. Copying a Tensor copies the view, never the bytes; transpose, permute, slice
-// and most reshapes are views too. A tensor may have no bytes at all (shape only): a model's parameters before they are loaded.
+// Tensor: a view (dtype, shape, strides) of a Storage. Copying a Tensor copies the view, never the bytes;
+// transpose, permute, slice and most reshapes are views too. A tensor may have no bytes at all (shape only):
+// a model's parameters before they are loaded.
 #pragma once
 
 #include <atomic>
@@ -26,8 +27,11 @@ struct Slice {
   std::optional<std::int64_t> stop = {};
   std::optional<std::int64_t> step = {};
 };
+
 struct Ellipsis {};
+
 struct NewAxis {};
+
 inline constexpr Ellipsis ellipsis{};
 inline constexpr NewAxis new_axis{};
 using Index = std::variant<std::int64_t, Slice, Ellipsis, NewAxis>;
@@ -39,36 +43,51 @@ class Tensor {
   /// Shape only.
   Tensor(DType dtype, Shape shape);
   /// A view of `storage` that starts `bit_offset` bits into it. Every element must lie inside the storage.
-  Tensor(DType dtype, Shape shape, Strides strides, std::shared_ptr<const Storage> storage, std::uint64_t bit_offset = 0);
+  Tensor(DType dtype, Shape shape, Strides strides, std::shared_ptr<const Storage> storage,
+         std::uint64_t bit_offset = 0);
   /// A row-major view that starts `byte_offset` bytes into the storage.
-  static Tensor contiguous_view(DType dtype, Shape shape, std::shared_ptr<const Storage> storage, std::uint64_t byte_offset = 0);
+  static Tensor contiguous_view(DType dtype, Shape shape, std::shared_ptr<const Storage> storage,
+                                std::uint64_t byte_offset = 0);
   /// New memory, not initialised.
   static Tensor empty(DType dtype, Shape shape);
   static Tensor zeros(DType dtype, Shape shape);
+
   /// A copy of `values`, in row-major order.
   template <class T>
   static Tensor from(std::span<const T> values, Shape shape) {
     return copy_of(dtype_of<T>, std::move(shape), std::as_bytes(values));
   }
+
   template <class T>
   static Tensor from(std::initializer_list<T> values, Shape shape) {
     return from(std::span<const T>(values.begin(), values.size()), std::move(shape));
   }
 
   [[nodiscard]] bool defined() const noexcept { return defined_; }
+
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+
   [[nodiscard]] const Strides& strides() const noexcept { return strides_; }
+
   [[nodiscard]] std::size_t rank() const noexcept { return shape_.size(); }
+
   [[nodiscard]] std::int64_t numel() const noexcept { return numel_; }
+
   /// Of the row-major form: what a file needs to hold it.
   [[nodiscard]] std::uint64_t size_bytes() const noexcept;
   [[nodiscard]] Device device() const noexcept;
+
   /// False for shape-only tensors.
   [[nodiscard]] bool has_data() const noexcept { return storage_ != nullptr; }
+
   [[nodiscard]] bool is_contiguous() const noexcept;
+
   [[nodiscard]] const std::shared_ptr<const Storage>& storage() const noexcept { return storage_; }
+
   [[nodiscard]] std::uint64_t bit_offset() const noexcept { return bit_offset_; }
+
   /// Same storage, same place, same view: one parameter under two names.
   [[nodiscard]] bool same_view(const Tensor& other) const noexcept;
 
@@ -76,32 +95,47 @@ class Tensor {
   /// The first element. Only for dtypes of whole bytes.
   [[nodiscard]] const std::byte* data() const;
   [[nodiscard]] std::byte* mutable_data();
+
   /// The elements of a contiguous tensor whose dtype is T; anything else is an error that says what it is.
   template <class T>
   [[nodiscard]] std::span<const T> span() const {
-    return {reinterpret_cast<const T*>(span_bytes(dtype_of<T>, alignof(T))), static_cast<std::size_t>(numel_)};
+    return {reinterpret_cast<const T*>(span_bytes(dtype_of<T>, alignof(T))),
+            static_cast<std::size_t>(numel_)};
   }
+
   template <class T>
   [[nodiscard]] std::span<T> mutable_span() {
     span_bytes(dtype_of<T>, alignof(T));
     return {reinterpret_cast<T*>(mutable_data()), static_cast<std::size_t>(numel_)};
   }
-  /// Bytes [first, first + out.size()) of the row-major form, whatever the strides. Keeps memory flat: for streaming.
+
+  /// Bytes [first, first + out.size()) of the row-major form, whatever the strides. Keeps memory flat: for
+  /// streaming.
   void read(std::uint64_t first, std::span<std::byte> out) const;
   /// The only element of a one-element real tensor.
   [[nodiscard]] double item() const;
 
   // Views.
   [[nodiscard]] Tensor transpose(std::int64_t a, std::int64_t b) const;
+
   /// The 2-D transpose.
   [[nodiscard]] Tensor t() const { return transpose(-2, -1); }
+
   [[nodiscard]] Tensor permute(std::span<const std::int64_t> order) const;
-  [[nodiscard]] Tensor permute(std::initializer_list<std::int64_t> order) const { return permute(std::span(order.begin(), order.size())); }
+
+  [[nodiscard]] Tensor permute(std::initializer_list<std::int64_t> order) const {
+    return permute(std::span(order.begin(), order.size()));
+  }
+
   /// One dimension may be -1. A view where the strides allow it, else a copy.
   [[nodiscard]] Tensor reshape(Shape shape) const;
   /// NumPy's indexing: x.index({Slice{1, {}, 2}, ellipsis, -1}).
   [[nodiscard]] Tensor index(std::span<const Index> indices) const;
-  [[nodiscard]] Tensor index(std::initializer_list<Index> indices) const { return index(std::span(indices.begin(), indices.size())); }
+
+  [[nodiscard]] Tensor index(std::initializer_list<Index> indices) const {
+    return index(std::span(indices.begin(), indices.size()));
+  }
+
   /// `length` elements of `dim` from `start`, both inside the dimension.
   [[nodiscard]] Tensor narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const;
   [[nodiscard]] Tensor unsqueeze(std::int64_t dim) const;
@@ -116,7 +150,8 @@ class Tensor {
   [[nodiscard]] Tensor to(DType dtype) const;
   /// The same, but nothing is computed before somebody reads it.
   /// `overflowed`, when given, grows by the finite values the dtype cannot hold, as they are read.
-  [[nodiscard]] Tensor to_lazy(DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed = {}) const;
+  [[nodiscard]] Tensor to_lazy(DType dtype,
+                               std::shared_ptr<std::atomic<std::uint64_t>> overflowed = {}) const;
 
  private:
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> bytes);

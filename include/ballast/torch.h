@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch files, written: what torch.save would write, readable by torch.load(weights_only=True) and, with a plain dict as its root, by
-// libtorch. docs/formats/pytorch-writing.md describes the bytes and which Python values can be written. Part of ballast::import.
+// PyTorch files, written: what torch.save would write, readable by torch.load(weights_only=True) and, with a
+// plain dict as its root, by libtorch. docs/formats/pytorch-writing.md describes the bytes and which Python
+// values can be written. Part of ballast::import.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace ballast::torch {
 
 /// How much of a storage is written when tensors use a part of it.
 enum class Extent : std::uint8_t {
-  automatic,  ///< trees: all of it, as torch.save does, except where it is a whole file's data; plain tensors: what they use
+  automatic,  ///< trees: all of it, as torch.save does, except where it is a whole file's data; plain
+              ///< tensors: what they use
   whole,      ///< all of it
   used,       ///< what tensors use; those that overlap stay on one storage
 };
@@ -23,21 +25,23 @@ enum class Extent : std::uint8_t {
 struct SaveOptions {
   bool legacy = false;      ///< the format of PyTorch before 1.6 in place of the zip archive
   bool plain_dict = false;  ///< a dict as the root in place of an OrderedDict: libtorch reads that
-  bool simplify = false;    ///< trees: NumPy scalars as numbers, arrays as tensors, dict- and list-like classes as dicts and lists, dates and paths as text
+  bool simplify = false;  ///< trees: NumPy scalars as numbers, arrays as tensors, dict- and list-like classes
+                          ///< as dicts and lists, dates and paths as text
   Extent extent = Extent::automatic;
   std::optional<Value> metadata = {};  ///< plain tensors: the `_metadata` of the state dict
   bool overwrite = false;
   Progress progress = {};
 };
 
-/// A state dict of the checkpoint's tensors; or its whole tree, when it has one that is no pickled model and its tensors are still those of
-/// the tree (reset `tree` to write the tensors alone). Tensors on one
-/// storage stay on one storage, strides and offsets stay as they are. String metadata has no place in these files and is not
-/// written. Atomic; memory does not grow with the tensors.
+/// A state dict of the checkpoint's tensors; or its whole tree, when it has one that is no pickled model and
+/// its tensors are still those of the tree (reset `tree` to write the tensors alone). Tensors on one storage
+/// stay on one storage, strides and offsets stay as they are. String metadata has no place in these files and
+/// is not written. Atomic; memory does not grow with the tensors.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
-/// Any tree of values: a training checkpoint with its epoch, model and optimizer. Shared parts and cycles stay what they are.
-/// Errc::not_representable, with the path of the value, for what torch.load(weights_only=True) would refuse.
+/// Any tree of values: a training checkpoint with its epoch, model and optimizer. Shared parts and cycles
+/// stay what they are. Errc::not_representable, with the path of the value, for what
+/// torch.load(weights_only=True) would refuse.
 void save(const Value& root, const std::string& path, const SaveOptions& options = {});
 
 }  // namespace ballast::torch

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value: what else a checkpoint holds besides tensors. The whole Python object of a PyTorch file as data: numbers, text, lists,
-// dicts with any keys, tensors, and objects of classes nobody has here, each with the name of its Python class. A Value is a handle: copying
-// it copies a pointer. Trees are immutable, may share parts and may contain cycles; nothing here recurses.
+// Value: what else a checkpoint holds besides tensors. The whole Python object of a PyTorch file as data:
+// numbers, text, lists, dicts with any keys, tensors, and objects of classes nobody has here, each with the
+// name of its Python class. A Value is a handle: copying it copies a pointer. Trees are immutable, may share
+// parts and may contain cycles; nothing here recurses.
 #pragma once
 
 #include <complex>
@@ -22,9 +23,23 @@ namespace ballast {
 
 class ValueTree;
 
-/// What a value is made of; type() says which Python class it is. numpy.float64 is `floating`, torch.Size is a `tuple`,
-/// argparse.Namespace is a `dict`, torch.dtype, torch.device, paths and dates are a `string`.
-enum class Kind : std::uint8_t { none, boolean, integer, floating, complex, string, bytes, list, tuple, set, dict, tensor, object };
+/// What a value is made of; type() says which Python class it is. numpy.float64 is `floating`, torch.Size is
+/// a `tuple`, argparse.Namespace is a `dict`, torch.dtype, torch.device, paths and dates are a `string`.
+enum class Kind : std::uint8_t {
+  none,
+  boolean,
+  integer,
+  floating,
+  complex,
+  string,
+  bytes,
+  list,
+  tuple,
+  set,
+  dict,
+  tensor,
+  object
+};
 
 [[nodiscard]] std::string_view name(Kind kind) noexcept;
 
@@ -33,7 +48,7 @@ struct Quantization {
   std::string scheme = "per_tensor_affine";  ///< or per_channel_affine, per_channel_affine_float_qparams
   double scale = 1.0;                        ///< of the whole tensor
   std::int64_t zero_point = 0;
-  Tensor scales = {};       ///< per channel; undefined when per tensor
+  Tensor scales = {};  ///< per channel; undefined when per tensor
   Tensor zero_points = {};
   std::int64_t axis = 0;
 };
@@ -61,17 +76,24 @@ class Value {
  public:
   /// None.
   Value() noexcept : ref_(2) {}
+
   Value(bool value) noexcept;  // NOLINT(google-explicit-constructor): values are written as literals
   template <class T>
-    requires(std::integral<T> && !std::same_as<T, bool>)
-  Value(T value) : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {}  // NOLINT
-  Value(double value);                     // NOLINT(google-explicit-constructor)
-  Value(std::complex<double> value);       // NOLINT(google-explicit-constructor)
-  Value(std::string_view text);            // NOLINT(google-explicit-constructor)
+
+  requires(std::integral<T> && !std::same_as<T, bool>) Value(T value)
+      : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {
+  }  // NOLINT
+
+  Value(double value);                // NOLINT(google-explicit-constructor)
+  Value(std::complex<double> value);  // NOLINT(google-explicit-constructor)
+  Value(std::string_view text);       // NOLINT(google-explicit-constructor)
+
   Value(const std::string& text) : Value(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
-  Value(const char* text) : Value(std::string_view(text)) {}         // NOLINT(google-explicit-constructor)
-  Value(const Tensor& tensor);             // NOLINT(google-explicit-constructor)
-  Value(const TensorValue& tensor);        // NOLINT(google-explicit-constructor)
+
+  Value(const char* text) : Value(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+
+  Value(const Tensor& tensor);       // NOLINT(google-explicit-constructor)
+  Value(const TensorValue& tensor);  // NOLINT(google-explicit-constructor)
 
   /// An integer of any size, from its decimal digits. Errc::invalid_argument when they are not digits.
   static Value integer(std::string_view decimal);
@@ -88,9 +110,12 @@ class Value {
   [[nodiscard]] Value with_attributes(const Value& dict) const;
 
   [[nodiscard]] Kind kind() const noexcept;
-  /// "int", "collections.OrderedDict", "numpy.float64", "__main__.Net". Valid as long as a Value of this tree lives.
+  /// "int", "collections.OrderedDict", "numpy.float64", "__main__.Net". Valid as long as a Value of this tree
+  /// lives.
   [[nodiscard]] std::string_view type() const noexcept;
+
   [[nodiscard]] bool is_none() const noexcept { return kind() == Kind::none; }
+
   /// One object in two places, not just two equal ones.
   [[nodiscard]] bool same_object(const Value& other) const noexcept;
 
@@ -107,7 +132,9 @@ class Value {
   /// Decimal digits of an integer of any size.
   [[nodiscard]] std::string as_decimal() const;
   [[nodiscard]] bool fits_int() const noexcept;
+
   [[nodiscard]] Tensor as_tensor() const { return tensor_value().tensor; }
+
   [[nodiscard]] TensorValue tensor_value() const;
 
   // Containers.
@@ -119,9 +146,12 @@ class Value {
   [[nodiscard]] Value value(std::size_t index) const;
   /// The value of a dict's text key (or integer key, by its decimal), an object's attribute.
   [[nodiscard]] std::optional<Value> find(std::string_view key) const;
+
   [[nodiscard]] bool contains(std::string_view key) const { return find(key).has_value(); }
-  /// A dotted path of keys, list indices and attributes: "optimizer.param_groups.0.lr". Keys may contain dots themselves: the longest
-  /// that leads somewhere is taken. The empty path is the value itself. Errc::not_found names how far it got.
+
+  /// A dotted path of keys, list indices and attributes: "optimizer.param_groups.0.lr". Keys may contain dots
+  /// themselves: the longest that leads somewhere is taken. The empty path is the value itself.
+  /// Errc::not_found names how far it got.
   [[nodiscard]] Value at(std::string_view path) const;
   [[nodiscard]] std::optional<Value> find_path(std::string_view path) const;
 
@@ -130,18 +160,23 @@ class Value {
   [[nodiscard]] bool is_global() const noexcept;
   [[nodiscard]] Value args() const;    ///< tuple, or None
   [[nodiscard]] Value kwargs() const;  ///< dict, or None
-  [[nodiscard]] Value state() const;   ///< whatever the class's __setstate__ was to get; None when there was none
-  [[nodiscard]] Value items() const;   ///< list appended to it, or None: list subclasses
-  [[nodiscard]] Value pairs() const;   ///< dict set on it, or None: dict subclasses
+  [[nodiscard]] Value state()
+      const;  ///< whatever the class's __setstate__ was to get; None when there was none
+  [[nodiscard]] Value items() const;  ///< list appended to it, or None: list subclasses
+  [[nodiscard]] Value pairs() const;  ///< dict set on it, or None: dict subclasses
   /// Python attributes of a dict (`_metadata` of a state dict) or object, as a dict; None when it has none.
   [[nodiscard]] Value attributes() const;
 
-  /// One line: "3", "\"text\"", "list of 2", "F32 [2, 3]", "__main__.Net object"; text from the file made safe to show.
+  /// One line: "3", "\"text\"", "list of 2", "F32 [2, 3]", "__main__.Net object"; text from the file made
+  /// safe to show.
   [[nodiscard]] std::string summary() const;
 
  private:
   friend class ValueTree;
-  Value(std::shared_ptr<const ValueTree> tree, std::uint64_t ref) noexcept : tree_(std::move(tree)), ref_(ref) {}
+
+  Value(std::shared_ptr<const ValueTree> tree, std::uint64_t ref) noexcept
+      : tree_(std::move(tree)), ref_(ref) {}
+
   static Value from_integer(std::int64_t value, bool is_unsigned);
 
   std::shared_ptr<const ValueTree> tree_;  // null: the value is in ref_ itself
@@ -153,15 +188,19 @@ class ValueWalk {
  public:
   struct Step {
     Value value;
-    std::string label;      ///< key, index or attribute name below its parent, made safe to show; empty for the root
+    std::string
+        label;  ///< key, index or attribute name below its parent, made safe to show; empty for the root
     std::size_t depth = 0;  ///< 0 for the root
     bool repeated = false;  ///< a container met before: what is in it is not shown again
   };
+
   struct Limits {
     std::size_t steps = 1'000'000;
     std::size_t depth = 1'000'000;  ///< containers below it are not entered
   };
+
   explicit ValueWalk(Value root) : ValueWalk(std::move(root), Limits{}) {}
+
   ValueWalk(Value root, Limits limits);
   ~ValueWalk();
   ValueWalk(ValueWalk&&) noexcept;

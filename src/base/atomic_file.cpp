@@ -19,24 +19,28 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "ballast/display.h"
 #include "base/file.h"
 
 namespace ballast {
 namespace {
 
-// Measured: larger writes ask the kernel for larger page-cache folios, which are slow to come by on virtual machines.
+// Measured: larger writes ask the kernel for larger page-cache folios, which are slow to come by on virtual
+// machines.
 constexpr std::size_t kBlock = 256U << 10U;
 
 // Temporaries in existence, as plain characters, so that a signal handler can remove them.
 constexpr std::size_t kMaxUnfinished = 64;
+
 enum : int { kFree, kBeingFilled, kListed, kDiscarded };
+
 struct Unfinished {
   std::atomic<int> state{kFree};
   std::array<char, PATH_MAX> path{};
 };
+
 std::array<Unfinished, kMaxUnfinished> unfinished;  // constant-initialised: no static constructor runs
 
 // The entry's number, or -1 when there is no room: that file then survives a signal.
@@ -57,7 +61,8 @@ void unlist_unfinished(int entry) noexcept {
   if (entry >= 0) unfinished[static_cast<std::size_t>(entry)].state.compare_exchange_strong(expected, kFree);
 }
 
-// The file a name finally stands for: a symbolic link is written through, also when what it points to is not there yet.
+// The file a name finally stands for: a symbolic link is written through, also when what it points to is not
+// there yet.
 std::string resolve(const std::string& path) {
   std::string current = path;
   for (int hops = 0; hops < 40; ++hops) {
@@ -66,7 +71,8 @@ std::string resolve(const std::string& path) {
     if (length < 0) return current;
     const std::string next(link.data(), static_cast<std::size_t>(length));
     const std::size_t slash = current.rfind('/');
-    current = next.starts_with('/') || slash == std::string::npos ? next : current.substr(0, slash + 1) + next;
+    current =
+        next.starts_with('/') || slash == std::string::npos ? next : current.substr(0, slash + 1) + next;
   }
   fail(Errc::io_error, display(path), "too many symbolic links");
 }
@@ -89,30 +95,38 @@ std::string temporary_name(const std::string& target) {
 // The file that will be replaced, when there is one.
 std::optional<struct stat> old_file(const std::string& target) {
   struct stat status {};
+
   if (stat(target.c_str(), &status) != 0) return std::nullopt;
-  if (!S_ISREG(status.st_mode)) fail(Errc::not_regular_file, display(target), "is there and is not a regular file");
+  if (!S_ISREG(status.st_mode))
+    fail(Errc::not_regular_file, display(target), "is there and is not a regular file");
   return status;
 }
 
-// The new file takes over who may read and write the old one. Whose it is can only be kept by those who may give files away, and bits that give
-// rights to whoever runs a file are not for a file with other contents.
+// The new file takes over who may read and write the old one. Whose it is can only be kept by those who may
+// give files away, and bits that give rights to whoever runs a file are not for a file with other contents.
 bool take_over(int descriptor, const struct stat& old) {
   mode_t mode = old.st_mode & 0777U;
   const bool same_owner = old.st_uid == geteuid() && old.st_gid == getegid();
-  if (!same_owner && fchown(descriptor, old.st_uid, old.st_gid) != 0 && fchown(descriptor, static_cast<uid_t>(-1), old.st_gid) != 0) {
+  if (!same_owner && fchown(descriptor, old.st_uid, old.st_gid) != 0 &&
+      fchown(descriptor, static_cast<uid_t>(-1), old.st_gid) != 0) {
     mode &= ~070U;  // what the old group could do is not for ours
   }
   return fchmod(descriptor, mode) == 0;
 }
 
-void write_fully(int descriptor, const std::string& path, std::uint64_t offset, std::span<const std::byte> bytes) {
+void write_fully(int descriptor, const std::string& path, std::uint64_t offset,
+                 std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count =
         pwrite(descriptor, bytes.data(), std::min(bytes.size(), kBlock), static_cast<off_t>(offset));
     const int reason = errno;
     if (count < 0 && reason == EINTR) continue;
-    if (count < 0) fail_errno(reason, display(path), fmt::format("cannot write {} bytes at offset {}", bytes.size(), offset));
-    if (count == 0) fail(Errc::io_error, display(path), "the system wrote 0 of {} bytes at offset {}", bytes.size(), offset);
+    if (count < 0)
+      fail_errno(reason, display(path),
+                 fmt::format("cannot write {} bytes at offset {}", bytes.size(), offset));
+    if (count == 0)
+      fail(Errc::io_error, display(path), "the system wrote 0 of {} bytes at offset {}", bytes.size(),
+           offset);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
@@ -135,16 +149,20 @@ void sync_folder(const std::string& folder, const std::string& path) {
 
 AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), overwrite_(overwrite) {
   if (path.empty()) fail(Errc::invalid_argument, "", "an output needs a name");
-  if (path.find('\0') != std::string::npos) fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
+  if (path.find('\0') != std::string::npos)
+    fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
   target_ = resolve(path);
   temporary_ = temporary_name(target_);
+
   struct stat status {};
+
   if (!overwrite_ && lstat(target_.c_str(), &status) == 0) {
     fail(Errc::already_exists, display(path_), "is there already (overwriting was not asked for)");
   }
   const auto old = old_file(target_);
   entry_ = list_unfinished(temporary_);
-  // 0666: the kernel takes the umask away, as it does for every new file. A private old file is not laid open meanwhile.
+  // 0666: the kernel takes the umask away, as it does for every new file. A private old file is not laid open
+  // meanwhile.
   const mode_t mode = old ? old->st_mode & 0600U : 0666U;
   descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (descriptor_ < 0) {
@@ -159,7 +177,9 @@ AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), o
   }
 }
 
-AtomicFile::~AtomicFile() { discard(); }
+AtomicFile::~AtomicFile() {
+  discard();
+}
 
 void AtomicFile::discard() noexcept {
   if (descriptor_ < 0) return;
@@ -176,8 +196,10 @@ void AtomicFile::reserve(std::uint64_t size) {
   do {
     result = fallocate(descriptor_, 0, 0, length) == 0 ? 0 : errno;
   } while (result == EINTR);
-  // File systems without allocation: the size alone, so that a limit is still met early. (posix_fallocate would write every block.)
-  if (result == EOPNOTSUPP || result == ENOSYS || result == EINVAL) result = ftruncate(descriptor_, length) == 0 ? 0 : errno;
+  // File systems without allocation: the size alone, so that a limit is still met early. (posix_fallocate
+  // would write every block.)
+  if (result == EOPNOTSUPP || result == ENOSYS || result == EINVAL)
+    result = ftruncate(descriptor_, length) == 0 ? 0 : errno;
   if (result != 0) fail_errno(result, display(path_), fmt::format("cannot make room for {} bytes", size));
 }
 
@@ -186,22 +208,25 @@ void AtomicFile::append(std::span<const std::byte> bytes) {
   position_ += bytes.size();
 }
 
-void AtomicFile::append(std::string_view text) { append(as_bytes(text)); }
+void AtomicFile::append(std::string_view text) {
+  append(as_bytes(text));
+}
 
 void AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   write_fully(descriptor_, path_, offset, bytes);
 }
 
-void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t source_offset, std::uint64_t length) {
+void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t source_offset,
+                         std::uint64_t length) {
   if (!fits(source_offset, length, source.size())) {
-    fail(Errc::truncated, display(source.path()), "needs {} bytes at offset {}, the file has {}", length, source_offset,
-         source.size());
+    fail(Errc::truncated, display(source.path()), "needs {} bytes at offset {}, the file has {}", length,
+         source_offset, source.size());
   }
   while (length > 0) {
     auto from = static_cast<off_t>(source_offset);
     auto to = static_cast<off_t>(offset);
-    const ssize_t count =
-        copy_file_range(source.descriptor(), &from, descriptor_, &to, std::min<std::uint64_t>(length, 1U << 30U), 0);
+    const ssize_t count = copy_file_range(source.descriptor(), &from, descriptor_, &to,
+                                          std::min<std::uint64_t>(length, 1U << 30U), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;  // other file systems, old kernels, or nothing left: the plain way finds out which
     source_offset += static_cast<std::uint64_t>(count);
@@ -210,7 +235,8 @@ void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t
   }
   std::vector<std::byte> block(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlock)));
   while (length > 0) {
-    const auto piece = std::span(block).first(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlock)));
+    const auto piece =
+        std::span(block).first(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlock)));
     source.read(source_offset, piece);
     write_at(offset, piece);
     source_offset += piece.size();
@@ -227,13 +253,17 @@ void AtomicFile::take_final_name() {
   } else {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return;
     if (errno == EINVAL || errno == ENOSYS) {
-      // File systems that do not know the flag: link() refuses an existing name as well. Those that know neither: the last look and the
-      // renaming are two steps there, and nothing better can be had.
+      // File systems that do not know the flag: link() refuses an existing name as well. Those that know
+      // neither: the last look and the renaming are two steps there, and nothing better can be had.
       if (link(from, to) == 0) return static_cast<void>(unlink(from));
+
       struct stat status {};
+
       const bool no_links = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS;
-      if (no_links && lstat(to, &status) == 0) errno = EEXIST;
-      else if (no_links && rename(from, to) == 0) return;
+      if (no_links && lstat(to, &status) == 0)
+        errno = EEXIST;
+      else if (no_links && rename(from, to) == 0)
+        return;
     }
   }
   const int reason = errno;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, written: a temporary in the same folder that gets the final name only when every byte is on the disk. Whatever goes wrong,
-// the old file stays as it was and the temporary goes away.
+// Files, written: a temporary in the same folder that gets the final name only when every byte is on the
+// disk. Whatever goes wrong, the old file stays as it was and the temporary goes away.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,23 @@ class File;
 class AtomicFile {
  public:
   /// Creates the temporary. With `overwrite` false an existing target is refused now and again at commit().
-  /// Who may read and write is as with the old file, or 0666 less the umask. A target that is a symbolic link is written through.
+  /// Who may read and write is as with the old file, or 0666 less the umask. A target that is a symbolic link
+  /// is written through.
   AtomicFile(const std::string& path, bool overwrite);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();  ///< without commit(): removes the temporary
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
   /// Gives the file its final size at once, so that a full disk is known before the work.
   void reserve(std::uint64_t size);
   /// Appends after everything appended so far. Not for use from several threads.
   void append(std::span<const std::byte> bytes);
   void append(std::string_view text);
+
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+
   /// Writes at a place of its own; safe from several threads.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Copies a range of another file inside the kernel where the file systems can; safe from several threads.
@@ -40,8 +44,8 @@ class AtomicFile {
   void discard() noexcept;
   void take_final_name();
 
-  std::string path_;       // as given, for messages
-  std::string target_;     // with links resolved
+  std::string path_;    // as given, for messages
+  std::string target_;  // with links resolved
   std::string temporary_;
   bool overwrite_;
   int descriptor_ = -1;
@@ -49,7 +53,8 @@ class AtomicFile {
   std::uint64_t position_ = 0;
 };
 
-/// Removes the temporaries of all AtomicFiles still open: async-signal-safe, for a program's own signal handler.
+/// Removes the temporaries of all AtomicFiles still open: async-signal-safe, for a program's own signal
+/// handler.
 void discard_unfinished_files() noexcept;
 
 }  // namespace ballast

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cursor over bytes that never leaves them: every read is checked against what is left, and a short read is an Error that
-// names the file, the offset and the two numbers.
+// A cursor over bytes that never leaves them: every read is checked against what is left, and a short read is
+// an Error that names the file, the offset and the two numbers.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,8 @@ static_assert(std::endian::native == std::endian::little, "Ballast is written fo
 
 /// A little-endian number at `bytes`; the caller knows it is there.
 template <class T>
-  requires std::is_trivially_copyable_v<T>
+requires std::is_trivially_copyable_v<T>
+
 [[nodiscard]] T load_le(const std::byte* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof value);
@@ -42,10 +43,15 @@ class ByteReader {
       : bytes_(bytes), where_(std::move(where)), base_(base) {}
 
   [[nodiscard]] std::size_t position() const noexcept { return position_; }
+
   [[nodiscard]] std::uint64_t file_offset() const noexcept { return base_ + position_; }
+
   [[nodiscard]] std::size_t left() const noexcept { return bytes_.size() - position_; }
+
   [[nodiscard]] bool at_end() const noexcept { return left() == 0; }
+
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
   void seek(std::size_t position) {
     if (position > bytes_.size()) short_read(position - position_);
     position_ = position;
@@ -57,14 +63,18 @@ class ByteReader {
     position_ += static_cast<std::size_t>(count);
     return taken;
   }
+
   [[nodiscard]] std::string_view take_text(std::uint64_t count) { return as_text(take(count)); }
+
   template <class T>
-  [[nodiscard]] T take_le() { return load_le<T>(take(sizeof(T)).data()); }
+  [[nodiscard]] T take_le() {
+    return load_le<T>(take(sizeof(T)).data());
+  }
 
  private:
   [[noreturn]] void short_read(std::uint64_t count) const {
-    fail(Errc::truncated, where_, "needs {} bytes at offset {}, {} are left (cut short, or a wrong length?)", count,
-         file_offset(), left());
+    fail(Errc::truncated, where_, "needs {} bytes at offset {}, {} are left (cut short, or a wrong length?)",
+         count, file_offset(), left());
   }
 
   std::span<const std::byte> bytes_;

@@ -47,9 +47,11 @@ template <std::integral To, std::integral From>
   fail(Errc::size_overflow, where, "{} does not fit into {} bits", value, sizeof(To) * 8);
 }
 
-/// True when [offset, offset + length) lies inside [0, size); never overflows. The type is named only to test it where all of it can be tried.
+/// True when [offset, offset + length) lies inside [0, size); never overflows. The type is named only to test
+/// it where all of it can be tried.
 template <std::unsigned_integral T = std::uint64_t>
-[[nodiscard]] constexpr bool fits(std::type_identity_t<T> offset, std::type_identity_t<T> length, std::type_identity_t<T> size) {
+[[nodiscard]] constexpr bool fits(std::type_identity_t<T> offset, std::type_identity_t<T> length,
+                                  std::type_identity_t<T> size) {
   return offset <= size && length <= static_cast<T>(size - offset);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message is a polynomial over GF(2), its checksum the remainder by P. Multiplying 16 bytes by x^n mod P, with n the distance to
-// bytes further on, lets them be added there without changing the remainder ("folding"); carry-less multiplication does that for 16
-// bytes in two instructions. What is left after folding, 16 bytes, goes through the tables. The constants are
-// bit-reversed x^n mod P, shifted left by one because the product of two reversed numbers comes out one bit too low.
+// A message is a polynomial over GF(2), its checksum the remainder by P. Multiplying 16 bytes by x^n mod P,
+// with n the distance to bytes further on, lets them be added there without changing the remainder
+// ("folding"); carry-less multiplication does that for 16 bytes in two instructions. What is left after
+// folding, 16 bytes, goes through the tables. The constants are bit-reversed x^n mod P, shifted left by one
+// because the product of two reversed numbers comes out one bit too low.
 #include "base/crc32.h"
 
 #include <array>
@@ -30,7 +31,8 @@ constexpr Tables kTables = [] {
     tables[0][b] = crc;
   }
   for (std::size_t i = 1; i < tables.size(); ++i) {
-    for (std::size_t b = 0; b < 256; ++b) tables[i][b] = (tables[i - 1][b] >> 8U) ^ tables[0][tables[i - 1][b] & 0xFFU];
+    for (std::size_t b = 0; b < 256; ++b)
+      tables[i][b] = (tables[i - 1][b] >> 8U) ^ tables[0][tables[i - 1][b] & 0xFFU];
   }
   return tables;
 }();
@@ -45,7 +47,8 @@ std::uint32_t update(std::uint32_t crc, const std::byte* bytes, std::size_t size
       crc ^= kTables[15 - i][(low >> (8 * i)) & 0xFFU] ^ kTables[7 - i][(high >> (8 * i)) & 0xFFU];
     }
   }
-  for (; size > 0; ++bytes, --size) crc = (crc >> 8U) ^ kTables[0][(crc ^ static_cast<std::uint32_t>(*bytes)) & 0xFFU];
+  for (; size > 0; ++bytes, --size)
+    crc = (crc >> 8U) ^ kTables[0][(crc ^ static_cast<std::uint32_t>(*bytes)) & 0xFFU];
   return crc;
 }
 
@@ -56,12 +59,15 @@ struct Fold {
   std::int64_t low;
   std::int64_t high;
 };
+
 constexpr Fold kFold2048{0x11542778A, 0x1322D1430};
 constexpr Fold kFold512{0x154442BD4, 0x1C6E41596};
 constexpr Fold kFold128{0x1751997D0, 0x0CCAA009E};
 
 __attribute__((target("pclmul"))) inline __m128i fold(__m128i value, __m128i constants, __m128i onto) {
-  return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(value, constants, 0x00), _mm_clmulepi64_si128(value, constants, 0x11)), onto);
+  return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(value, constants, 0x00),
+                                     _mm_clmulepi64_si128(value, constants, 0x11)),
+                       onto);
 }
 
 __attribute__((target("pclmul"))) inline __m128i load16(const std::byte* bytes) {
@@ -73,7 +79,8 @@ struct Lanes {  // std::array would drop the vectors' alignment
 };
 
 // Four neighbouring 16-byte values, then whole 16-byte blocks, then the rest.
-__attribute__((target("pclmul"))) std::uint32_t finish(const Lanes& lanes, const std::byte* bytes, std::size_t size) {
+__attribute__((target("pclmul"))) std::uint32_t finish(const Lanes& lanes, const std::byte* bytes,
+                                                       std::size_t size) {
   const __m128i constants = _mm_set_epi64x(kFold128.high, kFold128.low);
   __m128i value = fold(lanes.at[0], constants, lanes.at[1]);
   value = fold(value, constants, lanes.at[2]);
@@ -85,7 +92,8 @@ __attribute__((target("pclmul"))) std::uint32_t finish(const Lanes& lanes, const
 }
 
 // At least 64 bytes.
-__attribute__((target("pclmul"))) std::uint32_t update_clmul(std::uint32_t crc, const std::byte* bytes, std::size_t size) {
+__attribute__((target("pclmul"))) std::uint32_t update_clmul(std::uint32_t crc, const std::byte* bytes,
+                                                             std::size_t size) {
   const __m128i constants = _mm_set_epi64x(kFold512.high, kFold512.low);
   Lanes lanes = {{load16(bytes), load16(bytes + 16), load16(bytes + 32), load16(bytes + 48)}};
   lanes.at[0] = _mm_xor_si128(lanes.at[0], _mm_cvtsi32_si128(static_cast<int>(crc)));
@@ -95,20 +103,24 @@ __attribute__((target("pclmul"))) std::uint32_t update_clmul(std::uint32_t crc, 
   return finish(lanes, bytes, size);
 }
 
-__attribute__((target("avx512f,vpclmulqdq"))) inline __m512i fold(__m512i value, __m512i constants, __m512i onto) {
+__attribute__((target("avx512f,vpclmulqdq"))) inline __m512i fold(__m512i value, __m512i constants,
+                                                                  __m512i onto) {
   constexpr int kXorOfThree = 0x96;
-  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(value, constants, 0x00), _mm512_clmulepi64_epi128(value, constants, 0x11), onto,
-                                   kXorOfThree);
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(value, constants, 0x00),
+                                   _mm512_clmulepi64_epi128(value, constants, 0x11), onto, kXorOfThree);
 }
 
 // At least 256 bytes.
-__attribute__((target("avx512f,vpclmulqdq,pclmul"))) std::uint32_t update_wide(std::uint32_t crc, const std::byte* bytes, std::size_t size) {
+__attribute__((target("avx512f,vpclmulqdq,pclmul"))) std::uint32_t update_wide(std::uint32_t crc,
+                                                                               const std::byte* bytes,
+                                                                               std::size_t size) {
   __m512i constants = _mm512_set4_epi64(kFold2048.high, kFold2048.low, kFold2048.high, kFold2048.low);
   __m512i lanes[4];
   for (std::size_t i = 0; i < 4; ++i) lanes[i] = _mm512_loadu_si512(bytes + 64 * i);
   lanes[0] = _mm512_xor_si512(lanes[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc))));
   for (bytes += 256, size -= 256; size >= 256; bytes += 256, size -= 256) {
-    for (std::size_t i = 0; i < 4; ++i) lanes[i] = fold(lanes[i], constants, _mm512_loadu_si512(bytes + 64 * i));
+    for (std::size_t i = 0; i < 4; ++i)
+      lanes[i] = fold(lanes[i], constants, _mm512_loadu_si512(bytes + 64 * i));
   }
   constants = _mm512_set4_epi64(kFold512.high, kFold512.low, kFold512.high, kFold512.low);
   __m512i value = fold(lanes[0], constants, lanes[1]);
@@ -126,7 +138,8 @@ Machine machine() noexcept {
   static const Machine found = [] {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("pclmul")) return Machine::plain;
-    return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f") ? Machine::wide : Machine::clmul;
+    return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f") ? Machine::wide
+                                                                                     : Machine::clmul;
   }();
   return found;
 }
@@ -140,7 +153,9 @@ std::uint32_t update_fast(std::uint32_t crc, const std::byte* bytes, std::size_t
 
 #else
 
-std::uint32_t update_fast(std::uint32_t crc, const std::byte* bytes, std::size_t size) noexcept { return update(crc, bytes, size); }
+std::uint32_t update_fast(std::uint32_t crc, const std::byte* bytes, std::size_t size) noexcept {
+  return update(crc, bytes, size);
+}
 
 #endif
 

@@ -12,7 +12,8 @@ namespace ballast {
 [[nodiscard]] std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> bytes) noexcept;
 
 /// The checksum of A followed by B from those of A and B, and B's length: for pieces computed side by side.
-[[nodiscard]] std::uint32_t crc32_combine(std::uint32_t first, std::uint32_t second, std::uint64_t second_size) noexcept;
+[[nodiscard]] std::uint32_t crc32_combine(std::uint32_t first, std::uint32_t second,
+                                          std::uint64_t second_size) noexcept;
 
 namespace detail {
 /// The portable way, for machines without carry-less multiplication and for tests.

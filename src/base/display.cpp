@@ -17,14 +17,16 @@ struct CodeRange {
   char32_t last;
 };
 
-// Control characters, line and paragraph separators, and what reorders, hides or has no shape of its own: the format characters of
-// Unicode 15 (Cf), its variation selectors, fillers and joiners, tags, and code points that are no characters.
+// Control characters, line and paragraph separators, and what reorders, hides or has no shape of its own: the
+// format characters of Unicode 15 (Cf), its variation selectors, fillers and joiners, tags, and code points
+// that are no characters.
 constexpr CodeRange kUnprintable[] = {
-    {0x0000, 0x001F}, {0x007F, 0x009F}, {0x00AD, 0x00AD}, {0x034F, 0x034F}, {0x0600, 0x0605}, {0x061C, 0x061C}, {0x06DD, 0x06DD},
-    {0x070F, 0x070F}, {0x0890, 0x0891}, {0x08E2, 0x08E2}, {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F},
-    {0x2028, 0x202E}, {0x2060, 0x206F}, {0x3164, 0x3164}, {0xFDD0, 0xFDEF}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0},
-    {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF}, {0x110BD, 0x110BD}, {0x110CD, 0x110CD}, {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3},
-    {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+    {0x0000, 0x001F},   {0x007F, 0x009F},   {0x00AD, 0x00AD},   {0x034F, 0x034F},   {0x0600, 0x0605},
+    {0x061C, 0x061C},   {0x06DD, 0x06DD},   {0x070F, 0x070F},   {0x0890, 0x0891},   {0x08E2, 0x08E2},
+    {0x115F, 0x1160},   {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},
+    {0x2060, 0x206F},   {0x3164, 0x3164},   {0xFDD0, 0xFDEF},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},
+    {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},   {0x110BD, 0x110BD}, {0x110CD, 0x110CD},
+    {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
 };
 
 bool is_unprintable(char32_t c) {
@@ -44,11 +46,16 @@ std::string escape(std::string_view text, std::size_t limit, bool in_quotes) {
       continue;
     }
     if (is_unprintable(point.value)) {
-      if (point.value == '\n') out += "\\n";
-      else if (point.value == '\t') out += "\\t";
-      else if (point.value == '\r') out += "\\r";
-      else if (point.value < 0x80) fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<std::uint32_t>(point.value));
-      else fmt::format_to(std::back_inserter(out), "\\u{{{:x}}}", static_cast<std::uint32_t>(point.value));
+      if (point.value == '\n')
+        out += "\\n";
+      else if (point.value == '\t')
+        out += "\\t";
+      else if (point.value == '\r')
+        out += "\\r";
+      else if (point.value < 0x80)
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<std::uint32_t>(point.value));
+      else
+        fmt::format_to(std::back_inserter(out), "\\u{{{:x}}}", static_cast<std::uint32_t>(point.value));
     } else {
       if (in_quotes && (point.value == '"' || point.value == '\\')) out += '\\';
       out += text.substr(at, point.size);
@@ -61,8 +68,12 @@ std::string escape(std::string_view text, std::size_t limit, bool in_quotes) {
 
 }  // namespace
 
-std::string display(std::string_view text, std::size_t limit) { return escape(text, limit, false); }
+std::string display(std::string_view text, std::size_t limit) {
+  return escape(text, limit, false);
+}
 
-std::string quoted(std::string_view text) { return '"' + escape(text, kDisplayLimit, true) + '"'; }
+std::string quoted(std::string_view text) {
+  return '"' + escape(text, kDisplayLimit, true) + '"';
+}
 
 }  // namespace ballast

@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <mutex>
 
-#include "base/checked.h"
 #include "ballast/display.h"
+#include "base/checked.h"
 
 namespace ballast {
 namespace {
@@ -39,10 +39,13 @@ struct File::Mapping {
 File::File(std::string path, int descriptor)
     : path_(std::move(path)), descriptor_(descriptor), mapping_(std::make_unique<Mapping>()) {}
 
-File::~File() { close(descriptor_); }
+File::~File() {
+  close(descriptor_);
+}
 
 std::shared_ptr<const File> File::open(const std::string& path) {
-  if (path.find('\0') != std::string::npos) fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
+  if (path.find('\0') != std::string::npos)
+    fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) {
@@ -50,7 +53,9 @@ std::shared_ptr<const File> File::open(const std::string& path) {
     fail_errno(reason, display(path), "cannot open");
   }
   const std::shared_ptr<File> file(new File(path, descriptor));
+
   struct stat status {};
+
   if (fstat(descriptor, &status) != 0) {
     const int reason = errno;
     fail_errno(reason, display(path), "cannot look at");
@@ -68,15 +73,18 @@ std::shared_ptr<const File> File::open(const std::string& path) {
 
 void File::read(std::uint64_t offset, std::span<std::byte> out) const {
   if (!fits(offset, out.size(), size_)) {
-    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", out.size(), offset, size_);
+    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", out.size(), offset,
+         size_);
   }
   while (!out.empty()) {
-    const ssize_t count = pread(descriptor_, out.data(), std::min(out.size(), kLargestRead), static_cast<off_t>(offset));
+    const ssize_t count =
+        pread(descriptor_, out.data(), std::min(out.size(), kLargestRead), static_cast<off_t>(offset));
     const int reason = errno;
     if (count < 0 && reason == EINTR) continue;
     if (count < 0) fail_errno(reason, display(path_), fmt::format("cannot read at offset {}", offset));
     if (count == 0) {
-      fail(Errc::file_changed, display(path_), "ends at offset {}, it had {} bytes when it was opened", offset, size_);
+      fail(Errc::file_changed, display(path_), "ends at offset {}, it had {} bytes when it was opened",
+           offset, size_);
     }
     out = out.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
@@ -85,7 +93,8 @@ void File::read(std::uint64_t offset, std::span<std::byte> out) const {
 
 std::vector<std::byte> File::read(std::uint64_t offset, std::uint64_t length) const {
   if (!fits(offset, length, size_)) {  // before the allocation: the length may come from the file
-    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", length, offset, size_);
+    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", length, offset,
+         size_);
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(length));
   read(offset, bytes);
@@ -107,12 +116,14 @@ std::span<const std::byte> File::map() const {
 
 void File::check_unchanged() const {
   struct stat status {};
+
   if (fstat(descriptor_, &status) != 0) {
     const int reason = errno;
     fail_errno(reason, display(path_), "cannot look at");
   }
   if (static_cast<std::uint64_t>(status.st_size) != size_) {
-    fail(Errc::file_changed, display(path_), "has {} bytes, it had {} when it was opened", status.st_size, size_);
+    fail(Errc::file_changed, display(path_), "has {} bytes, it had {} when it was opened", status.st_size,
+         size_);
   }
   if (status.st_mtim.tv_sec != modified_seconds_ || status.st_mtim.tv_nsec != modified_nanoseconds_) {
     fail(Errc::file_changed, display(path_), "was written to while it was read");
@@ -121,6 +132,7 @@ void File::check_unchanged() const {
 
 bool File::is_same_file(const std::string& path) const noexcept {
   struct stat status {};
+
   return stat(path.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, read: a regular file held open, its size known once, read by position or mapped. The size is checked again by whoever
-// depends on it (check_unchanged()); a file that shrinks gives an Error and not zeros.
+// Files, read: a regular file held open, its size known once, read by position or mapped. The size is checked
+// again by whoever depends on it (check_unchanged()); a file that shrinks gives an Error and not zeros.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,13 @@ class File : public std::enable_shared_from_this<File> {
   ~File();
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
-  /// Exactly out.size() bytes at `offset`; Errc::truncated when the range lies outside the file as it was opened,
-  /// Errc::file_changed when the file is shorter than that by now.
+  /// Exactly out.size() bytes at `offset`; Errc::truncated when the range lies outside the file as it was
+  /// opened, Errc::file_changed when the file is shorter than that by now.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   [[nodiscard]] std::vector<std::byte> read(std::uint64_t offset, std::uint64_t length) const;
   /// The whole file, mapped read-only on first use and kept until the File is gone. Empty for an empty file.

@@ -17,7 +17,8 @@ std::uint64_t process_seed() {
       return static_cast<std::uint64_t>(random()) << 32U | random();
     } catch (...) {  // no source of randomness: where the system put us, and when
       const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-      return static_cast<std::uint64_t>(now) * 0x9E37'79B9'7F4A'7C15U ^ reinterpret_cast<std::uintptr_t>(&process_seed);
+      return static_cast<std::uint64_t>(now) * 0x9E37'79B9'7F4A'7C15U ^
+             reinterpret_cast<std::uintptr_t>(&process_seed);
     }
   }();
   return seed;

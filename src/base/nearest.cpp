@@ -9,8 +9,8 @@
 namespace ballast {
 namespace {
 
-constexpr std::size_t kLongestCompared = 256;   // the distance costs length squared
-constexpr std::size_t kMostCompared = 20'000;   // a suggestion must not take longer than the failure
+constexpr std::size_t kLongestCompared = 256;  // the distance costs length squared
+constexpr std::size_t kMostCompared = 20'000;  // a suggestion must not take longer than the failure
 
 // Levenshtein's distance, given up once it exceeds `limit`.
 std::size_t distance(std::string_view a, std::string_view b, std::size_t limit) {
@@ -34,19 +34,24 @@ std::size_t distance(std::string_view a, std::string_view b, std::size_t limit) 
 
 }  // namespace
 
-std::vector<std::string_view> nearest(std::string_view wanted, std::span<const std::string_view> names, std::size_t count) {
+std::vector<std::string_view> nearest(std::string_view wanted, std::span<const std::string_view> names,
+                                      std::size_t count) {
   if (wanted.size() > kLongestCompared) return {};
   if (count == 0) return {};
   std::size_t limit = std::max<std::size_t>(2, wanted.size() / 3);
   std::vector<std::pair<std::size_t, std::string_view>> found;
   for (const std::string_view candidate : names.first(std::min(names.size(), kMostCompared))) {
     // A name that only lacks or has an outer prefix is as good as a typing error.
-    const bool prefixed = candidate.size() > wanted.size() ? candidate.ends_with(wanted) && candidate[candidate.size() - wanted.size() - 1] == '.'
-                                                           : wanted.ends_with(candidate) && wanted.size() > candidate.size() &&
-                                                                 wanted[wanted.size() - candidate.size() - 1] == '.';
+    const bool prefixed =
+        candidate.size() > wanted.size()
+            ? candidate.ends_with(wanted) && candidate[candidate.size() - wanted.size() - 1] == '.'
+            : wanted.ends_with(candidate) && wanted.size() > candidate.size() &&
+                  wanted[wanted.size() - candidate.size() - 1] == '.';
     const std::size_t far = prefixed ? 1 : distance(wanted, candidate.substr(0, kLongestCompared), limit);
     if (far > limit) continue;
-    const auto behind = std::upper_bound(found.begin(), found.end(), far, [](std::size_t value, const auto& entry) { return value < entry.first; });
+    const auto behind =
+        std::upper_bound(found.begin(), found.end(), far,
+                         [](std::size_t value, const auto& entry) { return value < entry.first; });
     found.emplace(behind, far, candidate);
     if (found.size() > count) found.pop_back();
     // From now on only something nearer is wanted, and the comparison can be given up sooner.

@@ -11,7 +11,8 @@
 namespace ballast {
 
 /// Up to `count` of `names`, nearest first; only those near enough to be meant.
-[[nodiscard]] std::vector<std::string_view> nearest(std::string_view wanted, std::span<const std::string_view> names,
+[[nodiscard]] std::vector<std::string_view> nearest(std::string_view wanted,
+                                                    std::span<const std::string_view> names,
                                                     std::size_t count = 3);
 
 /// "; did you mean "a" or "b"?", or nothing.

@@ -60,8 +60,8 @@ class Job {
   std::exception_ptr error_;
 };
 
-// Threads born meanwhile do not take the program's signals away from its own threads; what a thread does to itself (a mapped file that
-// shrank) still reaches its handler.
+// Threads born meanwhile do not take the program's signals away from its own threads; what a thread does to
+// itself (a mapped file that shrank) still reaches its handler.
 class OnlyFaults {
  public:
   OnlyFaults() noexcept {
@@ -70,8 +70,10 @@ class OnlyFaults {
     for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&blocked, fault);
     pthread_sigmask(SIG_SETMASK, &blocked, &before_);
   }
+
   OnlyFaults(const OnlyFaults&) = delete;
   OnlyFaults& operator=(const OnlyFaults&) = delete;
+
   ~OnlyFaults() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
  private:
@@ -95,7 +97,8 @@ class Pool {
     wake_.notify_all();
     job.help();
     std::unique_lock lock(mutex_);
-    // Tickets nobody took yet are not needed any more; those that were taken must come back, they refer to this frame.
+    // Tickets nobody took yet are not needed any more; those that were taken must come back, they refer to
+    // this frame.
     std::erase(tickets_, &crew);
     crew.back.wait(lock, [&] { return crew.busy == 0; });
   }
@@ -134,8 +137,9 @@ class Pool {
 
 std::atomic<Pool*> current_pool{nullptr};
 
-// Never destroyed: workers may still wait in it while the program's static objects go. A forked child has none of its parent's threads and
-// perhaps its locks as they were in the middle of something; it leaves the old pool alone and makes its own.
+// Never destroyed: workers may still wait in it while the program's static objects go. A forked child has
+// none of its parent's threads and perhaps its locks as they were in the middle of something; it leaves the
+// old pool alone and makes its own.
 Pool& pool() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr); });
   static_cast<void>(registered);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on several threads: parallel_for splits [0, count) into pieces and runs them on the calling thread and the pool's. The
-// first exception stops the handing out of pieces and is rethrown to the caller.
+// Work on several threads: parallel_for splits [0, count) into pieces and runs them on the calling thread and
+// the pool's. The first exception stops the handing out of pieces and is rethrown to the caller.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace ballast {
 
-/// Calls work(begin, end) for disjoint pieces that cover [0, count), each of at least `grain` except the last. Runs inline when there is
-/// one piece, one thread, or when called from inside a piece.
-void parallel_for(std::uint64_t count, std::uint64_t grain, const std::function<void(std::uint64_t, std::uint64_t)>& work);
+/// Calls work(begin, end) for disjoint pieces that cover [0, count), each of at least `grain` except the
+/// last. Runs inline when there is one piece, one thread, or when called from inside a piece.
+void parallel_for(std::uint64_t count, std::uint64_t grain,
+                  const std::function<void(std::uint64_t, std::uint64_t)>& work);
 
 }  // namespace ballast

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/checked.h"
 #include "ballast/display.h"
+#include "base/checked.h"
 #include "base/hash.h"
 #include "base/nearest.h"
 
@@ -23,12 +23,13 @@ Entry::Entry(const Checkpoint& owner, std::size_t index)
 Tensor Entry::tensor() const {
   const Checkpoint::Record& record = owner_->records_[index_];
   if (record.storage == Checkpoint::kNoStorage) return {dtype, shape};
-  const Strides strides =
-      record.strided ? Strides(ShapeView(shape.data() + record.rank, record.rank)) : contiguous_strides(shape);
+  const Strides strides = record.strided ? Strides(ShapeView(shape.data() + record.rank, record.rank))
+                                         : contiguous_strides(shape);
   return {dtype, shape, strides, owner_->storages_[record.storage], record.bit_offset};
 }
 
 std::string_view Checkpoint::NameBlocks::store(std::string_view text) {
+  if (text.empty()) return {"", 0};  // there may be no block yet
   constexpr std::size_t kBlock = 64U << 10U;
   if (text.size() > left_) {
     left_ = std::max(kBlock, text.size());
@@ -50,7 +51,9 @@ Checkpoint::NameBlocks& Checkpoint::NameBlocks::operator=(const NameBlocks& othe
 
 namespace {
 
-std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32U); }
+std::uint32_t tag_of(std::uint64_t hash) {
+  return static_cast<std::uint32_t>(hash >> 32U);
+}
 
 }  // namespace
 
@@ -82,7 +85,8 @@ void Checkpoint::reserve(std::size_t tensors) {
 }
 
 bool Checkpoint::append(const Record& record) {
-  if (records_.size() >= kNoStorage - 1) fail(Errc::too_many, display(path), "more than {} tensors", records_.size());
+  if (records_.size() >= kNoStorage - 1)
+    fail(Errc::too_many, display(path), "more than {} tensors", records_.size());
   grow_index(records_.size() + 1);
   const std::uint64_t hash = hash_name(name_of(record));
   Slot& slot = index_[slot_of(name_of(record), hash)];
@@ -97,17 +101,23 @@ std::uint32_t Checkpoint::add_storage(std::shared_ptr<const Storage> storage) {
   return static_cast<std::uint32_t>(storages_.size() - 1);
 }
 
-bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage, std::uint64_t bit_offset) {
-  const Record record{.name = name.data(), .bit_offset = bit_offset, .name_size = static_cast<std::uint32_t>(name.size()),
-                      .rank = static_cast<std::uint32_t>(shape.size()), .storage = storage, .dtype = dtype,
-                      .strided = false, .dims = dims_.size()};
+bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage,
+                          std::uint64_t bit_offset) {
+  const Record record{.name = name.data(),
+                      .bit_offset = bit_offset,
+                      .name_size = static_cast<std::uint32_t>(name.size()),
+                      .rank = static_cast<std::uint32_t>(shape.size()),
+                      .storage = storage,
+                      .dtype = dtype,
+                      .strided = false,
+                      .dims = dims_.size()};
   if (!append(record)) return false;
   dims_.insert(dims_.end(), shape.begin(), shape.end());
   return true;
 }
 
-bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides, std::uint32_t storage,
-                          std::uint64_t bit_offset) {
+bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides,
+                          std::uint32_t storage, std::uint64_t bit_offset) {
   bool strided = false;
   std::uint64_t expected = 1;  // may wrap when a dimension is 0; then it does not matter
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -133,9 +143,14 @@ void Checkpoint::add(std::string_view name, const Tensor& tensor) {
   }
   const bool strided = !tensor.is_contiguous();
   const std::string_view stored = names_.store(name);
-  append({.name = stored.data(), .bit_offset = tensor.bit_offset(), .name_size = static_cast<std::uint32_t>(stored.size()),
-          .rank = static_cast<std::uint32_t>(tensor.rank()), .storage = storage, .dtype = tensor.dtype(),
-          .strided = strided, .dims = dims_.size()});
+  append({.name = stored.data(),
+          .bit_offset = tensor.bit_offset(),
+          .name_size = static_cast<std::uint32_t>(stored.size()),
+          .rank = static_cast<std::uint32_t>(tensor.rank()),
+          .storage = storage,
+          .dtype = tensor.dtype(),
+          .strided = strided,
+          .dims = dims_.size()});
   dims_.insert(dims_.end(), tensor.shape().begin(), tensor.shape().end());
   if (strided) dims_.insert(dims_.end(), tensor.strides().begin(), tensor.strides().end());
 }
@@ -155,7 +170,9 @@ Entry Checkpoint::at(std::string_view name) const {
 }
 
 Value Checkpoint::value(std::string_view dotted) const {
-  if (!tree) fail(Errc::not_found, display(path), "holds tensors only, no other values ({} was asked for)", quoted(dotted));
+  if (!tree)
+    fail(Errc::not_found, display(path), "holds tensors only, no other values ({} was asked for)",
+         quoted(dotted));
   return tree->at(dotted);
 }
 

@@ -15,16 +15,18 @@ namespace {
 
 constexpr std::uint64_t kVisits = 250'000;  // and a few for every node there is
 
-const Node* as_node(Ref value, NodeKind kind) { return value.is_node() && value.node()->kind == kind ? value.node() : nullptr; }
+const Node* as_node(Ref value, NodeKind kind) {
+  return value.is_node() && value.node()->kind == kind ? value.node() : nullptr;
+}
 
 // Which entries of a part are children of the object it belongs to.
 enum class Take : std::uint8_t { all, present, named, script_modules, tensors };
 
 // Entries that count as an object's children: one of its tables, its state, its items.
 struct Part {
-  const Node* entries = nullptr;               // dict, list, tuple
+  const Node* entries = nullptr;  // dict, list, tuple
   Take take = Take::all;
-  const Node* except = nullptr;                // set of names that are left out
+  const Node* except = nullptr;  // set of names that are left out
   const std::vector<std::string>* names = nullptr;
 };
 
@@ -50,6 +52,7 @@ class Flattener {
     visit(root, {}, 0);
     while (!frames_.empty()) step();
   }
+
   [[nodiscard]] const std::string& module_class() const noexcept { return module_; }
 
  private:
@@ -92,10 +95,14 @@ bool in_set(const Node* names, std::string_view name) {
 bool Flattener::is_taken(const Part& part, std::string_view label, Ref value) const {
   if (part.except != nullptr && in_set(part.except, label)) return false;
   switch (part.take) {
-    case Take::all: return true;
-    case Take::present: return !value.is_none();
-    case Take::named: return std::find(part.names->begin(), part.names->end(), label) != part.names->end();
-    case Take::tensors: return as_node(value, NodeKind::tensor) != nullptr;
+    case Take::all:
+      return true;
+    case Take::present:
+      return !value.is_none();
+    case Take::named:
+      return std::find(part.names->begin(), part.names->end(), label) != part.names->end();
+    case Take::tensors:
+      return as_node(value, NodeKind::tensor) != nullptr;
     case Take::script_modules: {
       const Node* object = as_node(value, NodeKind::object);
       return object != nullptr && tree_.type_name(object->type).starts_with("__torch__");
@@ -139,20 +146,26 @@ void Flattener::step() {
 
 void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
   if (++visits_ > budget_) {
-    fail(Errc::expansion_limit, display(out_.path), "its objects are shared so often that naming its tensors takes more than {} steps", budget_);
+    fail(Errc::expansion_limit, display(out_.path),
+         "its objects are shared so often that naming its tensors takes more than {} steps", budget_);
   }
   if (!value.is_node()) return;
   const Node* node = value.node();
   switch (node->kind) {
-    case NodeKind::tensor: return emit(*node->tensor, label, above);
+    case NodeKind::tensor:
+      return emit(*node->tensor, label, above);
     case NodeKind::list:
     case NodeKind::tuple:
     case NodeKind::dict:
       if (node->size == 0 && !node->has_attributes) return;
       break;
-    case NodeKind::object: break;
-    case NodeKind::link: fail(Errc::unsupported, display(out_.path), "a tree put together by a program has no tensors by name: save it, then open it");
-    default: return;
+    case NodeKind::object:
+      break;
+    case NodeKind::link:
+      fail(Errc::unsupported, display(out_.path),
+           "a tree made by a program has no tensors by name; save the tree itself");
+    default:
+      return;
   }
   if (!above_.insert(node).second) return;  // a cycle
   path_.resize(above);
@@ -163,10 +176,13 @@ void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
 
 void Flattener::enter(const Node* node) {
   Frame frame{.node = node, .path = path_.size()};
-  if (node->kind == NodeKind::object) add_object_parts(frame, node);
-  else frame.add({.entries = node});
+  if (node->kind == NodeKind::object)
+    add_object_parts(frame, node);
+  else
+    frame.add({.entries = node});
   // Attributes of subclasses; Python's own containers have none worth a name.
-  if (node->kind != NodeKind::object && node->has_attributes && !tree_.type_name(node->type).starts_with("collections.")) {
+  if (node->kind != NodeKind::object && node->has_attributes &&
+      !tree_.type_name(node->type).starts_with("collections.")) {
     frame.add({.entries = as_node(tree_.attributes_of(node), NodeKind::dict)});
   }
   frames_.push_back(frame);
@@ -179,12 +195,15 @@ bool Flattener::add_module_parts(Frame& frame, const Node* state) {
   if (modules == nullptr && (parameters == nullptr || buffers == nullptr)) return false;
   const Ref* hidden = tree_.find(state, "_non_persistent_buffers_set");
   frame.add({.entries = parameters, .take = Take::present});
-  frame.add({.entries = buffers, .take = Take::present, .except = hidden == nullptr ? nullptr : as_node(*hidden, NodeKind::set)});
+  frame.add({.entries = buffers,
+             .take = Take::present,
+             .except = hidden == nullptr ? nullptr : as_node(*hidden, NodeKind::set)});
   frame.add({.entries = modules, .take = Take::present});
   return true;
 }
 
-// state_dict() of a script module: parameters, buffers, then what is below. Without its code every tensor counts.
+// state_dict() of a script module: parameters, buffers, then what is below. Without its code every tensor
+// counts.
 void Flattener::add_script_parts(Frame& frame, const Node* node) {
   const Node* state = as_node(node->object->state, NodeKind::dict);
   if (state == nullptr) return;
@@ -203,7 +222,8 @@ void Flattener::skip_nested() {
 }
 
 void Flattener::add_object_parts(Frame& frame, const Node* node) {
-  if (script_ != nullptr && tree_.type_name(node->type).starts_with("__torch__")) return add_script_parts(frame, node);
+  if (script_ != nullptr && tree_.type_name(node->type).starts_with("__torch__"))
+    return add_script_parts(frame, node);
   if (tree_.type_name(node->type) == "torch.nested.NestedTensor") return skip_nested();
   const ObjectRecord& object = *node->object;
   const Node* state = as_node(object.state, NodeKind::dict);
@@ -230,14 +250,16 @@ void Flattener::add_object_parts(Frame& frame, const Node* node) {
 void Flattener::emit(const TensorRecord& record, std::string_view label, std::size_t above) {
   // A key of the root dict is a name as it stands; others are joined.
   std::string_view name = label;
-  const bool is_key = above == 0 && !frames_.empty() && frames_.back().node->kind == NodeKind::dict && label.data() != label_.data();
+  const bool is_key = above == 0 && !frames_.empty() && frames_.back().node->kind == NodeKind::dict &&
+                      label.data() != label_.data();
   if (!is_key) {
     path_.resize(above);
     if (!frames_.empty() && above != 0) path_ += '.';
     path_ += label;
     name = out_.store_name(path_);
   }
-  if (out_.add_view(name, record.dtype, record.shape(), record.strides(), record.storage, record.bit_offset)) return;
+  if (out_.add_view(name, record.dtype, record.shape(), record.strides(), record.storage, record.bit_offset))
+    return;
   const Tensor there = out_.tensor(name);
   const Tensor here = tree_.tensor_of(record);
   if (there.same_view(here)) return;
@@ -248,8 +270,10 @@ std::string bytes_text(std::span<const std::byte> bytes) {
   std::string text = "b'";
   for (const std::byte byte : bytes.first(std::min<std::size_t>(bytes.size(), 200))) {
     const auto c = static_cast<unsigned char>(byte);
-    if (c >= 0x20 && c < 0x7F && c != '\'' && c != '\\') text += static_cast<char>(c);
-    else text += fmt::format("\\x{:02x}", c);
+    if (c >= 0x20 && c < 0x7F && c != '\'' && c != '\\')
+      text += static_cast<char>(c);
+    else
+      text += fmt::format("\\x{:02x}", c);
   }
   return text + "'";
 }
@@ -257,16 +281,21 @@ std::string bytes_text(std::span<const std::byte> bytes) {
 // As Python prints it, a few levels deep.
 std::string printed(const Value& value, int depth) {
   switch (value.kind()) {
-    case Kind::string: return value.type() == "str" ? fmt::format("'{}'", value.as_string()) : std::string(value.as_string());
-    case Kind::bytes: return bytes_text(value.as_bytes());
+    case Kind::string:
+      return value.type() == "str" ? fmt::format("'{}'", value.as_string()) : std::string(value.as_string());
+    case Kind::bytes:
+      return bytes_text(value.as_bytes());
     case Kind::tuple: {
       if (depth == 0) return "(…)";
       std::string text = "(";
-      for (std::size_t i = 0; i < value.size() && i < 32; ++i) text += (i == 0 ? "" : ", ") + printed(value.element(i), depth - 1);
+      for (std::size_t i = 0; i < value.size() && i < 32; ++i)
+        text += (i == 0 ? "" : ", ") + printed(value.element(i), depth - 1);
       return text + (value.size() == 1 ? ",)" : ")");
     }
-    case Kind::complex: return value.summary();
-    default: return value.summary();
+    case Kind::complex:
+      return value.summary();
+    default:
+      return value.summary();
   }
 }
 
@@ -293,10 +322,12 @@ void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out) {
   if (!tree) return;  // a number
   out.keep_alive(tree);
   out.set_storages(tree->storages);
+  out.reserve(tree->tensors);
   Flattener flattener(*tree, script, out);
   flattener.run(ValueTree::ref(root));
   if (!flattener.module_class().empty()) {
-    out.notes.push_back(fmt::format("holds a whole model ({}): read as its state_dict, nothing was run", display(flattener.module_class(), 100)));
+    out.notes.push_back(fmt::format("holds a whole model ({}): read as its state_dict, nothing was run",
+                                    display(flattener.module_class(), 100)));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an object tree to named tensors: keys, indices and attributes joined by dots, in the order they were saved. A module is walked as its
-// state_dict() would be. Shared parts get every name they have; a budget keeps a small file from naming 10^24 of them.
+// From an object tree to named tensors: keys, indices and attributes joined by dots, in the order they were
+// saved. A module is walked as its state_dict() would be. Shared parts get every name they have; a budget
+// keeps a small file from naming 10^24 of them.
 #pragma once
 
 #include <functional>
@@ -17,9 +18,11 @@ struct ScriptClass {
   std::vector<std::string> parameters;
   std::vector<std::string> buffers;
 };
+
 using ScriptClasses = std::map<std::string, ScriptClass, std::less<>>;
 
-/// Adds the tensors below `root` to an empty checkpoint, and notes of what it met. With `script`, objects are TorchScript modules.
+/// Adds the tensors below `root` to an empty checkpoint, and notes of what it met. With `script`, objects are
+/// TorchScript modules.
 void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out);
 
 /// True for an object whose state is a module's: `_parameters`, `_buffers`, `_modules`.

@@ -14,7 +14,8 @@
 namespace ballast {
 namespace {
 
-constexpr std::array<std::string_view, 3> kStatistics = {"running_mean", "running_var", "num_batches_tracked"};
+constexpr std::array<std::string_view, 3> kStatistics = {"running_mean", "running_var",
+                                                         "num_batches_tracked"};
 constexpr std::size_t kLooks = 10'000;
 
 struct Parameter {
@@ -35,6 +36,7 @@ std::vector<std::string> optimizers_in(const Value& root) {
     std::string path;
     std::size_t depth;
   };
+
   std::vector<std::string> found;
   std::vector<Look> looks = {{root, {}, 0}};
   for (std::size_t next = 0; next < looks.size() && next < kLooks; ++next) {
@@ -57,18 +59,23 @@ std::vector<std::string> optimizers_in(const Value& root) {
 
 std::string find_optimizer(const Checkpoint& checkpoint) {
   const auto found = optimizers_in(*checkpoint.tree);
-  if (found.empty()) fail(Errc::not_found, display(checkpoint.path), "holds no optimizer state (a dict with state and param_groups)");
+  if (found.empty())
+    fail(Errc::not_found, display(checkpoint.path),
+         "holds no optimizer state (a dict with state and param_groups)");
   if (found.size() == 1) return found.front();
   std::string list;
   for (const std::string& path : found) list += (list.empty() ? "" : ", ") + quoted(path);
-  fail(Errc::invalid_argument, display(checkpoint.path), "holds {} optimizers, say which: {}", found.size(), list);
+  fail(Errc::invalid_argument, display(checkpoint.path), "holds {} optimizers, say which: {}", found.size(),
+       list);
 }
 
 std::string family_of(const OptimizerState& state) {
   const auto keeps = [&](std::string_view key) {
-    return std::any_of(state.parameters.begin(), state.parameters.end(), [&](const ParameterState& parameter) {
-      return std::any_of(parameter.values.begin(), parameter.values.end(), [&](const auto& value) { return value.first == key; });
-    });
+    return std::any_of(state.parameters.begin(), state.parameters.end(),
+                       [&](const ParameterState& parameter) {
+                         return std::any_of(parameter.values.begin(), parameter.values.end(),
+                                            [&](const auto& value) { return value.first == key; });
+                       });
   };
   const auto has = [&](std::string_view key) {
     return std::any_of(state.groups.begin(), state.groups.end(), [&](const auto& group) {
@@ -96,8 +103,8 @@ std::string mismatch(const OptimizerState& state, const std::vector<Parameter>& 
   for (std::size_t i = 0; i < state.parameters.size(); ++i) {
     const auto shape = shape_of(state.parameters[i]);
     if (shape && !(*shape == names[i].tensor.shape())) {
-      return fmt::format("parameter {} keeps {}, but {} has shape {}", state.parameters[i].index, to_string(*shape), quoted(names[i].name),
-                         to_string(names[i].tensor.shape()));
+      return fmt::format("parameter {} keeps {}, but {} has shape {}", state.parameters[i].index,
+                         to_string(*shape), quoted(names[i].name), to_string(names[i].tensor.shape()));
     }
   }
   return {};
@@ -106,7 +113,9 @@ std::string mismatch(const OptimizerState& state, const std::vector<Parameter>& 
 void drop_ties(std::vector<Parameter>& parameters) {
   std::vector<Parameter> kept;
   for (Parameter& parameter : parameters) {
-    const bool is_tied = std::any_of(kept.begin(), kept.end(), [&](const Parameter& other) { return other.tensor.same_view(parameter.tensor); });
+    const bool is_tied = std::any_of(kept.begin(), kept.end(), [&](const Parameter& other) {
+      return other.tensor.same_view(parameter.tensor);
+    });
     if (!is_tied) kept.push_back(std::move(parameter));
   }
   parameters = std::move(kept);
@@ -139,49 +148,62 @@ using Split = bool (*)(const Parameter&);
 std::vector<Parameter> reordered(const std::vector<Parameter>& parameters, Split first) {
   std::vector<Parameter> order;
   std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(order), first);
-  std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(order), [&](const Parameter& parameter) { return !first(parameter); });
+  std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(order),
+               [&](const Parameter& parameter) { return !first(parameter); });
   return order;
 }
 
-std::vector<std::vector<Parameter>> possible_orders(const OptimizerState& state, const std::vector<Parameter>& parameters) {
+std::vector<std::vector<Parameter>> possible_orders(const OptimizerState& state,
+                                                    const std::vector<Parameter>& parameters) {
   std::vector<std::vector<Parameter>> orders = {parameters};
   if (state.groups.size() != 2) return orders;
-  const auto in_first = static_cast<std::size_t>(std::count_if(state.parameters.begin(), state.parameters.end(), [](const ParameterState& p) { return p.group == 0; }));
-  constexpr std::array<Split, 4> kSplits = {
-      [](const Parameter& p) { return !p.name.ends_with("bias"); }, [](const Parameter& p) { return p.name.ends_with("bias"); },
-      [](const Parameter& p) { return p.tensor.rank() >= 2; }, [](const Parameter& p) { return p.tensor.rank() < 2; }};
+  const auto in_first =
+      static_cast<std::size_t>(std::count_if(state.parameters.begin(), state.parameters.end(),
+                                             [](const ParameterState& p) { return p.group == 0; }));
+  constexpr std::array<Split, 4> kSplits = {[](const Parameter& p) { return !p.name.ends_with("bias"); },
+                                            [](const Parameter& p) { return p.name.ends_with("bias"); },
+                                            [](const Parameter& p) { return p.tensor.rank() >= 2; },
+                                            [](const Parameter& p) { return p.tensor.rank() < 2; }};
   for (const Split split : kSplits) {
-    if (static_cast<std::size_t>(std::count_if(parameters.begin(), parameters.end(), split)) == in_first) orders.push_back(reordered(parameters, split));
+    if (static_cast<std::size_t>(std::count_if(parameters.begin(), parameters.end(), split)) == in_first)
+      orders.push_back(reordered(parameters, split));
   }
   return orders;
 }
 
 bool same_names(const std::vector<Parameter>& a, const std::vector<Parameter>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Parameter& x, const Parameter& y) { return x.name == y.name; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Parameter& x, const Parameter& y) { return x.name == y.name; });
 }
 
 void name_by_model(const Checkpoint& checkpoint, OptimizerState& state) {
   const std::vector<Parameter> parameters = model_parameters(checkpoint);
   if (parameters.empty()) return;
   if (parameters.size() != state.parameters.size()) {
-    fail(Errc::shape_mismatch, display(checkpoint.path), "the optimizer has {} parameters, the model {}", state.parameters.size(), parameters.size());
+    fail(Errc::shape_mismatch, display(checkpoint.path), "the optimizer has {} parameters, the model {}",
+         state.parameters.size(), parameters.size());
   }
   const std::vector<Parameter>* fitting = nullptr;
   const auto orders = possible_orders(state, parameters);
   for (const auto& order : orders) {
     if (!mismatch(state, order).empty()) continue;
     if (fitting != nullptr && !same_names(*fitting, order)) {
-      fail(Errc::shape_mismatch, display(checkpoint.path), "the groups of the optimizer fit the model in more than one way");
+      fail(Errc::shape_mismatch, display(checkpoint.path),
+           "the groups of the optimizer fit the model in more than one way");
     }
     fitting = &order;
   }
-  if (fitting == nullptr) fail(Errc::shape_mismatch, display(checkpoint.path), "the optimizer does not fit the model: {}", mismatch(state, parameters));
+  if (fitting == nullptr)
+    fail(Errc::shape_mismatch, display(checkpoint.path), "the optimizer does not fit the model: {}",
+         mismatch(state, parameters));
   for (std::size_t i = 0; i < parameters.size(); ++i) state.parameters[i].name = (*fitting)[i].name;
 }
 
 // One group: hyper-parameters as they are, parameters by number; true when the group names them itself.
-bool read_group(const Checkpoint& checkpoint, const Value& group, const Value& entries, OptimizerState& state) {
-  if (group.kind() != Kind::dict) fail(Errc::type_mismatch, display(checkpoint.path), "a parameter group that is {}", name(group.kind()));
+bool read_group(const Checkpoint& checkpoint, const Value& group, const Value& entries,
+                OptimizerState& state) {
+  if (group.kind() != Kind::dict)
+    fail(Errc::type_mismatch, display(checkpoint.path), "a parameter group that is {}", name(group.kind()));
   const auto numbers = group.find("params");
   if (!numbers || (numbers->kind() != Kind::list && numbers->kind() != Kind::tuple)) {
     fail(Errc::type_mismatch, display(checkpoint.path), "a parameter group without a list of params");
@@ -192,11 +214,16 @@ bool read_group(const Checkpoint& checkpoint, const Value& group, const Value& e
     const Value number = numbers->element(i);
     ParameterState parameter;
     parameter.group = state.groups.size();
-    if (number.kind() == Kind::string) parameter.name = number.as_string();  // keyed by name: distributed checkpoints
-    else parameter.index = number.as_int();
+    if (number.kind() == Kind::string)
+      parameter.name = number.as_string();  // keyed by name: distributed checkpoints
+    else
+      parameter.index = number.as_int();
     if (is_named && names->element(i).kind() == Kind::string) parameter.name = names->element(i).as_string();
-    if (const auto kept = entries.find(number.kind() == Kind::string ? number.as_string() : std::to_string(parameter.index)); kept && kept->kind() == Kind::dict) {
-      for (std::size_t j = 0; j < kept->size(); ++j) parameter.values.emplace_back(key_name(kept->key(j)), kept->value(j));
+    if (const auto kept = entries.find(number.kind() == Kind::string ? number.as_string()
+                                                                     : std::to_string(parameter.index));
+        kept && kept->kind() == Kind::dict) {
+      for (std::size_t j = 0; j < kept->size(); ++j)
+        parameter.values.emplace_back(key_name(kept->key(j)), kept->value(j));
     }
     state.parameters.push_back(std::move(parameter));
   }
@@ -223,7 +250,8 @@ const ParameterState& OptimizerState::at(std::string_view name) const {
     if (parameter.name == name) return parameter;
     names.push_back(parameter.name);
   }
-  fail(Errc::not_found, quoted(path), "the optimizer has no parameter {}{}", quoted(name), did_you_mean(name, names));
+  fail(Errc::not_found, quoted(path), "the optimizer has no parameter {}{}", quoted(name),
+       did_you_mean(name, names));
 }
 
 OptimizerState optimizer_state(const Checkpoint& checkpoint, std::string_view path) {
@@ -231,12 +259,16 @@ OptimizerState optimizer_state(const Checkpoint& checkpoint, std::string_view pa
   OptimizerState state;
   state.path = path.empty() ? find_optimizer(checkpoint) : std::string(path);
   const Value optimizer = checkpoint.tree->at(state.path);
-  if (!is_optimizer(optimizer)) fail(Errc::type_mismatch, display(checkpoint.path), "{} is no optimizer's state_dict", quoted(state.path));
+  if (!is_optimizer(optimizer))
+    fail(Errc::type_mismatch, display(checkpoint.path), "{} is no optimizer's state_dict",
+         quoted(state.path));
   const Value groups = *optimizer.find("param_groups");
   bool is_named = groups.size() != 0;
-  for (std::size_t i = 0; i < groups.size(); ++i) is_named = read_group(checkpoint, groups.element(i), *optimizer.find("state"), state) && is_named;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    is_named = read_group(checkpoint, groups.element(i), *optimizer.find("state"), state) && is_named;
   state.family = family_of(state);
-  const bool has_names = std::all_of(state.parameters.begin(), state.parameters.end(), [](const ParameterState& p) { return !p.name.empty(); });
+  const bool has_names = std::all_of(state.parameters.begin(), state.parameters.end(),
+                                     [](const ParameterState& p) { return !p.name.empty(); });
   if (!is_named && !has_names) name_by_model(checkpoint, state);
   return state;
 }

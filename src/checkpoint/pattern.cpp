@@ -13,16 +13,25 @@
 namespace ballast {
 namespace {
 
-re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+re2::StringPiece piece(std::string_view text) {
+  return {text.data(), text.size()};
+}
 
-std::string_view view(const re2::StringPiece& text) { return {text.data(), text.size()}; }
+std::string_view view(const re2::StringPiece& text) {
+  return {text.data(), text.size()};
+}
 
-bool is_word(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
-void append_expanded(std::string& out, const Pattern::Replacement& by, const std::vector<re2::StringPiece>& groups) {
+void append_expanded(std::string& out, const Pattern::Replacement& by,
+                     const std::vector<re2::StringPiece>& groups) {
   for (const auto& part : by.parts) {
-    if (part.group < 0) out += part.text;
-    else out += view(groups[static_cast<std::size_t>(part.group)]);
+    if (part.group < 0)
+      out += part.text;
+    else
+      out += view(groups[static_cast<std::size_t>(part.group)]);
   }
 }
 
@@ -32,14 +41,18 @@ Pattern::Pattern(const std::string& text) : text_(text) {
   re2::RE2::Options options;
   options.set_log_errors(false);
   regex_ = std::make_unique<re2::RE2>(piece(text), options);
-  if (!regex_->ok()) fail(Errc::invalid_argument, "pattern " + quoted(text), "is not a regular expression: {}", display(regex_->error()));
+  if (!regex_->ok())
+    fail(Errc::invalid_argument, "pattern " + quoted(text), "is not a regular expression: {}",
+         display(regex_->error()));
 }
 
 Pattern::Pattern(Pattern&&) noexcept = default;
 Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 Pattern::~Pattern() = default;
 
-bool Pattern::matches(std::string_view key) const { return re2::RE2::PartialMatch(piece(key), *regex_); }
+bool Pattern::matches(std::string_view key) const {
+  return re2::RE2::PartialMatch(piece(key), *regex_);
+}
 
 Pattern::Replacement Pattern::replacement(std::string_view text) const {
   Replacement result;
@@ -53,15 +66,23 @@ Pattern::Replacement Pattern::replacement(std::string_view text) const {
       number = found == named.end() ? -1 : found->second;
     }
     if (number < 0 || number > regex_->NumberOfCapturingGroups()) {
-      fail(Errc::invalid_argument, "replacement " + quoted(text), "names group {}, which {} does not have", quoted(name), quoted(text_));
+      fail(Errc::invalid_argument, "replacement " + quoted(text), "names group {}, which {} does not have",
+           quoted(name), quoted(text_));
     }
     if (!literal.empty()) result.parts.push_back({std::exchange(literal, {}), -1});
     result.parts.push_back({{}, number});
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '$') { literal += text[i]; continue; }
+    if (text[i] != '$') {
+      literal += text[i];
+      continue;
+    }
     const std::string_view rest = text.substr(i + 1);
-    if (rest.starts_with('$')) { literal += '$'; ++i; continue; }
+    if (rest.starts_with('$')) {
+      literal += '$';
+      ++i;
+      continue;
+    }
     if (rest.starts_with('{') && rest.find('}') != rest.npos) {
       const std::string_view name = rest.substr(1, rest.find('}') - 1);
       group(name);
@@ -70,9 +91,12 @@ Pattern::Replacement Pattern::replacement(std::string_view text) const {
     }
     // $1x is group 1 and an x; $name takes all of a word.
     const bool number = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
-    const auto last = std::find_if(rest.begin(), rest.end(), [&](char c) { return number ? c < '0' || c > '9' : !is_word(c); });
+    const auto last = std::find_if(rest.begin(), rest.end(),
+                                   [&](char c) { return number ? c < '0' || c > '9' : !is_word(c); });
     const std::string_view name = rest.substr(0, static_cast<std::size_t>(last - rest.begin()));
-    if (name.empty()) fail(Errc::invalid_argument, "replacement " + quoted(text), "has a $ that names no group (write $$ for the sign itself)");
+    if (name.empty())
+      fail(Errc::invalid_argument, "replacement " + quoted(text),
+           "has a $ that names no group (write $$ for the sign itself)");
     group(name);
     i += name.size();
   }
@@ -86,7 +110,8 @@ std::optional<std::string> Pattern::replace_all(std::string_view key, const Repl
   std::size_t position = 0;
   std::size_t copied = 0;
   bool found = false;
-  while (position <= key.size() && regex_->Match(piece(key), position, key.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()))) {
+  while (position <= key.size() && regex_->Match(piece(key), position, key.size(), re2::RE2::UNANCHORED,
+                                                 groups.data(), static_cast<int>(groups.size()))) {
     const auto begin = static_cast<std::size_t>(groups[0].data() - key.data());
     const std::size_t end = begin + groups[0].size();
     // An empty match right behind the last one is that one's end, not a match of its own.
@@ -96,7 +121,10 @@ std::optional<std::string> Pattern::replace_all(std::string_view key, const Repl
       copied = end;
       found = true;
     }
-    if (begin != end) { position = end; continue; }
+    if (begin != end) {
+      position = end;
+      continue;
+    }
     if (end == key.size()) break;
     position = end + std::max<std::size_t>(1, decode_utf8(key.substr(end)).size);
   }
@@ -105,9 +133,12 @@ std::optional<std::string> Pattern::replace_all(std::string_view key, const Repl
   return out;
 }
 
-std::vector<std::string> Pattern::replace_first(std::string_view key, const std::vector<Replacement>& by) const {
+std::vector<std::string> Pattern::replace_first(std::string_view key,
+                                                const std::vector<Replacement>& by) const {
   std::vector<re2::StringPiece> groups(static_cast<std::size_t>(regex_->NumberOfCapturingGroups()) + 1);
-  if (!regex_->Match(piece(key), 0, key.size(), re2::RE2::UNANCHORED, groups.data(), static_cast<int>(groups.size()))) return {};
+  if (!regex_->Match(piece(key), 0, key.size(), re2::RE2::UNANCHORED, groups.data(),
+                     static_cast<int>(groups.size())))
+    return {};
   const auto begin = static_cast<std::size_t>(groups[0].data() - key.data());
   std::vector<std::string> results;
   for (const Replacement& replacement : by) {

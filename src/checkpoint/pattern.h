@@ -23,6 +23,7 @@ class Pattern {
   ~Pattern();
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
   [[nodiscard]] bool matches(std::string_view key) const;
 
   /// "$1.x" cut into text and group numbers, checked against the groups the pattern has.
@@ -32,14 +33,17 @@ class Pattern {
       std::string text;
       int group = -1;  // -1: text
     };
+
     std::vector<Part> parts;
   };
+
   [[nodiscard]] Replacement replacement(std::string_view text) const;
 
   /// Every match replaced; nullopt when there is none.
   [[nodiscard]] std::optional<std::string> replace_all(std::string_view key, const Replacement& by) const;
   /// The first match replaced, once for each of `by`; empty when there is none.
-  [[nodiscard]] std::vector<std::string> replace_first(std::string_view key, const std::vector<Replacement>& by) const;
+  [[nodiscard]] std::vector<std::string> replace_first(std::string_view key,
+                                                       const std::vector<Replacement>& by) const;
 
  private:
   std::string text_;

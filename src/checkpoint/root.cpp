@@ -12,8 +12,9 @@
 namespace ballast {
 namespace {
 
-constexpr std::array<std::string_view, 11> kUsualNames = {"state_dict", "model_state_dict", "model", "module", "net", "network",
-                                                          "weights", "params_ema", "params", "ema", "generator"};
+constexpr std::array<std::string_view, 11> kUsualNames = {
+    "state_dict", "model_state_dict", "model",  "module", "net",      "network",
+    "weights",    "params_ema",       "params", "ema",    "generator"};
 constexpr std::array<std::string_view, 5> kNotWeights = {"optimizer", "opt", "scheduler", "scaler", "rng"};
 constexpr std::size_t kDeepest = 3;
 constexpr std::size_t kLooks = 100'000;
@@ -32,7 +33,8 @@ std::size_t rank_of(std::string_view path) {
 }
 
 bool is_skipped(std::string_view key) {
-  return std::any_of(kNotWeights.begin(), kNotWeights.end(), [&](std::string_view prefix) { return key.starts_with(prefix); });
+  return std::any_of(kNotWeights.begin(), kNotWeights.end(),
+                     [&](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
 Checkpoint flattened(const Value& value) {
@@ -42,9 +44,15 @@ Checkpoint flattened(const Value& value) {
   return out;
 }
 
+// What a dict maps, also one of a class of its own; None when the value is no dict.
+Value mapping_of(const Value& value) {
+  if (value.kind() == Kind::dict) return value;
+  return value.kind() == Kind::object ? value.pairs() : Value();
+}
+
 // Text keys only, and more tensors than anything else.
 bool is_state_dict(const Value& value) {
-  if (value.kind() != Kind::dict || value.size() == 0) return false;
+  if (value.size() == 0) return false;
   std::size_t tensors = 0;
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (value.key(i).kind() != Kind::string) return false;
@@ -64,29 +72,32 @@ std::vector<Ranked> look_around(const Value& root) {
   std::vector<Look> looks = {{root, {}, 0}};
   for (std::size_t next = 0; next < looks.size() && next < kLooks; ++next) {
     const Look look = looks[next];
-    if (is_module(look.value) || is_state_dict(look.value)) {
+    const Value mapping = mapping_of(look.value);
+    if (is_module(look.value) || is_state_dict(mapping)) {
       const Checkpoint part = flattened(look.value);
       if (!part.empty()) found.push_back({{look.path, part.size(), part.total_bytes()}, rank_of(look.path)});
       continue;
     }
-    if (look.value.kind() != Kind::dict || look.depth == kDeepest) continue;
-    for (std::size_t i = 0; i < look.value.size(); ++i) {
-      const Value key = look.value.key(i);
+    if (look.depth == kDeepest) continue;
+    for (std::size_t i = 0; i < mapping.size(); ++i) {
+      const Value key = mapping.key(i);
       if (key.kind() != Kind::string || is_skipped(key.as_string())) continue;
-      const Value below = look.value.value(i);
+      const Value below = mapping.value(i);
       if (below.kind() != Kind::dict && below.kind() != Kind::object) continue;
       const std::string name(key.as_string());
       looks.push_back({below, look.path.empty() ? name : look.path + "." + name, look.depth + 1});
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
   return found;
 }
 
 std::string listed(const std::vector<RootCandidate>& candidates) {
   std::string text;
   for (const RootCandidate& candidate : candidates) {
-    text += fmt::format("{}{} ({} tensors, {} bytes)", text.empty() ? "" : ", ", quoted(candidate.path), candidate.tensors, candidate.bytes);
+    text += fmt::format("{}{} ({} tensors, {} bytes)", text.empty() ? "" : ", ", quoted(candidate.path),
+                        candidate.tensors, candidate.bytes);
   }
   return text;
 }
@@ -104,7 +115,8 @@ Checkpoint below_prefix(const Checkpoint& checkpoint, std::string_view path) {
   for (const Entry& entry : checkpoint) {
     if (entry.name.starts_with(prefix)) out.add(entry.name.substr(prefix.size()), entry.tensor());
   }
-  if (out.empty()) fail(Errc::not_found, display(checkpoint.path), "no tensor's name begins with {}", quoted(prefix));
+  if (out.empty())
+    fail(Errc::not_found, display(checkpoint.path), "no tensor's name begins with {}", quoted(prefix));
   return out;
 }
 
@@ -132,10 +144,13 @@ Checkpoint root(const Checkpoint& checkpoint, std::string_view path) {
     const auto value = checkpoint.tree->find_path(path);
     if (!value) {
       const auto candidates = root_candidates(checkpoint);
-      fail(Errc::not_found, display(checkpoint.path), "nothing at {}{}{}", quoted(path), candidates.empty() ? "" : "; state dicts are at ", listed(candidates));
+      fail(Errc::not_found, display(checkpoint.path), "nothing at {}{}{}", quoted(path),
+           candidates.empty() ? "" : "; state dicts are at ", listed(candidates));
     }
-    if (value->kind() != Kind::dict && value->kind() != Kind::object && value->kind() != Kind::list && value->kind() != Kind::tuple) {
-      fail(Errc::type_mismatch, display(checkpoint.path), "{} is {} ({}), not a dict of tensors", quoted(path), name(value->kind()), display(value->type()));
+    if (value->kind() != Kind::dict && value->kind() != Kind::object && value->kind() != Kind::list &&
+        value->kind() != Kind::tuple) {
+      fail(Errc::type_mismatch, display(checkpoint.path), "{} is {} ({}), not a dict of tensors",
+           quoted(path), name(value->kind()), display(value->type()));
     }
     out = flattened(*value);
   }
@@ -150,7 +165,8 @@ FoundRoot find_root(const Checkpoint& checkpoint) {
   const bool is_tie = ranked.size() > 1 && ranked[0].rank == ranked[1].rank;
   if (is_tie && ranked[0].rank == kUnusual) return {checkpoint, {}};
   if (is_tie) {
-    fail(Errc::invalid_argument, display(checkpoint.path), "holds several state dicts, say which: {}", listed(plain(ranked)));
+    fail(Errc::invalid_argument, display(checkpoint.path), "holds several state dicts, say which: {}",
+         listed(plain(ranked)));
   }
   FoundRoot found{root(checkpoint, ranked[0].candidate.path), ranked[0].candidate.path};
   found.checkpoint.notes.push_back(fmt::format("the state dict was found at {}", quoted(found.path)));

@@ -33,7 +33,9 @@ Tensor operate(const Tensor& in, const Operation& operation) {
                         [&](const Narrow& op) {
                           const auto rank = static_cast<std::int64_t>(in.rank());
                           const std::int64_t dim = op.dim < 0 ? op.dim + rank : op.dim;
-                          if (dim < 0 || dim >= rank) fail(Errc::shape_mismatch, "slice", "shape {} has no dimension {}", to_string(in.shape()), op.dim);
+                          if (dim < 0 || dim >= rank)
+                            fail(Errc::shape_mismatch, "slice", "shape {} has no dimension {}",
+                                 to_string(in.shape()), op.dim);
                           std::vector<Index> indices(static_cast<std::size_t>(dim), Index(Slice{}));
                           indices.emplace_back(op.slice);
                           return in.index(indices);
@@ -67,34 +69,42 @@ class Runner {
   }
 
   bool operator()(const Alias& rule) {
-    return each_match(rule.match, {rule.to}, [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
-      out.push_back({names[0], item.tensor, item.origin});
-      out.insert(out.end() - 1, item);
-    });
+    return each_match(rule.match, {rule.to},
+                      [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
+                        out.push_back({names[0], item.tensor, item.origin});
+                        out.insert(out.end() - 1, item);
+                      });
   }
 
   bool operator()(const Change& rule) {
-    const std::vector<std::string> to = rule.to.empty() ? std::vector<std::string>{} : std::vector<std::string>{rule.to};
-    return each_match(rule.match, to, [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
-      for (const Operation& operation : rule.operations) item.tensor = operate(item.tensor, operation);
-      if (!names.empty()) item.name = names[0];
-      out.push_back(std::move(item));
-    });
+    const std::vector<std::string> to =
+        rule.to.empty() ? std::vector<std::string>{} : std::vector<std::string>{rule.to};
+    return each_match(rule.match, to,
+                      [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
+                        for (const Operation& operation : rule.operations)
+                          item.tensor = operate(item.tensor, operation);
+                        if (!names.empty()) item.name = names[0];
+                        out.push_back(std::move(item));
+                      });
   }
 
   bool operator()(const Split& rule) {
     if (rule.to.empty()) fail(Errc::invalid_argument, "split " + quoted(rule.match), "names no parts");
-    return each_match(rule.match, rule.to, [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
-      const auto rank = static_cast<std::int64_t>(item.tensor.rank());
-      const std::int64_t dim = rule.dim < 0 ? rule.dim + rank : rule.dim;
-      if (dim < 0 || dim >= rank) fail(Errc::shape_mismatch, "split", "shape {} has no dimension {}", to_string(item.tensor.shape()), rule.dim);
-      std::int64_t start = 0;
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        const std::int64_t length = size_of_part(rule, item.tensor.shape()[static_cast<std::size_t>(dim)], i);
-        out.push_back({names[i], item.tensor.narrow(dim, start, length), item.origin});
-        start += length;
-      }
-    });
+    return each_match(rule.match, rule.to,
+                      [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
+                        const auto rank = static_cast<std::int64_t>(item.tensor.rank());
+                        const std::int64_t dim = rule.dim < 0 ? rule.dim + rank : rule.dim;
+                        if (dim < 0 || dim >= rank)
+                          fail(Errc::shape_mismatch, "split", "shape {} has no dimension {}",
+                               to_string(item.tensor.shape()), rule.dim);
+                        std::int64_t start = 0;
+                        for (std::size_t i = 0; i < names.size(); ++i) {
+                          const std::int64_t length =
+                              size_of_part(rule, item.tensor.shape()[static_cast<std::size_t>(dim)], i);
+                          out.push_back({names[i], item.tensor.narrow(dim, start, length), item.origin});
+                          start += length;
+                        }
+                      });
   }
 
   bool operator()(const Join& rule) {
@@ -113,12 +123,16 @@ class Runner {
       std::vector<Tensor> parts{items_[i].tensor};
       for (std::size_t k = 0; k + 1 < names.size(); ++k) {
         const auto found = by_name.find(names[k]);
-        if (found == by_name.end() || found->second == i) fail(Errc::not_found, quoted(items_[i].name), "is to be joined with {}, which is not there", quoted(names[k]));
+        if (found == by_name.end() || found->second == i)
+          fail(Errc::not_found, quoted(items_[i].name), "is to be joined with {}, which is not there",
+               quoted(names[k]));
         parts.push_back(items_[found->second].tensor);
         items_[i].origin += " + " + items_[found->second].origin;
         gone[found->second] = true;
       }
-      if (rule.stack) std::transform(parts.begin(), parts.end(), parts.begin(), [&](const Tensor& part) { return part.unsqueeze(rule.dim); });
+      if (rule.stack)
+        std::transform(parts.begin(), parts.end(), parts.begin(),
+                       [&](const Tensor& part) { return part.unsqueeze(rule.dim); });
       items_[i].tensor = concat_lazy(parts, rule.dim);
       items_[i].name = names.back();
     }
@@ -131,18 +145,22 @@ class Runner {
   static std::int64_t size_of_part(const Split& rule, std::int64_t size, std::size_t part) {
     const auto parts = static_cast<std::int64_t>(rule.to.size());
     if (rule.sizes.empty()) {
-      if (size % parts != 0) fail(Errc::shape_mismatch, "split " + quoted(rule.match), "{} cannot be split into {} equal parts", size, parts);
+      if (size % parts != 0)
+        fail(Errc::shape_mismatch, "split " + quoted(rule.match), "{} cannot be split into {} equal parts",
+             size, parts);
       return size / parts;
     }
     std::int64_t sum = 0;
     for (const std::int64_t each : rule.sizes) sum += each;
     if (rule.sizes.size() != rule.to.size() || sum != size) {
-      fail(Errc::shape_mismatch, "split " + quoted(rule.match), "sizes {} for {} names do not make up {}", to_string(ShapeView(rule.sizes)), parts, size);
+      fail(Errc::shape_mismatch, "split " + quoted(rule.match), "sizes {} for {} names do not make up {}",
+           to_string(ShapeView(rule.sizes)), parts, size);
     }
     return rule.sizes[part];
   }
 
-  // work(item, names made from `to`, output); items that do not match stay as they are. Errors name the tensor.
+  // work(item, names made from `to`, output); items that do not match stay as they are. Errors name the
+  // tensor.
   template <class Work>
   bool each_match(const std::string& match, const std::vector<std::string>& to, Work&& work) {
     const Pattern pattern(match);
@@ -180,7 +198,8 @@ const std::string& match_of(const Rule& rule) {
 Applied apply(const Checkpoint& in, const std::vector<Rule>& rules) {
   std::vector<Item> items;
   items.reserve(in.size());
-  for (const Entry& entry : in) items.push_back({std::string(entry.name), entry.tensor(), std::string(entry.name)});
+  for (const Entry& entry : in)
+    items.push_back({std::string(entry.name), entry.tensor(), std::string(entry.name)});
   Applied result{without_tensors(in), {}, {}};
   Runner run(items);
   for (const Rule& rule : rules) {
@@ -192,7 +211,8 @@ Applied apply(const Checkpoint& in, const std::vector<Rule>& rules) {
   result.checkpoint.reserve(items.size());
   for (const Item& item : items) {
     if (const auto taken = result.checkpoint.position(item.name)) {
-      fail(Errc::duplicate_key, display(in.path), "{} and {} both become {}", quoted(result.origins[*taken]), quoted(item.origin), quoted(item.name));
+      fail(Errc::duplicate_key, display(in.path), "{} and {} both become {}", quoted(result.origins[*taken]),
+           quoted(item.origin), quoted(item.name));
     }
     result.checkpoint.add(item.name, item.tensor);
     result.origins.push_back(item.origin);

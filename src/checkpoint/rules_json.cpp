@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules file:
 //   1. an object with "rules": an array of objects;
-//   2. each has "match" and one of: "to" alone (rename), "drop": true, "alias": name, "split": {...}, "concat" or "stack": {...}, or
-//   3. operations "transpose", "permute", "reshape", "slice", "cast", as members or, when the order matters, in an array "do"; "to" renames after them.
+//   2. each has "match" and one of: "to" alone (rename), "drop": true, "alias": name, "split": {...},
+//   "concat" or "stack": {...}, or
+//   3. operations "transpose", "permute", "reshape", "slice", "cast", as members or, when the order matters,
+//   in an array "do"; "to" renames after them.
 #include <algorithm>
 #include <array>
 
@@ -21,7 +23,8 @@ class Parser {
 
   std::vector<Rule> file(const Value& root) {
     const auto list = root.kind() == Kind::dict ? root.find("rules") : std::optional<Value>();
-    if (!list || list->kind() != Kind::list) fail(Errc::bad_json, where_, R"(a rules file is an object with a list "rules")");
+    if (!list || list->kind() != Kind::list)
+      fail(Errc::bad_json, where_, R"(a rules file is an object with a list "rules")");
     only(root, {"rules", "schema", "comment"});
     std::vector<Rule> rules;
     for (std::size_t i = 0; i < list->size(); ++i) {
@@ -34,10 +37,12 @@ class Parser {
  private:
   Rule rule(const Value& in) {
     if (in.kind() != Kind::dict) fail(Errc::bad_json, place_, "is not an object");
-    only(in, {"match", "to", "drop", "alias", "split", "concat", "stack", "do", "transpose", "permute", "reshape", "slice", "cast", "comment"});
+    only(in, {"match", "to", "drop", "alias", "split", "concat", "stack", "do", "transpose", "permute",
+              "reshape", "slice", "cast", "comment"});
     const std::string match = text(need(in, "match"), "match");
     if (const auto drop = in.find("drop")) {
-      if (drop->kind() != Kind::boolean || !drop->as_bool()) fail(Errc::bad_json, place_, R"("drop" can only be true)");
+      if (drop->kind() != Kind::boolean || !drop->as_bool())
+        fail(Errc::bad_json, place_, R"("drop" can only be true)");
       return Drop{match};
     }
     if (const auto alias = in.find("alias")) return Alias{match, text(*alias, "alias")};
@@ -69,7 +74,8 @@ class Parser {
       } else if (name == "reshape") {
         out.emplace_back(Reshape{numbers(value, name)});
       } else if (name == "slice") {
-        out.emplace_back(Narrow{number(value, "dim", 0), {maybe(value, "start"), maybe(value, "stop"), maybe(value, "step")}});
+        out.emplace_back(Narrow{number(value, "dim", 0),
+                                {maybe(value, "start"), maybe(value, "stop"), maybe(value, "step")}});
         only(value, {"dim", "start", "stop", "step"});
       } else if (name == "cast") {
         out.emplace_back(Cast{dtype(text(value, name))});
@@ -91,14 +97,18 @@ class Parser {
 
   template <std::size_t N>
   void only(const Value& in, const std::array<std::string_view, N>& known) const {
-    if (in.kind() != Kind::dict) fail(Errc::bad_json, place_.empty() ? where_ : place_, "an object is needed here, not {}", in.summary());
+    if (in.kind() != Kind::dict)
+      fail(Errc::bad_json, place_.empty() ? where_ : place_, "an object is needed here, not {}",
+           in.summary());
     for (std::size_t i = 0; i < in.size(); ++i) {
       const std::string_view key = in.key(i).as_string();
       if (std::find(known.begin(), known.end(), key) == known.end()) {
-        fail(Errc::bad_json, place_.empty() ? where_ : place_, "{} is no member of it{}", quoted(key), did_you_mean(key, known));
+        fail(Errc::bad_json, place_.empty() ? where_ : place_, "{} is no member of it{}", quoted(key),
+             did_you_mean(key, known));
       }
     }
   }
+
   template <std::size_t N>
   void only(const Value& in, const std::string_view (&known)[N]) const {
     only(in, std::to_array(known));
@@ -110,30 +120,36 @@ class Parser {
   }
 
   [[nodiscard]] std::string text(const Value& in, std::string_view what) const {
-    if (in.kind() != Kind::string) fail(Errc::bad_json, place_, "{} is {}, not text", quoted(what), in.summary());
+    if (in.kind() != Kind::string)
+      fail(Errc::bad_json, place_, "{} is {}, not text", quoted(what), in.summary());
     return std::string(in.as_string());
   }
 
   [[nodiscard]] std::vector<std::string> texts(const Value& in, std::string_view what) const {
-    if (in.kind() != Kind::list) fail(Errc::bad_json, place_, "{} is {}, not a list", quoted(what), in.summary());
+    if (in.kind() != Kind::list)
+      fail(Errc::bad_json, place_, "{} is {}, not a list", quoted(what), in.summary());
     std::vector<std::string> result;
     for (std::size_t i = 0; i < in.size(); ++i) result.push_back(text(in.element(i), what));
     return result;
   }
 
   [[nodiscard]] std::int64_t integer(const Value& in, std::string_view what) const {
-    if (in.kind() != Kind::integer || !in.fits_int()) fail(Errc::bad_json, place_, "{} is {}, not a whole number", quoted(what), in.summary());
+    if (in.kind() != Kind::integer || !in.fits_int())
+      fail(Errc::bad_json, place_, "{} is {}, not a whole number", quoted(what), in.summary());
     return in.as_int();
   }
 
   [[nodiscard]] std::vector<std::int64_t> numbers(const Value& in, std::string_view what) const {
-    if (in.kind() != Kind::list) fail(Errc::bad_json, place_, "{} is {}, not a list", quoted(what), in.summary());
+    if (in.kind() != Kind::list)
+      fail(Errc::bad_json, place_, "{} is {}, not a list", quoted(what), in.summary());
     std::vector<std::int64_t> result;
     for (std::size_t i = 0; i < in.size(); ++i) result.push_back(integer(in.element(i), what));
     return result;
   }
 
-  [[nodiscard]] std::int64_t number(const Value& in, std::string_view key, std::int64_t otherwise) const { return maybe(in, key).value_or(otherwise); }
+  [[nodiscard]] std::int64_t number(const Value& in, std::string_view key, std::int64_t otherwise) const {
+    return maybe(in, key).value_or(otherwise);
+  }
 
   [[nodiscard]] std::optional<std::int64_t> maybe(const Value& in, std::string_view key) const {
     const auto found = in.find(key);
@@ -155,8 +171,12 @@ class Parser {
 
 }  // namespace
 
-std::vector<Rule> parse(std::string_view json, const std::string& where) { return Parser(where).file(parse_json(json, where)); }
+std::vector<Rule> parse(std::string_view json, const std::string& where) {
+  return Parser(where).file(parse_json(json, where));
+}
 
-std::vector<Rule> read(const std::string& path) { return Parser(display(path)).file(read_json(path)); }
+std::vector<Rule> read(const std::string& path) {
+  return Parser(display(path)).file(read_json(path));
+}
 
 }  // namespace ballast::rules

@@ -30,7 +30,8 @@ Checkpoint with_names(const Checkpoint& in, const std::vector<std::string>& name
   out.reserve(in.size());
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (const auto taken = out.position(names[i])) {
-      fail(Errc::duplicate_key, display(in.path), "{} and {} both become {}", quoted(in[*taken].name), quoted(in[i].name), quoted(names[i]));
+      fail(Errc::duplicate_key, display(in.path), "{} and {} both become {}", quoted(in[*taken].name),
+           quoted(in[i].name), quoted(names[i]));
     }
     out.add(names[i], in[i].tensor());
   }
@@ -44,7 +45,8 @@ Renamed renamed(const Checkpoint& in, const std::vector<std::string>& names, std
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (in[i].name != names[i]) result.changed.push_back({std::string(in[i].name), names[i]});
   }
-  for (const std::string& pattern : result.idle) result.checkpoint.notes.push_back("rename rule " + quoted(pattern) + " matched no key");
+  for (const std::string& pattern : result.idle)
+    result.checkpoint.notes.push_back("rename rule " + quoted(pattern) + " matched no key");
   return result;
 }
 
@@ -82,14 +84,18 @@ Renamed strip_common_prefixes(const Checkpoint& in) {
   for (bool again = !names.empty(); again;) {
     again = false;
     for (const std::string_view wrapper : kWrappers) {
-      if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) { return name.size() > wrapper.size() && name.starts_with(wrapper); })) continue;
+      if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+            return name.size() > wrapper.size() && name.starts_with(wrapper);
+          }))
+        continue;
       for (std::string& name : names) name.erase(0, wrapper.size());
       stripped += wrapper;
       again = true;
     }
   }
   Renamed result = renamed(in, names, {});
-  if (!stripped.empty()) result.checkpoint.notes.push_back("all keys began with " + quoted(stripped) + ", which was removed");
+  if (!stripped.empty())
+    result.checkpoint.notes.push_back("all keys began with " + quoted(stripped) + ", which was removed");
   return result;
 }
 
@@ -99,8 +105,10 @@ std::vector<NumberedSegment> numbered_segments(std::string_view key) {
   for (std::size_t begin = 0; begin <= key.size();) {
     const std::size_t end = std::min(key.find('.', begin), key.size());
     const std::string_view segment = key.substr(begin, end - begin);
-    const bool digits = !segment.empty() && segment.size() <= kMostDigits && segment.find_first_not_of("0123456789") == segment.npos;
-    if (digits && (segment.size() == 1 || segment[0] != '0')) found.push_back({key.substr(0, begin), segment});
+    const bool digits = !segment.empty() && segment.size() <= kMostDigits &&
+                        segment.find_first_not_of("0123456789") == segment.npos;
+    if (digits && (segment.size() == 1 || segment[0] != '0'))
+      found.push_back({key.substr(0, begin), segment});
     begin = end + 1;
   }
   return found;
@@ -110,7 +118,8 @@ Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes) 
   std::vector<Pattern> wanted;
   for (const std::string& text : prefixes) wanted.emplace_back(text);
   const auto is_wanted = [&](std::string_view prefix) {
-    return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const Pattern& pattern) { return pattern.matches(prefix); });
+    return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                         [&](const Pattern& pattern) { return pattern.matches(prefix); });
   };
   const auto value = [](std::string_view digits) {
     long number = 0;
@@ -144,7 +153,8 @@ Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes) 
   return renamed(in, names, {});
 }
 
-Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
+Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
+                  const std::vector<std::string>& exclude) {
   const KeyFilter wanted(include, exclude);
   Checkpoint out = without_tensors(in);
   for (const Entry& entry : in) {
@@ -155,23 +165,30 @@ Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
 
 DType dtype_of_precision(Precision precision) {
   switch (precision) {
-    case Precision::full: return DType::f32;
-    case Precision::half: return DType::f16;
-    case Precision::bf16: return DType::bf16;
-    case Precision::f64: return DType::f64;
+    case Precision::full:
+      return DType::f32;
+    case Precision::half:
+      return DType::f16;
+    case Precision::bf16:
+      return DType::bf16;
+    case Precision::f64:
+      return DType::f64;
     case Precision::keep:
-    case Precision::as_model: break;
+    case Precision::as_model:
+      break;
   }
   fail(Errc::invalid_argument, "precision", "keep and as_model name no dtype");
 }
 
 Checkpoint cast(const Checkpoint& in, Precision precision) {
   if (precision == Precision::keep) return in;
-  if (precision == Precision::as_model) fail(Errc::invalid_argument, "cast", "as_model needs a model: it is for load()");
+  if (precision == Precision::as_model)
+    fail(Errc::invalid_argument, "cast", "as_model needs a model: it is for load()");
   return cast(in, dtype_of_precision(precision));
 }
 
-Checkpoint cast(const Checkpoint& in, DType dtype, const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed) {
+Checkpoint cast(const Checkpoint& in, DType dtype,
+                const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed) {
   if (!is_floating(dtype)) fail(Errc::bad_dtype, "cast", "{} is no floating-point dtype", info(dtype).code);
   Checkpoint out = without_tensors(in);
   out.reserve(in.size());
@@ -184,7 +201,8 @@ Checkpoint cast(const Checkpoint& in, DType dtype, const std::shared_ptr<std::at
       continue;
     }
     std::vector<std::size_t>& earlier = by_storage[tensor.storage().get()];
-    const auto same = std::find_if(earlier.begin(), earlier.end(), [&](std::size_t i) { return done[i].first.same_view(tensor); });
+    const auto same = std::find_if(earlier.begin(), earlier.end(),
+                                   [&](std::size_t i) { return done[i].first.same_view(tensor); });
     if (same != earlier.end()) {
       out.add(entry.name, done[*same].second);
       continue;
@@ -200,7 +218,9 @@ Checkpoint merge(std::span<const Checkpoint> parts) {
   Checkpoint out;
   for (const Checkpoint& part : parts) {
     for (const Entry& entry : part) {
-      if (out.contains(entry.name)) fail(Errc::duplicate_key, display(part.path), "{} is in another of the merged checkpoints too", quoted(entry.name));
+      if (out.contains(entry.name))
+        fail(Errc::duplicate_key, display(part.path), "{} is in another of the merged checkpoints too",
+             quoted(entry.name));
       out.add(entry.name, entry.tensor());
     }
     out.notes.insert(out.notes.end(), part.notes.begin(), part.notes.end());

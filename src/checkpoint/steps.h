@@ -12,7 +12,8 @@ namespace ballast {
 /// Everything of `in` but its tensors.
 [[nodiscard]] Checkpoint without_tensors(const Checkpoint& in);
 
-/// The tensors of `in` under `names`, one for each. Errc::duplicate_key, naming the two old keys, when two are the same.
+/// The tensors of `in` under `names`, one for each. Errc::duplicate_key, naming the two old keys, when two
+/// are the same.
 [[nodiscard]] Checkpoint with_names(const Checkpoint& in, const std::vector<std::string>& names);
 
 /// Where a path's segment is a number, and what stands before it.
@@ -20,6 +21,7 @@ struct NumberedSegment {
   std::string_view prefix;  ///< "layers."
   std::string_view number;
 };
+
 [[nodiscard]] std::vector<NumberedSegment> numbered_segments(std::string_view key);
 
 /// F32 for full and so on; keep and as_model have none.

@@ -12,11 +12,14 @@
 namespace ballast {
 namespace {
 
-constexpr std::array<std::string_view, 13> kKindNames = {"none", "boolean", "integer", "floating", "complex", "string", "bytes",
-                                                         "list", "tuple", "set", "dict", "tensor", "object"};
-constexpr std::array<std::string_view, 13> kPythonNames = {"NoneType", "bool", "int", "float", "complex", "str", "bytes",
-                                                           "list", "tuple", "set", "dict", "torch.Tensor", "object"};
-// Python itself refuses to print integers beyond about this size, for the same reason: the time grows with the square.
+constexpr std::array<std::string_view, 13> kKindNames = {
+    "none", "boolean", "integer", "floating", "complex", "string", "bytes",
+    "list", "tuple",   "set",     "dict",     "tensor",  "object"};
+constexpr std::array<std::string_view, 13> kPythonNames = {
+    "NoneType", "bool",  "int", "float", "complex",      "str",   "bytes",
+    "list",     "tuple", "set", "dict",  "torch.Tensor", "object"};
+// Python itself refuses to print integers beyond about this size, for the same reason: the time grows with
+// the square.
 constexpr std::size_t kLargestPrintedInteger = 8192;
 
 Kind kind_of(Ref ref) noexcept {
@@ -24,11 +27,14 @@ Kind kind_of(Ref ref) noexcept {
   if (ref.is_bool()) return Kind::boolean;
   if (ref.is_small()) return Kind::integer;
   switch (const NodeKind kind = ref.node()->kind) {
-    case NodeKind::big_integer: return Kind::integer;
+    case NodeKind::big_integer:
+      return Kind::integer;
     case NodeKind::global:
     case NodeKind::storage:
-    case NodeKind::link: return Kind::object;
-    default: return static_cast<Kind>(kind);
+    case NodeKind::link:
+      return Kind::object;
+    default:
+      return static_cast<Kind>(kind);
   }
 }
 
@@ -77,9 +83,13 @@ const Node* container(Ref ref, std::initializer_list<NodeKind> kinds) noexcept {
 
 }  // namespace
 
-std::string_view name(Kind kind) noexcept { return kKindNames[static_cast<std::size_t>(kind)]; }
+std::string_view name(Kind kind) noexcept {
+  return kKindNames[static_cast<std::size_t>(kind)];
+}
 
-Kind Value::kind() const noexcept { return kind_of(Ref(ref_)); }
+Kind Value::kind() const noexcept {
+  return kind_of(Ref(ref_));
+}
 
 std::string_view Value::type() const noexcept {
   const Ref ref(ref_);
@@ -87,7 +97,9 @@ std::string_view Value::type() const noexcept {
   return kPythonNames[static_cast<std::size_t>(kind())];
 }
 
-bool Value::same_object(const Value& other) const noexcept { return ref_ == other.ref_; }
+bool Value::same_object(const Value& other) const noexcept {
+  return ref_ == other.ref_;
+}
 
 bool Value::as_bool() const {
   const Ref ref(ref_);
@@ -123,7 +135,8 @@ double Value::as_float() const {
 }
 
 std::complex<double> Value::as_complex() const {
-  if (const Node* node = container(Ref(ref_), {NodeKind::complex})) return {node->complex[0], node->complex[1]};
+  if (const Node* node = container(Ref(ref_), {NodeKind::complex}))
+    return {node->complex[0], node->complex[1]};
   return {as_float(), 0.0};
 }
 
@@ -133,7 +146,8 @@ std::string_view Value::as_string() const {
 }
 
 std::span<const std::byte> Value::as_bytes() const {
-  if (const Node* node = container(Ref(ref_), {NodeKind::bytes})) return std::as_bytes(std::span(node->text, node->size));
+  if (const Node* node = container(Ref(ref_), {NodeKind::bytes}))
+    return std::as_bytes(std::span(node->text, node->size));
   wrong_kind(*this, "bytes");
 }
 
@@ -149,7 +163,9 @@ TensorValue Value::tensor_value() const {
   const Node* node = container(Ref(ref_), {NodeKind::tensor});
   if (node == nullptr) wrong_kind(*this, "a tensor");
   const TensorRecord& record = *node->tensor;
-  TensorValue value{.tensor = tree_->tensor_of(record), .requires_grad = record.requires_grad, .is_parameter = record.is_parameter};
+  TensorValue value{.tensor = tree_->tensor_of(record),
+                    .requires_grad = record.requires_grad,
+                    .is_parameter = record.is_parameter};
   if (record.location != 0) value.location = tree_->type_name(record.location);
   if (record.details != 0) {
     value.quantization = tree_->details[record.details - 1].quantization;
@@ -182,7 +198,9 @@ Value Value::value(std::size_t index) const {
   return ValueTree::value(tree_, Ref(ref_).node()->refs[index * 2 + 1]);
 }
 
-bool Value::is_global() const noexcept { return container(Ref(ref_), {NodeKind::global}) != nullptr; }
+bool Value::is_global() const noexcept {
+  return container(Ref(ref_), {NodeKind::global}) != nullptr;
+}
 
 namespace {
 
@@ -193,11 +211,25 @@ Value part(const Value& value, Ref ObjectRecord::*member) {
 
 }  // namespace
 
-Value Value::args() const { return part(*this, &ObjectRecord::args); }
-Value Value::kwargs() const { return part(*this, &ObjectRecord::kwargs); }
-Value Value::state() const { return part(*this, &ObjectRecord::state); }
-Value Value::items() const { return part(*this, &ObjectRecord::items); }
-Value Value::pairs() const { return part(*this, &ObjectRecord::pairs); }
+Value Value::args() const {
+  return part(*this, &ObjectRecord::args);
+}
+
+Value Value::kwargs() const {
+  return part(*this, &ObjectRecord::kwargs);
+}
+
+Value Value::state() const {
+  return part(*this, &ObjectRecord::state);
+}
+
+Value Value::items() const {
+  return part(*this, &ObjectRecord::items);
+}
+
+Value Value::pairs() const {
+  return part(*this, &ObjectRecord::pairs);
+}
 
 Value Value::attributes() const {
   const Ref ref(ref_);
@@ -207,7 +239,8 @@ Value Value::attributes() const {
   const Value held = state();
   if (held.kind() == Kind::dict) return held;
   if (held.kind() == Kind::tuple && held.size() == 2 && held.element(1).kind() == Kind::dict) {
-    return held.element(0).kind() == Kind::dict && held.element(0).size() != 0 ? held.element(0) : held.element(1);
+    return held.element(0).kind() == Kind::dict && held.element(0).size() != 0 ? held.element(0)
+                                                                               : held.element(1);
   }
   return {};
 }

@@ -31,7 +31,8 @@ Value next_value(JsonScanner& in) {
       std::vector<std::pair<Value, Value>> pairs;
       std::set<std::string, std::less<>> seen;
       in.object([&](std::string_view key) {
-        if (!seen.emplace(key).second) fail(Errc::duplicate_key, in.where(), "{} stands twice in one object", quoted(key));
+        if (!seen.emplace(key).second)
+          fail(Errc::duplicate_key, in.where(), "{} stands twice in one object", quoted(key));
         const std::string name(key);
         pairs.emplace_back(Value(name), next_value(in));
       });
@@ -42,14 +43,18 @@ Value next_value(JsonScanner& in) {
       in.array([&] { elements.push_back(next_value(in)); });
       return Value::list(elements);
     }
-    case JsonScanner::Kind::string: return {in.string()};
-    case JsonScanner::Kind::number: return number(in.number());
+    case JsonScanner::Kind::string:
+      return {in.string()};
+    case JsonScanner::Kind::number:
+      return number(in.number());
     case JsonScanner::Kind::boolean: {
       const bool truth = in.take_text("true");
       if (!truth) in.skip_value();
       return {truth};
     }
-    case JsonScanner::Kind::null: in.null(); return {};
+    case JsonScanner::Kind::null:
+      in.null();
+      return {};
   }
   return {};
 }
@@ -59,17 +64,26 @@ constexpr std::size_t kDeepest = 500;  // deeper ones would cost stack, and are 
 void write(JsonWriter& json, const Value& value, const std::string& where, std::size_t depth) {
   if (depth > kDeepest) fail(Errc::too_deep, where, "values are nested more than {} deep", kDeepest);
   switch (value.kind()) {
-    case Kind::none: json.null(); return;
-    case Kind::boolean: json.value(value.as_bool()); return;
+    case Kind::none:
+      json.null();
+      return;
+    case Kind::boolean:
+      json.value(value.as_bool());
+      return;
     case Kind::integer:
-      if (value.fits_int()) json.value(value.as_int());
-      else fail(Errc::not_representable, where, "{} is beyond 64 bits", value.summary());
+      if (value.fits_int())
+        json.value(value.as_int());
+      else
+        fail(Errc::not_representable, where, "{} is beyond 64 bits", value.summary());
       return;
     case Kind::floating:
-      if (!std::isfinite(value.as_float())) fail(Errc::not_representable, where, "JSON has no {}", value.summary());
+      if (!std::isfinite(value.as_float()))
+        fail(Errc::not_representable, where, "JSON has no {}", value.summary());
       json.value(value.as_float());
       return;
-    case Kind::string: json.value(value.as_string()); return;
+    case Kind::string:
+      json.value(value.as_string());
+      return;
     case Kind::list:
     case Kind::tuple:
     case Kind::set:
@@ -80,7 +94,8 @@ void write(JsonWriter& json, const Value& value, const std::string& where, std::
     case Kind::dict:
       json.begin_object();
       for (std::size_t i = 0; i < value.size(); ++i) {
-        if (value.key(i).kind() != Kind::string) fail(Errc::not_representable, where, "JSON has no key {}", value.key(i).summary());
+        if (value.key(i).kind() != Kind::string)
+          fail(Errc::not_representable, where, "JSON has no key {}", value.key(i).summary());
         json.key(value.key(i).as_string());
         write(json, value.value(i), where, depth + 1);
       }
@@ -89,7 +104,8 @@ void write(JsonWriter& json, const Value& value, const std::string& where, std::
     case Kind::complex:
     case Kind::bytes:
     case Kind::tensor:
-    case Kind::object: break;
+    case Kind::object:
+      break;
   }
   fail(Errc::not_representable, where, "JSON has no {}", value.summary());
 }
@@ -114,7 +130,9 @@ Value parse_json(std::string_view text, const std::string& where) {
 
 Value read_json(const std::string& path) {
   const auto file = File::open(path);
-  if (file->size() > kMaxJsonFile) fail(Errc::header_too_large, display(path), "{} bytes is too large for a JSON file read whole ({} at most)", file->size(), kMaxJsonFile);
+  if (file->size() > kMaxJsonFile)
+    fail(Errc::header_too_large, display(path),
+         "{} bytes is too large for a JSON file read whole ({} at most)", file->size(), kMaxJsonFile);
   const std::vector<std::byte> bytes = file->read(0, file->size());
   return parse_json(as_text(bytes), display(path));
 }

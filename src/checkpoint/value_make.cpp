@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values made by a program: each is a small tree of its own whose parts are links, so that sharing stays sharing.
+// Values made by a program: each is a small tree of its own whose parts are links, so that sharing stays
+// sharing.
 #include <algorithm>
 
 #include "ballast/display.h"
@@ -48,7 +49,8 @@ Ref key_ref(ValueTree& tree, const Value& key) {
 // A node of the new tree that is a copy of `value`, its parts linked.
 Ref copy_node(ValueTree& tree, const Value& value) {
   switch (value.kind()) {
-    case Kind::none: return Ref::none();
+    case Kind::none:
+      return Ref::none();
     case Kind::boolean: {
       Node* node = tree.make(NodeKind::boolean);
       node->flag = value.as_bool();
@@ -60,9 +62,12 @@ Ref copy_node(ValueTree& tree, const Value& value) {
       node->integer = value.as_int();
       return Ref(node);
     }
-    case Kind::floating: return tree.floating(value.as_float());
-    case Kind::complex: return tree.complex(value.as_complex().real(), value.as_complex().imag());
-    case Kind::string: return tree.string(tree.store(value.as_string()));
+    case Kind::floating:
+      return tree.floating(value.as_float());
+    case Kind::complex:
+      return tree.complex(value.as_complex().real(), value.as_complex().imag());
+    case Kind::string:
+      return tree.string(tree.store(value.as_string()));
     case Kind::bytes: {
       const auto bytes = value.as_bytes();
       return tree.bytes(tree.store({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
@@ -82,7 +87,8 @@ Ref copy_node(ValueTree& tree, const Value& value) {
       }
       return Ref(node);
     }
-    case Kind::tensor: return tree.tensor(value.tensor_value());
+    case Kind::tensor:
+      return tree.tensor(value.tensor_value());
     case Kind::object: {
       if (value.is_global()) return Ref(tree.make(NodeKind::global));
       const Ref object = tree.object(0, tree.link(value.args()), tree.link(value.state()));
@@ -110,27 +116,40 @@ Value::Value(double value) : Value(build([&](ValueTree& tree) { return tree.floa
 Value::Value(std::complex<double> value)
     : Value(build([&](ValueTree& tree) { return tree.complex(value.real(), value.imag()); })) {}
 
-Value::Value(std::string_view text) : Value(build([&](ValueTree& tree) { return tree.string(tree.store(text)); })) {}
+Value::Value(std::string_view text)
+    : Value(build([&](ValueTree& tree) { return tree.string(tree.store(text)); })) {}
 
 Value::Value(const Tensor& tensor) : Value(TensorValue{.tensor = tensor}) {}
 
-Value::Value(const TensorValue& tensor) : Value(build([&](ValueTree& tree) { return tree.tensor(tensor); })) {}
+Value::Value(const TensorValue& tensor)
+    : Value(build([&](ValueTree& tree) { return tree.tensor(tensor); })) {}
 
 Value Value::integer(std::string_view decimal) {
   const std::string_view digits = decimal.substr(decimal.starts_with('-') ? 1 : 0);
-  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+  if (digits.empty() ||
+      !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     fail(Errc::invalid_argument, quoted(decimal), "is no integer");
   }
   return build([&](ValueTree& tree) { return tree.decimal_integer(tree.store(decimal)); });
 }
 
 Value Value::bytes(std::span<const std::byte> bytes) {
-  return build([&](ValueTree& tree) { return tree.bytes(tree.store({reinterpret_cast<const char*>(bytes.data()), bytes.size()})); });
+  return build([&](ValueTree& tree) {
+    return tree.bytes(tree.store({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  });
 }
 
-Value Value::list(const std::vector<Value>& elements) { return sequence(NodeKind::list, elements); }
-Value Value::tuple(const std::vector<Value>& elements) { return sequence(NodeKind::tuple, elements); }
-Value Value::set(const std::vector<Value>& elements) { return sequence(NodeKind::set, elements); }
+Value Value::list(const std::vector<Value>& elements) {
+  return sequence(NodeKind::list, elements);
+}
+
+Value Value::tuple(const std::vector<Value>& elements) {
+  return sequence(NodeKind::tuple, elements);
+}
+
+Value Value::set(const std::vector<Value>& elements) {
+  return sequence(NodeKind::set, elements);
+}
 
 Value Value::dict(const std::vector<std::pair<Value, Value>>& pairs) {
   return build([&](ValueTree& tree) {
@@ -147,7 +166,9 @@ Value Value::dict(const std::vector<std::pair<Value, Value>>& pairs) {
 }
 
 Value Value::object(std::string_view class_name, const Value& args, const Value& state) {
-  return build([&](ValueTree& tree) { return tree.object(tree.type_id(class_name), tree.link(args), tree.link(state)); });
+  return build([&](ValueTree& tree) {
+    return tree.object(tree.type_id(class_name), tree.link(args), tree.link(state));
+  });
 }
 
 Value Value::as_type(std::string_view type) const {
@@ -155,7 +176,8 @@ Value Value::as_type(std::string_view type) const {
     const Ref copy = copy_node(tree, *this);
     if (!copy.is_node()) return copy;
     copy.node()->type = tree.type_id(type);
-    if (const Value held = attributes(); kind() != Kind::object && !held.is_none()) tree.set_attributes(copy.node(), tree.link(held));
+    if (const Value held = attributes(); kind() != Kind::object && !held.is_none())
+      tree.set_attributes(copy.node(), tree.link(held));
     return copy;
   });
 }

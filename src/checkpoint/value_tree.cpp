@@ -19,7 +19,9 @@ constexpr std::size_t kLargestChunk = std::size_t{8} << 20U;
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 constexpr std::size_t kIndexedFrom = 16;  // pairs; below it a look at each is faster
 
-void free_chunk(std::byte* bytes) { std::free(bytes); }  // NOLINT(cppcoreguidelines-no-malloc)
+void free_chunk(std::byte* bytes) {
+  std::free(bytes);
+}  // NOLINT(cppcoreguidelines-no-malloc)
 
 // The text a key is looked up by: itself, or the decimal of an integer.
 class KeyText {
@@ -27,11 +29,13 @@ class KeyText {
   explicit KeyText(Ref key) {
     if (key.is_node() && key.node()->kind == NodeKind::link) key = ValueTree::ref(*key.node()->link);
     if (key.is_small()) {
-      text_ = {buffer_, static_cast<std::size_t>(std::to_chars(buffer_, buffer_ + sizeof buffer_, key.small()).ptr - buffer_)};
+      text_ = {buffer_, static_cast<std::size_t>(
+                            std::to_chars(buffer_, buffer_ + sizeof buffer_, key.small()).ptr - buffer_)};
     } else if (key.is_node() && key.node()->kind == NodeKind::string) {
       text_ = std::string_view(key.node()->text, key.node()->size);
     }
   }
+
   [[nodiscard]] const std::optional<std::string_view>& text() const { return text_; }
 
  private:
@@ -50,19 +54,23 @@ struct ValueTree::DictIndex {
       if (key.text()) slots[slot_of(dict, *key.text())] = i + 1;
     }
   }
+
   [[nodiscard]] std::size_t slot_of(const Node* dict, std::string_view key) const {
     const std::size_t mask = slots.size() - 1;
     std::size_t slot = hash_name(key) & mask;
-    while (slots[slot] != 0 && KeyText(dict->refs[std::size_t{slots[slot] - 1} * 2]).text() != key) slot = (slot + 1) & mask;
+    while (slots[slot] != 0 && KeyText(dict->refs[std::size_t{slots[slot] - 1} * 2]).text() != key)
+      slot = (slot + 1) & mask;
     return slot;
   }
+
   std::vector<std::uint32_t> slots;
 };
 
 ValueTree::ValueTree() : types_{""} {}
 
 ValueTree::~ValueTree() {
-  // Trees linked to trees linked to trees: taken apart in a loop, because a chain of destructors would run out of stack.
+  // Trees linked to trees linked to trees: taken apart in a loop, because a chain of destructors would run
+  // out of stack.
   std::vector<std::shared_ptr<const ValueTree>> dying;
   const auto take_links = [&dying](ValueTree& tree) {
     for (auto& link : tree.links_) {
@@ -79,7 +87,8 @@ ValueTree::~ValueTree() {
 }
 
 std::byte* ValueTree::allocate_slow(std::size_t size) {
-  if (footprint_ > most_ || size > most_) fail(Errc::too_many, "value tree", "holds more than {} bytes of objects", most_);
+  if (footprint_ > most_ || size > most_)
+    fail(Errc::too_many, "value tree", "holds more than {} bytes of objects", most_);
   const std::size_t usual = std::clamp<std::size_t>(footprint_, kFirstChunk, kLargestChunk);
   const bool huge = std::max(size, usual) >= kHugePage;
   const std::size_t alignment = huge ? kHugePage : 64;
@@ -114,7 +123,7 @@ Ref ValueTree::big_integer(std::string_view bytes) {
   }
   if (bytes.size() <= 8) {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, bytes.data(), bytes.size());
+    if (bytes.size() != 0) std::memcpy(&bits, bytes.data(), bytes.size());
     const unsigned unused = bytes.empty() ? 0 : 64 - 8 * static_cast<unsigned>(bytes.size());
     return integer(static_cast<std::int64_t>(bits << unused) >> unused);
   }
@@ -126,7 +135,8 @@ Ref ValueTree::big_integer(std::string_view bytes) {
 
 Ref ValueTree::decimal_integer(std::string_view digits) {
   std::int64_t value = 0;
-  if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc{}) return integer(value);
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc{})
+    return integer(value);
   Node* node = make(NodeKind::big_integer);
   node->flag = true;
   node->text = digits.data();
@@ -168,17 +178,19 @@ Ref ValueTree::sequence(NodeKind kind, std::span<const Ref> elements, TypeId typ
   node->size = count;
   node->capacity = count;
   node->refs = allocate_array<Ref>(count);
-  if (count != 0) std::memcpy(static_cast<void*>(node->refs), elements.data(), elements.size_bytes());
+  std::copy(elements.begin(), elements.end(), node->refs);
   return Ref(node);
 }
 
 Ref ValueTree::object(TypeId type, Ref args, Ref state) {
   Node* node = make(NodeKind::object, type);
-  node->object = new (allocate(sizeof(ObjectRecord))) ObjectRecord{.args = args, .kwargs = {}, .state = state, .items = {}, .pairs = {}};
+  node->object = new (allocate(sizeof(ObjectRecord)))
+      ObjectRecord{.args = args, .kwargs = {}, .state = state, .items = {}, .pairs = {}};
   return Ref(node);
 }
 
 Ref ValueTree::tensor(const TensorRecord& record, TypeId type) {
+  ++tensors;
   Node* node = make(NodeKind::tensor, type);
   node->tensor = new (allocate(sizeof(TensorRecord))) TensorRecord(record);
   return Ref(node);
@@ -187,10 +199,15 @@ Ref ValueTree::tensor(const TensorRecord& record, TypeId type) {
 Ref ValueTree::tensor(const TensorValue& value) {
   const Tensor& tensor = value.tensor;
   if (!tensor.defined()) fail(Errc::invalid_argument, "value", "an undefined tensor is no value");
-  TensorRecord record{.dtype = tensor.dtype(), .requires_grad = value.requires_grad, .is_parameter = value.is_parameter,
-                      .rank = static_cast<std::uint32_t>(tensor.rank()), .storage = kNoStorage,
-                      .location = value.location == "cpu" ? 0 : type_id(value.location), .details = 0,
-                      .bit_offset = tensor.bit_offset(), .dims = nullptr};
+  TensorRecord record{.dtype = tensor.dtype(),
+                      .requires_grad = value.requires_grad,
+                      .is_parameter = value.is_parameter,
+                      .rank = static_cast<std::uint32_t>(tensor.rank()),
+                      .storage = kNoStorage,
+                      .location = value.location == "cpu" ? 0 : type_id(value.location),
+                      .details = 0,
+                      .bit_offset = tensor.bit_offset(),
+                      .dims = nullptr};
   if (tensor.has_data()) {
     record.storage = static_cast<std::uint32_t>(storages.size());
     storages.push_back(tensor.storage());

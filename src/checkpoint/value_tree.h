@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arena behind Values. Nodes never move and are freed all at once with the tree, so nothing recurses and a cycle costs nothing. Readers build
-// a tree through this header; once it is handed out as Values it does not change any more.
+// The arena behind Values. Nodes never move and are freed all at once with the tree, so nothing recurses and
+// a cycle costs nothing. Readers build a tree through this header; once it is handed out as Values it does
+// not change any more.
 //
-// A Ref is eight bytes: an integer of 63 bits, None, True and False lie in it; everything else is a pointer to a Node.
+// A Ref is eight bytes: an integer of 63 bits, None, True and False lie in it; everything else is a pointer
+// to a Node.
 #pragma once
 
 #include <bit>
@@ -27,21 +29,37 @@ struct Node;
 class Ref {
  public:
   constexpr Ref() = default;  // None
+
   explicit constexpr Ref(std::uint64_t bits) : bits_(bits) {}
+
   explicit Ref(const Node* node) : bits_(reinterpret_cast<std::uint64_t>(node)) {}
+
   static constexpr Ref none() { return Ref{}; }
+
   static constexpr Ref boolean(bool value) { return Ref(value ? kTrue : kFalse); }
-  static constexpr bool is_small(std::int64_t value) { return value >= -(INT64_C(1) << 62) && value < (INT64_C(1) << 62); }
+
+  static constexpr bool is_small(std::int64_t value) {
+    return value >= -(INT64_C(1) << 62) && value < (INT64_C(1) << 62);
+  }
+
   static constexpr Ref small(std::int64_t value) { return Ref(static_cast<std::uint64_t>(value) << 1U | 1U); }
 
   [[nodiscard]] constexpr bool is_none() const { return bits_ == kNone; }
+
   [[nodiscard]] constexpr bool is_bool() const { return bits_ == kTrue || bits_ == kFalse; }
+
   [[nodiscard]] constexpr bool is_true() const { return bits_ == kTrue; }
+
   [[nodiscard]] constexpr bool is_small() const { return (bits_ & 1U) != 0; }
+
   [[nodiscard]] constexpr std::int64_t small() const { return static_cast<std::int64_t>(bits_) >> 1; }
+
   [[nodiscard]] constexpr bool is_node() const { return (bits_ & 7U) == 0; }
+
   [[nodiscard]] Node* node() const { return reinterpret_cast<Node*>(bits_); }
+
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
+
   friend constexpr bool operator==(Ref, Ref) = default;
 
  private:
@@ -53,7 +71,19 @@ class Ref {
 
 /// The public kinds in their order, then what only readers and the tree itself see.
 enum class NodeKind : std::uint8_t {
-  none, boolean, integer, floating, complex, string, bytes, list, tuple, set, dict, tensor, object,
+  none,
+  boolean,
+  integer,
+  floating,
+  complex,
+  string,
+  bytes,
+  list,
+  tuple,
+  set,
+  dict,
+  tensor,
+  object,
   big_integer,  // beyond 64 bits: two's complement, little-endian, or decimal digits (flag)
   global,       // a class or function by name; type is the name
   storage,      // a PyTorch storage that is not seen through a tensor; type is its class
@@ -84,6 +114,7 @@ struct TensorRecord {
   const std::int64_t* dims = nullptr;  // rank sizes, then rank strides
 
   [[nodiscard]] ShapeView shape() const { return {dims, rank}; }
+
   [[nodiscard]] ShapeView strides() const { return {dims + rank, rank}; }
 };
 
@@ -96,6 +127,7 @@ struct Node {
   TypeId type = 0;
   std::uint32_t size = 0;      // bytes, elements, or pairs
   std::uint32_t capacity = 0;  // Refs at `refs`
+
   union {
     std::int64_t integer;
     double floating;
@@ -105,9 +137,10 @@ struct Node {
     ObjectRecord* object;
     TensorRecord* tensor;
     const Value* link;
-    std::uint64_t index;    // storage: into a table of the reader's
+    std::uint64_t index;  // storage: into a table of the reader's
   };
 };
+
 static_assert(sizeof(Node) == 24 && std::is_trivially_destructible_v<Node>);
 
 struct TensorDetails {
@@ -129,8 +162,10 @@ class ValueTree {
     node->type = type;
     return node;
   }
+
   Ref integer(std::int64_t value, TypeId type = 0);
-  /// Two's complement, little-endian; a small one becomes an ordinary integer. The bytes must outlive the tree.
+  /// Two's complement, little-endian; a small one becomes an ordinary integer. The bytes must outlive the
+  /// tree.
   Ref big_integer(std::string_view bytes);
   /// Digits, perhaps after a minus; the caller has looked. They must outlive the tree.
   Ref decimal_integer(std::string_view digits);
@@ -153,26 +188,39 @@ class ValueTree {
   std::string_view store(std::string_view text);
   TypeId type_id(std::string_view name);
   template <class T>
-    requires std::is_trivially_destructible_v<T>
-  T* allocate_array(std::size_t count) { return static_cast<T*>(static_cast<void*>(allocate(sizeof(T) * count))); }
+
+  requires std::is_trivially_destructible_v<T> T* allocate_array(std::size_t count) {
+    return static_cast<T*>(static_cast<void*>(allocate(sizeof(T) * count)));
+  }
+
   /// Kept alive as long as the tree: what string views point into.
   void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
+
   /// Bytes of nodes it holds.
   [[nodiscard]] std::uint64_t footprint() const noexcept { return footprint_; }
-  /// Beyond this many bytes of nodes building fails with Errc::too_many: a reader's guard against files that are all objects.
+
+  /// Beyond this many bytes of nodes building fails with Errc::too_many: a reader's guard against files that
+  /// are all objects.
   void limit_footprint(std::uint64_t bytes) noexcept { most_ = bytes; }
 
   // Looking.
   [[nodiscard]] std::string_view type_name(TypeId id) const noexcept { return types_[id]; }
+
   [[nodiscard]] Ref attributes_of(const Node* node) const;
-  /// Value of a text key (or the decimal of an integer key) in a dict; nullptr when absent. The last of equal keys.
+  /// Value of a text key (or the decimal of an integer key) in a dict; nullptr when absent. The last of equal
+  /// keys.
   [[nodiscard]] const Ref* find(const Node* dict, std::string_view key) const;
   [[nodiscard]] Tensor tensor_of(const TensorRecord& record) const;
   [[nodiscard]] static Value value(const std::shared_ptr<const ValueTree>& tree, Ref ref);
+
   [[nodiscard]] static Ref ref(const Value& value) noexcept { return Ref(value.ref_); }
-  [[nodiscard]] static const std::shared_ptr<const ValueTree>& tree(const Value& value) noexcept { return value.tree_; }
+
+  [[nodiscard]] static const std::shared_ptr<const ValueTree>& tree(const Value& value) noexcept {
+    return value.tree_;
+  }
 
   std::vector<std::shared_ptr<const Storage>> storages;
+  std::size_t tensors = 0;  // made so far
   std::vector<TensorDetails> details;
 
  private:
@@ -186,6 +234,7 @@ class ValueTree {
     left_ -= size;
     return bytes;
   }
+
   std::byte* allocate_slow(std::size_t size);
   void grow(Node* node, std::size_t refs);
 

@@ -20,7 +20,8 @@ std::optional<Value> step_into(const Value& from, std::string_view segment) {
   if (list.kind() != Kind::list && list.kind() != Kind::tuple) return std::nullopt;
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(segment.data(), segment.data() + segment.size(), index);
-  if (error != std::errc{} || end != segment.data() + segment.size() || index >= list.size()) return std::nullopt;
+  if (error != std::errc{} || end != segment.data() + segment.size() || index >= list.size())
+    return std::nullopt;
   return list.element(index);
 }
 
@@ -67,21 +68,27 @@ std::string number_text(double value) {
 
 std::string key_label(const Value& key) {
   switch (key.kind()) {
-    case Kind::string: return display(key.as_string());
-    case Kind::integer: return key.fits_int() ? std::to_string(key.as_int()) : key.summary();
-    default: return key.summary();
+    case Kind::string:
+      return display(key.as_string());
+    case Kind::integer:
+      return key.fits_int() ? std::to_string(key.as_int()) : key.summary();
+    default:
+      return key.summary();
   }
 }
 
 }  // namespace
 
-std::optional<Value> Value::find_path(std::string_view path) const { return follow(*this, path).value; }
+std::optional<Value> Value::find_path(std::string_view path) const {
+  return follow(*this, path).value;
+}
 
 Value Value::at(std::string_view path) const {
   Found found = follow(*this, path);
   if (found.value) return *std::move(found.value);
   if (found.reached == 0) fail(Errc::not_found, "value", "nothing at {}", quoted(path));
-  fail(Errc::not_found, "value", "nothing at {}: {} is there, the rest is not", quoted(path), quoted(path.substr(0, found.reached)));
+  fail(Errc::not_found, "value", "nothing at {}: {} is there, the rest is not", quoted(path),
+       quoted(path.substr(0, found.reached)));
 }
 
 std::string Value::summary() const {
@@ -91,27 +98,39 @@ std::string Value::summary() const {
     return plain == what ? text : fmt::format("{} ({})", text, display(plain));
   };
   switch (kind()) {
-    case Kind::none: return "None";
-    case Kind::boolean: return as_bool() ? "True" : "False";
+    case Kind::none:
+      return "None";
+    case Kind::boolean:
+      return as_bool() ? "True" : "False";
     case Kind::integer: {
-      if (const Ref ref(ref_); ref.is_node() && ref.node()->kind == NodeKind::big_integer && ref.node()->size > 1024) {
+      if (const Ref ref(ref_);
+          ref.is_node() && ref.node()->kind == NodeKind::big_integer && ref.node()->size > 1024) {
         return fmt::format("integer of {} {}", ref.node()->size, ref.node()->flag ? "digits" : "bytes");
       }
       return as_decimal();
     }
-    case Kind::floating: return number_text(as_float());
-    case Kind::complex: return fmt::format("({}, {})", number_text(as_complex().real()), number_text(as_complex().imag()));
-    case Kind::string: return plain == "str" ? quoted(as_string()) : fmt::format("{} {}", display(plain), quoted(as_string()));
-    case Kind::bytes: return fmt::format("{} bytes", as_bytes().size());
-    case Kind::list: return counted("list");
-    case Kind::tuple: return counted("tuple");
-    case Kind::set: return counted("set");
-    case Kind::dict: return counted("dict");
+    case Kind::floating:
+      return number_text(as_float());
+    case Kind::complex:
+      return fmt::format("({}, {})", number_text(as_complex().real()), number_text(as_complex().imag()));
+    case Kind::string:
+      return plain == "str" ? quoted(as_string()) : fmt::format("{} {}", display(plain), quoted(as_string()));
+    case Kind::bytes:
+      return fmt::format("{} bytes", as_bytes().size());
+    case Kind::list:
+      return counted("list");
+    case Kind::tuple:
+      return counted("tuple");
+    case Kind::set:
+      return counted("set");
+    case Kind::dict:
+      return counted("dict");
     case Kind::tensor: {
       const TensorRecord& record = *Ref(ref_).node()->tensor;
       return fmt::format("{} {}", info(record.dtype).code, to_string(record.shape()));
     }
-    case Kind::object: return is_global() ? fmt::format("class {}", display(plain)) : fmt::format("{} object", display(plain));
+    case Kind::object:
+      return is_global() ? fmt::format("class {}", display(plain)) : fmt::format("{} object", display(plain));
   }
   return {};
 }
@@ -133,8 +152,9 @@ struct ValueWalk::State {
       index -= of.size();
     }
     const std::pair<const char*, Value> parts[] = {
-        {"args", of.args()}, {"kwargs", of.kwargs()}, {"state", of.state()}, {"items", of.items()}, {"pairs", of.pairs()},
-        {"attributes", of.kind() == Kind::object ? Value() : of.attributes()}};
+        {"args", of.args()},   {"kwargs", of.kwargs()},
+        {"state", of.state()}, {"items", of.items()},
+        {"pairs", of.pairs()}, {"attributes", of.kind() == Kind::object ? Value() : of.attributes()}};
     for (const auto& [label, part] : parts) {
       if (part.is_none() || (part.kind() == Kind::tuple && part.size() == 0)) continue;
       if (index-- == 0) return Step{part, fmt::format("({})", label), depth};
@@ -143,7 +163,8 @@ struct ValueWalk::State {
   }
 
   static bool is_container(const Value& value) {
-    return value.size() != 0 || (value.kind() == Kind::object && !value.is_global()) || !value.attributes().is_none();
+    return value.size() != 0 || (value.kind() == Kind::object && !value.is_global()) ||
+           !value.attributes().is_none();
   }
 
   Value root;
@@ -158,11 +179,14 @@ ValueWalk::ValueWalk(Value root, Limits limits) : state_(std::make_unique<State>
   state_->root = std::move(root);
   state_->limits = limits;
 }
+
 ValueWalk::~ValueWalk() = default;
 ValueWalk::ValueWalk(ValueWalk&&) noexcept = default;
 ValueWalk& ValueWalk::operator=(ValueWalk&&) noexcept = default;
 
-bool ValueWalk::cut() const noexcept { return state_->cut; }
+bool ValueWalk::cut() const noexcept {
+  return state_->cut;
+}
 
 std::optional<ValueWalk::Step> ValueWalk::next() {
   State& state = *state_;
@@ -182,8 +206,10 @@ std::optional<ValueWalk::Step> ValueWalk::next() {
   if (State::is_container(step->value)) {
     step->repeated = !state.entered.insert(ValueTree::ref(step->value).bits()).second;
     if (!step->repeated) {
-      if (step->depth < state.limits.depth) state.frames.push_back({step->value, 0, step->depth});
-      else state.cut = true;
+      if (step->depth < state.limits.depth)
+        state.frames.push_back({step->value, 0, step->depth});
+      else
+        state.cut = true;
     }
   }
   return step;

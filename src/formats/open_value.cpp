@@ -28,7 +28,9 @@ Value open_value(const std::string& path, std::string_view dotted) {
     root = read_json(path);
   } else {
     const Checkpoint checkpoint = open(path);
-    if (!checkpoint.tree) fail(Errc::not_found, display(path), "a file of format {} holds no objects besides its tensors", checkpoint.format);
+    if (!checkpoint.tree)
+      fail(Errc::not_found, display(path), "a file of format {} holds no objects besides its tensors",
+           checkpoint.format);
     root = *checkpoint.tree;
   }
   try {

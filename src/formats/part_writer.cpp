@@ -13,7 +13,8 @@
 namespace ballast {
 namespace {
 
-// Block: what goes through the cache at once, and what the kernel writes best. Piece: what one thread takes of a large part.
+// Block: what goes through the cache at once, and what the kernel writes best. Piece: what one thread takes
+// of a large part.
 constexpr std::uint64_t kBlock = std::uint64_t{256} << 10U;
 constexpr std::uint64_t kPiece = std::uint64_t{8} << 20U;
 
@@ -56,8 +57,10 @@ class PartWriter {
     parallel_for(tasks.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
       std::vector<std::byte> block(static_cast<std::size_t>(kBlock));
       for (std::uint64_t i = begin; i < end; ++i) {
-        if (tasks[i].count == 0) write_piece(tasks[i], block);
-        else write_batch(tasks[i], block);
+        if (tasks[i].count == 0)
+          write_piece(tasks[i], block);
+        else
+          write_batch(tasks[i], block);
       }
     });
     finish_large(tasks);
@@ -123,7 +126,8 @@ class PartWriter {
 
 }  // namespace
 
-void write_parts(AtomicFile& file, std::span<Part> parts, const WriteAfter& write_after, const Progress& progress) {
+void write_parts(AtomicFile& file, std::span<Part> parts, const WriteAfter& write_after,
+                 const Progress& progress) {
   PartWriter(file, parts, write_after, progress).run();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Big files written by several threads: a list of parts whose places are known, each a few bytes, then content from a storage, then a few bytes
-// made from the content's checksum. Contents stream through blocks of 256 KiB, so memory does not grow with the file.
+// Big files written by several threads: a list of parts whose places are known, each a few bytes, then
+// content from a storage, then a few bytes made from the content's checksum. Contents stream through blocks
+// of 256 KiB, so memory does not grow with the file.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,8 @@
 namespace ballast {
 
 struct Part {
-  std::uint64_t at = 0;          ///< where it begins in the file
-  std::string before = {};       ///< bytes before the content
+  std::uint64_t at = 0;     ///< where it begins in the file
+  std::string before = {};  ///< bytes before the content
   std::shared_ptr<const Storage> storage = {};
   std::uint64_t offset = 0;      ///< of the content in the storage
   std::uint64_t size = 0;        ///< of the content
@@ -26,6 +27,7 @@ struct Part {
   std::uint32_t crc = 0;         ///< CRC-32 of the content, known when it is written
 
   [[nodiscard]] std::uint64_t content_at() const noexcept { return at + before.size(); }
+
   [[nodiscard]] std::uint64_t end() const noexcept { return content_at() + size + after_size; }
 };
 
@@ -33,6 +35,7 @@ struct Part {
 using WriteAfter = std::function<void(const Part& part, std::span<std::byte> out)>;
 
 /// Parts lie one after the other without gaps. Sets the checksum of each.
-void write_parts(AtomicFile& file, std::span<Part> parts, const WriteAfter& write_after, const Progress& progress);
+void write_parts(AtomicFile& file, std::span<Part> parts, const WriteAfter& write_after,
+                 const Progress& progress);
 
 }  // namespace ballast

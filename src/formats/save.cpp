@@ -16,8 +16,13 @@ struct Extension {
 };
 
 constexpr std::array<Extension, 7> kExtensions = {{
-    {".safetensors", "safetensors"}, {".pt", "torch-zip"}, {".pth", "torch-zip"}, {".bin", "torch-zip"},
-    {".ckpt", "torch-zip"}, {".th", "torch-zip"}, {".pth.tar", "torch-zip"},
+    {".safetensors", "safetensors"},
+    {".pt", "torch-zip"},
+    {".pth", "torch-zip"},
+    {".bin", "torch-zip"},
+    {".ckpt", "torch-zip"},
+    {".th", "torch-zip"},
+    {".pth.tar", "torch-zip"},
 }};
 
 std::string_view format_of(const std::string& path, const SaveOptions& options) {
@@ -25,7 +30,8 @@ std::string_view format_of(const std::string& path, const SaveOptions& options) 
   for (const Extension& extension : kExtensions) {
     if (path.ends_with(extension.suffix)) return extension.format;
   }
-  fail(Errc::invalid_argument, display(path), "no format is known by this name; name one: safetensors, torch-zip, torch-legacy");
+  fail(Errc::invalid_argument, display(path),
+       "no format is known by this name; name one: safetensors, torch-zip, torch-legacy");
 }
 
 }  // namespace
@@ -33,13 +39,16 @@ std::string_view format_of(const std::string& path, const SaveOptions& options) 
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   const std::string_view format = format_of(path, options);
   if (format == "safetensors") {
-    return safetensors::save(checkpoint, path, {.overwrite = options.overwrite, .progress = options.progress});
+    return safetensors::save(checkpoint, path,
+                             {.overwrite = options.overwrite, .progress = options.progress});
   }
   if (format == "torch-zip" || format == "torch-legacy") {
-    return torch::save(checkpoint, path,
-                       {.legacy = format == "torch-legacy", .overwrite = options.overwrite, .progress = options.progress});
+    return torch::save(
+        checkpoint, path,
+        {.legacy = format == "torch-legacy", .overwrite = options.overwrite, .progress = options.progress});
   }
-  fail(Errc::invalid_argument, display(path), "{} is no format Ballast writes: safetensors, torch-zip, torch-legacy", quoted(format));
+  fail(Errc::invalid_argument, display(path),
+       "{} is no format Ballast writes: safetensors, torch-zip, torch-legacy", quoted(format));
 }
 
 }  // namespace ballast

@@ -20,37 +20,58 @@ constexpr std::uint64_t kMaxExtraPickle = std::uint64_t{64} << 20U;
 
 void add_refusal(ScanReport& report, const Error& error, const std::string& entry = {}) {
   // What the machine refused while it wrote a finding of its own is not said twice.
-  const bool said = std::any_of(report.findings.begin(), report.findings.end(), [&](const ScanFinding& finding) {
-    return finding.code == error.code() && finding.severity == Severity::danger;
-  });
-  if (!said) report.findings.push_back({.severity = Severity::danger, .code = error.code(), .what = error.what(), .offset = 0, .entry = entry});
+  const bool said =
+      std::any_of(report.findings.begin(), report.findings.end(), [&](const ScanFinding& finding) {
+        return finding.code == error.code() && finding.severity == Severity::danger;
+      });
+  if (!said)
+    report.findings.push_back({.severity = Severity::danger,
+                               .code = error.code(),
+                               .what = error.what(),
+                               .offset = 0,
+                               .entry = entry});
 }
 
-// Pickles that loading does not need: TorchScript's bytecode and debug records, whatever somebody put beside data.pkl.
+// Pickles that loading does not need: TorchScript's bytecode and debug records, whatever somebody put beside
+// data.pkl.
 void scan_other_pickles(const std::shared_ptr<const File>& file, ScanReport& report) {
   const ZipArchive zip = ZipArchive::open(file);
   for (const ZipEntry& entry : zip.entries()) {
-    const bool is_named = entry.name.ends_with(".pkl") || entry.name.ends_with("_pkl") || entry.name.ends_with(".pickle");
-    const bool is_loaded = std::any_of(report.globals.begin(), report.globals.end(), [&](const ScanGlobal& global) { return global.entry == entry.name; });
+    const bool is_named =
+        entry.name.ends_with(".pkl") || entry.name.ends_with("_pkl") || entry.name.ends_with(".pickle");
+    const bool is_loaded = std::any_of(report.globals.begin(), report.globals.end(),
+                                       [&](const ScanGlobal& global) { return global.entry == entry.name; });
     if (!is_named || is_loaded || entry.size == 0 || entry.size > kMaxExtraPickle) continue;
-    torch::Objects objects(std::make_shared<ValueTree>(), {.inert = true, .report = &report, .input_bytes = entry.size});
-    objects.load_stream = [](const std::shared_ptr<const Storage>&, const std::string&) { return Ref::none(); };
+    torch::Objects objects(std::make_shared<ValueTree>(),
+                           {.inert = true, .report = &report, .input_bytes = entry.size});
+    objects.load_stream = [](const std::shared_ptr<const Storage>&, const std::string&) {
+      return Ref::none();
+    };
     try {
       const auto bytes = zip.storage(entry, FileAccess::read);
       std::size_t used = 0;
       static_cast<void>(torch::run_pickle(objects, bytes, 0,
-                                          {.where = zip.where(entry), .entry = std::string(entry.name), .base = 0, .persistent = [](Ref id) { return id; }}, used));
+                                          {.where = zip.where(entry),
+                                           .entry = std::string(entry.name),
+                                           .base = 0,
+                                           .persistent = [](Ref id) { return id; }},
+                                          used));
     } catch (const Error& error) {
       // Its storages are not looked up, so tensors in it cannot be made: only what it named counts.
       if (error.code() != Errc::type_mismatch) {
-        report.findings.push_back({.severity = Severity::warning, .code = error.code(), .what = error.what(), .offset = 0, .entry = std::string(entry.name)});
+        report.findings.push_back({.severity = Severity::warning,
+                                   .code = error.code(),
+                                   .what = error.what(),
+                                   .offset = 0,
+                                   .entry = std::string(entry.name)});
       }
     }
   }
 }
 
 void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
-  torch::Reader reader(torch::Source(file, FileAccess::read), {.inert = true, .report = &report, .input_bytes = file->size()});
+  torch::Reader reader(torch::Source(file, FileAccess::read),
+                       {.inert = true, .report = &report, .input_bytes = file->size()});
   torch::Document document;
   try {
     document = reader.read();
@@ -65,7 +86,9 @@ void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
   }
 }
 
-bool is_zip(const File& file) { return file.size() >= 4 && as_text(file.read(0, 4)) == "PK\3\4"; }
+bool is_zip(const File& file) {
+  return file.size() >= 4 && as_text(file.read(0, 4)) == "PK\3\4";
+}
 
 Checksums check_zip(const std::shared_ptr<const File>& file) {
   const ZipArchive zip = ZipArchive::open(file);
@@ -81,24 +104,31 @@ Checksums check_zip(const std::shared_ptr<const File>& file) {
 
 std::string_view name(Severity severity) noexcept {
   switch (severity) {
-    case Severity::note: return "note";
-    case Severity::warning: return "warning";
-    case Severity::danger: return "danger";
+    case Severity::note:
+      return "note";
+    case Severity::warning:
+      return "warning";
+    case Severity::danger:
+      return "danger";
   }
   return "unknown";
 }
 
 std::string_view name(Verdict verdict) noexcept {
   switch (verdict) {
-    case Verdict::known: return "known";
-    case Verdict::unknown: return "unknown";
-    case Verdict::forbidden: return "forbidden";
+    case Verdict::known:
+      return "known";
+    case Verdict::unknown:
+      return "unknown";
+    case Verdict::forbidden:
+      return "forbidden";
   }
   return "unknown";
 }
 
 bool ScanReport::clean() const noexcept {
-  return std::all_of(findings.begin(), findings.end(), [](const ScanFinding& finding) { return finding.severity == Severity::note; });
+  return std::all_of(findings.begin(), findings.end(),
+                     [](const ScanFinding& finding) { return finding.severity == Severity::note; });
 }
 
 ScanReport scan(const std::string& path, const ScanOptions& options) {

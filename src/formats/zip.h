@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives, read. The central directory is read once and checked whole; the local header of an entry is looked at when its bytes
-// are first asked for, and must say the same as the directory. An archive that two readers could read differently is refused.
+// Zip archives, read. The central directory is read once and checked whole; the local header of an entry is
+// looked at when its bytes are first asked for, and must say the same as the directory. An archive that two
+// readers could read differently is refused.
 //
-//   1. records   local header "PK\3\4" (30 bytes), name, extra fields, data, data descriptor "PK\7\8" when flag bit 3 is set
-//   2. directory central header "PK\1\2" (46 bytes), name, extra fields (zip64 sizes), comment; one for each record
-//   3. end       zip64 end "PK\6\6" and its locator "PK\6\7" (both or none), end record "PK\5\6" (22 bytes), comment
+//   1. records   local header "PK\3\4" (30 bytes), name, extra fields, data, data descriptor "PK\7\8" when
+//   flag bit 3 is set
+//   2. directory central header "PK\1\2" (46 bytes), name, extra fields (zip64 sizes), comment; one for each
+//   record
+//   3. end       zip64 end "PK\6\6" and its locator "PK\6\7" (both or none), end record "PK\5\6" (22 bytes),
+//   comment
 //
-// Numbers are little-endian. PyTorch writes its records stored, with zeros for sizes and checksum in the local header.
+// Numbers are little-endian. PyTorch writes its records stored, with zeros for sizes and checksum in the
+// local header.
 #pragma once
 
 #include <cstddef>
@@ -26,37 +31,40 @@ enum class ZipMethod : std::uint16_t { stored = 0, deflated = 8 };
 
 /// One record as the central directory gives it. Offsets count from the archive's first byte.
 struct ZipEntry {
-  std::string_view name;       ///< as long as the archive, or a storage made by it, lives
-  std::uint64_t header;        ///< of its local header
-  std::uint64_t packed_size;   ///< in the file
-  std::uint64_t size;          ///< of the content
-  std::uint64_t limit;         ///< where the next record or the directory begins: header, data and descriptor end before it
-  std::uint32_t crc;           ///< 0 with content: not computed
+  std::string_view name;      ///< as long as the archive, or a storage made by it, lives
+  std::uint64_t header;       ///< of its local header
+  std::uint64_t packed_size;  ///< in the file
+  std::uint64_t size;         ///< of the content
+  std::uint64_t
+      limit;  ///< where the next record or the directory begins: header, data and descriptor end before it
+  std::uint32_t crc;  ///< 0 with content: not computed
   std::uint16_t flags;
   ZipMethod method;
 
   [[nodiscard]] bool is_folder() const noexcept { return !name.empty() && name.back() == '/'; }
+
   [[nodiscard]] bool has_crc() const noexcept { return crc != 0 || size == 0; }
 };
 
 /// Where the bytes of an archive lie: a range of a file, or a storage.
 struct ZipSource {
-  std::shared_ptr<const File> file;      // or
+  std::shared_ptr<const File> file;  // or
   std::shared_ptr<const Storage> bytes;
-  std::uint64_t base = 0;                // of the archive in the file
+  std::uint64_t base = 0;  // of the archive in the file
   std::uint64_t size = 0;
-  std::string where;                     // for messages
+  std::string where;  // for messages
 
   void read(std::uint64_t offset, std::span<std::byte> out) const;
 };
 
 /// The checked directory of an archive.
 struct ZipDirectory {
-  std::unique_ptr<char[]> bytes;         // the central directory; names are views of it
-  std::vector<ZipEntry> entries;         // in the directory's order
-  std::vector<std::uint64_t> index;      // open addressing by the name in lower case: high half of its hash, position + 1; 0 is free
+  std::unique_ptr<char[]> bytes;  // the central directory; names are views of it
+  std::vector<ZipEntry> entries;  // in the directory's order
+  std::vector<std::uint64_t>
+      index;  // open addressing by the name in lower case: high half of its hash, position + 1; 0 is free
   std::vector<std::string> anomalies;
-  std::uint64_t start = 0;               // of the directory
+  std::uint64_t start = 0;  // of the directory
 };
 
 [[nodiscard]] ZipDirectory read_zip_directory(const ZipSource& source);
@@ -69,8 +77,8 @@ class ZipArchive {
   static ZipArchive open(std::shared_ptr<const Storage> bytes, std::string where);
 
   [[nodiscard]] std::span<const ZipEntry> entries() const noexcept;
-  /// Null when there is none. Names differ by more than case (a directory where they do not is refused), so that with
-  /// `any_case`, as PyTorch looks records up, there is one answer too.
+  /// Null when there is none. Names differ by more than case (a directory where they do not is refused), so
+  /// that with `any_case`, as PyTorch looks records up, there is one answer too.
   [[nodiscard]] const ZipEntry* find(std::string_view name, bool any_case = false) const noexcept;
   /// What is unusual and yet readable: sentences for people.
   [[nodiscard]] const std::vector<std::string>& anomalies() const noexcept;
@@ -80,8 +88,9 @@ class ZipArchive {
 
   // All of these take entries of this archive, and may be called from several threads.
 
-  /// The content. Nothing of the record is read before the storage is. A stored record is a view of the file (or of a copy of its range:
-  /// FileAccess::read) whose file_span() is known; a deflated one is inflated at the first data().
+  /// The content. Nothing of the record is read before the storage is. A stored record is a view of the file
+  /// (or of a copy of its range: FileAccess::read) whose file_span() is known; a deflated one is inflated at
+  /// the first data().
   [[nodiscard]] std::shared_ptr<const Storage> storage(const ZipEntry& entry, FileAccess access) const;
   /// The content as bytes of their own. Errc::expansion_limit when there are more than `most`.
   [[nodiscard]] std::vector<std::byte> read(const ZipEntry& entry, std::uint64_t most) const;
@@ -94,6 +103,7 @@ class ZipArchive {
 
  private:
   explicit ZipArchive(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
   std::shared_ptr<const State> state_;
 };
 

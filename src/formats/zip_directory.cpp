@@ -19,7 +19,8 @@ namespace {
 
 using namespace zip;
 
-// A deflated entry may grow this much beyond a fixed allowance. Weights shrink by a third at best; only runs of equal bytes grow more.
+// A deflated entry may grow this much beyond a fixed allowance. Weights shrink by a third at best; only runs
+// of equal bytes grow more.
 constexpr std::uint64_t kAllowedGrowth = 128;
 constexpr std::uint64_t kFreeGrowth = std::uint64_t{64} << 20U;
 constexpr std::uint64_t kMostGrowth = 1032;  // of deflate: one bit of a match code for 258 bytes, twice
@@ -52,7 +53,9 @@ class DirectoryReader {
     fail(code, source_.where, format, std::forward<Args>(args)...);
   }
 
-  [[nodiscard]] std::string where(std::string_view name) const { return source_.where + ": entry " + quoted(name); }
+  [[nodiscard]] std::string where(std::string_view name) const {
+    return source_.where + ": entry " + quoted(name);
+  }
 
   [[nodiscard]] EndRecord find_end();
   void follow_zip64(EndRecord& end, std::uint64_t plain_position) const;
@@ -70,8 +73,8 @@ class DirectoryReader {
   ZipDirectory out_;
 };
 
-// The last end record, as PyTorch and most others find it. An earlier one whose comment reaches exactly to the end of the file would be
-// taken by the rest, so the two must not both exist.
+// The last end record, as PyTorch and most others find it. An earlier one whose comment reaches exactly to
+// the end of the file would be taken by the rest, so the two must not both exist.
 EndRecord DirectoryReader::find_end() {
   const std::uint64_t window = std::min<std::uint64_t>(source_.size, kEndSize + 0xFFFF);
   std::vector<std::byte> tail(static_cast<std::size_t>(window));
@@ -88,19 +91,22 @@ EndRecord DirectoryReader::find_end() {
     }
   }
   if (!last) {
-    refuse(Errc::truncated, "no end of a zip archive in the last {} of {} bytes (cut download?)", window, source_.size);
+    refuse(Errc::truncated, "no end of a zip archive in the last {} of {} bytes (cut download?)", window,
+           source_.size);
   }
   if (exact && *exact != *last) {
-    refuse(Errc::zip_ambiguous, "two end records, at offsets {} and {}: readers differ in which one they take", tail_start + *exact,
-           tail_start + *last);
+    refuse(Errc::zip_ambiguous,
+           "two end records, at offsets {} and {}: readers differ in which one they take",
+           tail_start + *exact, tail_start + *last);
   }
   const std::byte* record = &tail[*last];
   const std::uint64_t position = tail_start + *last;
   const std::uint64_t comment = load_le<std::uint16_t>(record + 20);
   const std::uint64_t after = window - *last - kEndSize;
   if (comment > after) {
-    refuse(Errc::truncated, "the end record promises a comment of {} bytes, {} are left of the file's {} (cut download?)", comment, after,
-           source_.size);
+    refuse(Errc::truncated,
+           "the end record promises a comment of {} bytes, {} are left of the file's {} (cut download?)",
+           comment, after, source_.size);
   }
 
   EndRecord end;
@@ -113,7 +119,8 @@ EndRecord DirectoryReader::find_end() {
     refuse(Errc::bad_zip, "the end record at offset {} speaks of several disks", position);
   }
   follow_zip64(end, position);
-  if (after > comment) out_.anomalies.push_back(fmt::format("{} bytes after the end of the archive", after - comment));
+  if (after > comment)
+    out_.anomalies.push_back(fmt::format("{} bytes after the end of the archive", after - comment));
   if (comment > 0) out_.anomalies.push_back(fmt::format("an archive comment of {} bytes", comment));
   return end;
 }
@@ -123,14 +130,16 @@ void DirectoryReader::follow_zip64(EndRecord& end, std::uint64_t plain_position)
   if (plain_position >= kLocatorSize) source_.read(plain_position - kLocatorSize, locator);
   if (load_le<std::uint32_t>(locator.data()) != kLocatorSignature) {
     if (end.size == kMarker32 || end.start == kMarker32) {
-      refuse(Errc::bad_zip, "the end record at offset {} defers to zip64 records that are not there", plain_position);
+      refuse(Errc::bad_zip, "the end record at offset {} defers to zip64 records that are not there",
+             plain_position);
     }
     return;
   }
   const std::uint64_t locator_position = plain_position - kLocatorSize;
   const auto position = load_le<std::uint64_t>(locator.data() + 8);
   if (!fits(position, kEnd64Size, locator_position)) {
-    refuse(Errc::offset_out_of_range, "the zip64 locator points to offset {}, it lies itself at {}", position, locator_position);
+    refuse(Errc::offset_out_of_range, "the zip64 locator points to offset {}, it lies itself at {}", position,
+           locator_position);
   }
   std::array<std::byte, kEnd64Size> record{};
   source_.read(position, record);
@@ -139,8 +148,8 @@ void DirectoryReader::follow_zip64(EndRecord& end, std::uint64_t plain_position)
   }
   const auto length = load_le<std::uint64_t>(record.data() + 4);
   if (length != locator_position - position - 12) {
-    refuse(Errc::bad_zip, "the zip64 end record at offset {} says {} bytes, {} lie before its locator", position, length,
-           locator_position - position - 12);
+    refuse(Errc::bad_zip, "the zip64 end record at offset {} says {} bytes, {} lie before its locator",
+           position, length, locator_position - position - 12);
   }
   EndRecord full;
   full.position = position;
@@ -148,8 +157,8 @@ void DirectoryReader::follow_zip64(EndRecord& end, std::uint64_t plain_position)
   full.size = load_le<std::uint64_t>(record.data() + 40);
   full.start = load_le<std::uint64_t>(record.data() + 48);
   if (load_le<std::uint32_t>(record.data() + 16) != 0 || load_le<std::uint32_t>(record.data() + 20) != 0 ||
-      load_le<std::uint64_t>(record.data() + 24) != full.count || load_le<std::uint32_t>(locator.data() + 4) != 0 ||
-      load_le<std::uint32_t>(locator.data() + 16) > 1) {
+      load_le<std::uint64_t>(record.data() + 24) != full.count ||
+      load_le<std::uint32_t>(locator.data() + 4) != 0 || load_le<std::uint32_t>(locator.data() + 16) > 1) {
     refuse(Errc::bad_zip, "the zip64 end record at offset {} speaks of several disks", position);
   }
   const auto agree = [&](std::uint64_t plain, std::uint64_t marker, std::uint64_t value, const char* what) {
@@ -164,21 +173,26 @@ void DirectoryReader::follow_zip64(EndRecord& end, std::uint64_t plain_position)
 
 void DirectoryReader::check_place(const EndRecord& end) const {
   if (!fits(end.start, end.size, end.position)) {
-    refuse(Errc::offset_out_of_range, "the directory of {} bytes at offset {} does not end before the end record at {}", end.size, end.start,
-           end.position);
+    refuse(Errc::offset_out_of_range,
+           "the directory of {} bytes at offset {} does not end before the end record at {}", end.size,
+           end.start, end.position);
   }
   if (end.count > end.size / kCentralSize || end.count > 0xFFFFFFFE) {
     refuse(Errc::bad_zip, "{} entries cannot lie in a directory of {} bytes", end.count, end.size);
   }
   const std::uint64_t shift = end.position - end.size - end.start;
   if (shift == 0) return;
-  if (end.size == 0) refuse(Errc::zip_ambiguous, "the end record of an empty archive, behind {} bytes of something else", shift);
+  if (end.size == 0)
+    refuse(Errc::zip_ambiguous, "the end record of an empty archive, behind {} bytes of something else",
+           shift);
   std::array<std::byte, 4> lead{};
   source_.read(shift, lead);  // shift + 4 <= position: an end record follows
   if (load_le<std::uint32_t>(lead.data()) == kLocalSignature) {
-    refuse(Errc::zip_ambiguous, "{} bytes lie before the archive: some readers shift all offsets by that, others do not", shift);
+    refuse(Errc::zip_ambiguous,
+           "{} bytes lie before the archive: some readers shift all offsets by that, others do not", shift);
   }
-  refuse(Errc::bad_zip, "the directory ends at offset {}, the end record begins at {}", end.start + end.size, end.position);
+  refuse(Errc::bad_zip, "the directory ends at offset {}, the end record begins at {}", end.start + end.size,
+         end.position);
 }
 
 void DirectoryReader::read_entries(const EndRecord& end) {
@@ -196,7 +210,8 @@ void DirectoryReader::read_entries(const EndRecord& end) {
     out_.entries.push_back(read_entry(reader));
   }
   if (!reader.at_end()) {
-    refuse(Errc::bad_zip, "{} bytes of the directory lie behind its {} entries (a wrong count?)", reader.left(), end.count);
+    refuse(Errc::bad_zip, "{} bytes of the directory lie behind its {} entries (a wrong count?)",
+           reader.left(), end.count);
   }
 }
 
@@ -210,7 +225,8 @@ ZipEntry DirectoryReader::read_entry(ByteReader& reader) const {
   const std::uint64_t extra_size = load_le<std::uint16_t>(header + 30);
   const std::uint64_t comment_size = load_le<std::uint16_t>(header + 32);
   if (name_size + extra_size + comment_size > reader.left()) {
-    refuse(Errc::bad_zip, "the directory entry at offset {} needs {} bytes more, {} are left of the directory", position,
+    refuse(Errc::bad_zip,
+           "the directory entry at offset {} needs {} bytes more, {} are left of the directory", position,
            name_size + extra_size + comment_size, reader.left());
   }
   ZipEntry entry{};
@@ -227,14 +243,17 @@ ZipEntry DirectoryReader::read_entry(ByteReader& reader) const {
 
   check_zip_name(entry.name, (entry.flags & kUtf8Flag) != 0, source_.where);
   if ((entry.flags & ~kKnownFlags) != 0) {
-    fail(Errc::encrypted_flag, where(entry.name), "flags {:#06x}: encrypted, or marked so that scanners skip it", entry.flags);
+    fail(Errc::encrypted_flag, where(entry.name),
+         "flags {:#06x}: encrypted, or marked so that scanners skip it", entry.flags);
   }
   if (entry.method != ZipMethod::stored && entry.method != ZipMethod::deflated) {
-    fail(Errc::unsupported_method, where(entry.name), "compression method {}; stored (0) and deflated (8) are read", method);
+    fail(Errc::unsupported_method, where(entry.name),
+         "compression method {}; stored (0) and deflated (8) are read", method);
   }
   const auto disk = load_le<std::uint16_t>(header + 34);
   if (disk != 0 && disk != kMarker16) fail(Errc::bad_zip, where(entry.name), "lies on disk {}", disk);
-  if (entry.size == kMarker32 || entry.packed_size == kMarker32 || entry.header == kMarker32) apply_zip64(entry, extra);
+  if (entry.size == kMarker32 || entry.packed_size == kMarker32 || entry.header == kMarker32)
+    apply_zip64(entry, extra);
   return entry;
 }
 
@@ -248,7 +267,8 @@ void DirectoryReader::apply_zip64(ZipEntry& entry, std::span<const std::byte> ex
     if (id != kZip64Extra) continue;
     for (std::uint64_t* number : {&entry.size, &entry.packed_size, &entry.header}) {
       if (*number != kMarker32) continue;
-      if (numbers.left() < 8) fail(Errc::bad_zip, where(entry.name), "its zip64 field of {} bytes is too short", size);
+      if (numbers.left() < 8)
+        fail(Errc::bad_zip, where(entry.name), "its zip64 field of {} bytes is too short", size);
       *number = numbers.take_le<std::uint64_t>();
     }
     return;
@@ -256,15 +276,17 @@ void DirectoryReader::apply_zip64(ZipEntry& entry, std::span<const std::byte> ex
   fail(Errc::bad_zip, where(entry.name), "its sizes defer to a zip64 field that is not there");
 }
 
-// Records lie in their own bytes: each ends before the next begins and before the directory. Only the central directory is looked
-// at here; check_header() does the rest when a local header is first seen.
+// Records lie in their own bytes: each ends before the next begins and before the directory. Only the central
+// directory is looked at here; check_header() does the rest when a local header is first seen.
 void DirectoryReader::check_extents() {
   std::vector<ZipEntry>& entries = out_.entries;
   std::vector<std::uint32_t> order;  // empty: as they are, which is the rule
-  if (!std::is_sorted(entries.begin(), entries.end(), [](const ZipEntry& a, const ZipEntry& b) { return a.header < b.header; })) {
+  if (!std::is_sorted(entries.begin(), entries.end(),
+                      [](const ZipEntry& a, const ZipEntry& b) { return a.header < b.header; })) {
     order.resize(entries.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return entries[a].header < entries[b].header; });
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return entries[a].header < entries[b].header; });
   }
 
   std::uint64_t limit = out_.start;
@@ -272,21 +294,25 @@ void DirectoryReader::check_extents() {
     ZipEntry& entry = entries[order.empty() ? i : order[i]];
     const std::uint64_t head = kLocalSize + entry.name.size();
     if (entry.method == ZipMethod::stored && entry.size != entry.packed_size) {
-      fail(Errc::size_mismatch, where(entry.name), "stored, yet {} bytes packed and {} unpacked", entry.packed_size, entry.size);
+      fail(Errc::size_mismatch, where(entry.name), "stored, yet {} bytes packed and {} unpacked",
+           entry.packed_size, entry.size);
     }
     if (!fits(entry.header, head, source_.size) || entry.packed_size > source_.size - entry.header - head) {
-      fail(Errc::offset_out_of_range, where(entry.name), "{} bytes behind a header at offset {} lie outside the {} bytes of the archive",
-           entry.packed_size, entry.header, source_.size);
+      fail(Errc::offset_out_of_range, where(entry.name),
+           "{} bytes behind a header at offset {} lie outside the {} bytes of the archive", entry.packed_size,
+           entry.header, source_.size);
     }
     if (entry.header + head + entry.packed_size > limit) {
       fail(Errc::overlap, where(entry.name), "its bytes {} to {} reach into {} at {}", entry.header,
-           entry.header + head + entry.packed_size, limit == out_.start ? "the directory" : "the next record", limit);
+           entry.header + head + entry.packed_size, limit == out_.start ? "the directory" : "the next record",
+           limit);
     }
     entry.limit = limit;
     limit = entry.header;
   }
   if (limit != 0 && source_.size > 0) {
-    refuse(Errc::zip_ambiguous, "{} bytes lie before the first record (an archive before the archive?)", limit);
+    refuse(Errc::zip_ambiguous, "{} bytes lie before the first record (an archive before the archive?)",
+           limit);
   }
 }
 
@@ -296,7 +322,8 @@ void DirectoryReader::check_growth() const {
   for (const ZipEntry& entry : out_.entries) {
     if (entry.method != ZipMethod::deflated) continue;
     if (entry.size / kMostGrowth > entry.packed_size) {  // packed sizes add up to less than the file
-      fail(Errc::size_mismatch, where(entry.name), "{} bytes cannot come out of {} deflated ones", entry.size, entry.packed_size);
+      fail(Errc::size_mismatch, where(entry.name), "{} bytes cannot come out of {} deflated ones", entry.size,
+           entry.packed_size);
     }
     packed += entry.packed_size;
     plain += entry.size;
@@ -307,7 +334,8 @@ void DirectoryReader::check_growth() const {
 }
 
 void DirectoryReader::build_index() {
-  constexpr std::size_t kAhead = 16;  // slots fetched before they are needed: the table does not fit into the cache
+  constexpr std::size_t kAhead =
+      16;  // slots fetched before they are needed: the table does not fit into the cache
   std::size_t slots = 16;
   while (slots < out_.entries.size() * 2) slots *= 2;
   out_.index.assign(slots, 0);
@@ -332,7 +360,8 @@ void DirectoryReader::insert(std::size_t position, std::uint64_t hash) {
     const std::string_view name = out_.entries[position].name;
     const std::string_view other = out_.entries[(out_.index[slot] & 0xFFFFFFFFU) - 1].name;
     if (equal_any_case(other, name)) {
-      fail(Errc::duplicate_entry, where(name), "is there twice (the other is {}): readers differ in which one they take", quoted(other));
+      fail(Errc::duplicate_entry, where(name),
+           "is there twice (the other is {}): readers differ in which one they take", quoted(other));
     }
   }
   out_.index[slot] = (hash >> 32U << 32U) | (position + 1);
@@ -345,12 +374,15 @@ void DirectoryReader::note_anomalies() {
     if (entry.method == ZipMethod::deflated) ++deflated;
     if (!entry.has_crc()) ++unchecked;
   }
-  if (deflated > 0) out_.anomalies.push_back(fmt::format("{} of {} entries are deflated", deflated, out_.entries.size()));
+  if (deflated > 0)
+    out_.anomalies.push_back(fmt::format("{} of {} entries are deflated", deflated, out_.entries.size()));
   if (unchecked > 0) out_.anomalies.push_back(fmt::format("{} entries carry no checksum", unchecked));
 }
 
 }  // namespace
 
-ZipDirectory read_zip_directory(const ZipSource& source) { return DirectoryReader(source).run(); }
+ZipDirectory read_zip_directory(const ZipSource& source) {
+  return DirectoryReader(source).run();
+}
 
 }  // namespace ballast

@@ -11,9 +11,12 @@
 namespace ballast {
 namespace {
 
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
 
-// Bytes that need a second look: control characters, separators of other systems, and everything beyond ASCII.
+// Bytes that need a second look: control characters, separators of other systems, and everything beyond
+// ASCII.
 constexpr std::array<bool, 256> kSuspicious = [] {
   std::array<bool, 256> table{};
   for (std::size_t c = 0; c < table.size(); ++c) table[c] = c < 0x20 || c >= 0x7F || c == '\\' || c == ':';
@@ -22,13 +25,17 @@ constexpr std::array<bool, 256> kSuspicious = [] {
 
 bool has_parent_component(std::string_view name) {
   for (std::size_t at = name.find(".."); at != std::string_view::npos; at = name.find("..", at + 1)) {
-    const auto separates = [&](std::size_t i) { return i >= name.size() || name[i] == '/' || name[i] == '\\'; };
+    const auto separates = [&](std::size_t i) {
+      return i >= name.size() || name[i] == '/' || name[i] == '\\';
+    };
     if ((at == 0 || separates(at - 1)) && separates(at + 2)) return true;
   }
   return false;
 }
 
-bool is_drive(std::string_view name) { return name.size() >= 2 && name[1] == ':' && lower(name[0]) >= 'a' && lower(name[0]) <= 'z'; }
+bool is_drive(std::string_view name) {
+  return name.size() >= 2 && name[1] == ':' && lower(name[0]) >= 'a' && lower(name[0]) <= 'z';
+}
 
 }  // namespace
 
@@ -40,10 +47,14 @@ void check_zip_name(std::string_view name, bool utf8, const std::string& where) 
   const auto suspicious = [](char c) { return kSuspicious[static_cast<unsigned char>(c)]; };
   if (std::none_of(name.begin(), name.end(), suspicious)) return;
   for (const char c : name) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) fail(Errc::bad_name, where, "entry {}: a control character in its name", quoted(name));
-    if (c == '\\') fail(Errc::bad_name, where, "entry {}: a backslash in its name, which systems read differently", quoted(name));
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      fail(Errc::bad_name, where, "entry {}: a control character in its name", quoted(name));
+    if (c == '\\')
+      fail(Errc::bad_name, where, "entry {}: a backslash in its name, which systems read differently",
+           quoted(name));
   }
-  if (utf8 && !is_utf8(name)) fail(Errc::bad_name, where, "entry {}: marked as UTF-8 and is not", quoted(name));
+  if (utf8 && !is_utf8(name))
+    fail(Errc::bad_name, where, "entry {}: marked as UTF-8 and is not", quoted(name));
 }
 
 void fold_case(std::string_view name, std::string& out) {
@@ -52,7 +63,8 @@ void fold_case(std::string_view name, std::string& out) {
 }
 
 bool equal_any_case(std::string_view a, std::string_view b) noexcept {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
 }
 
 }  // namespace ballast

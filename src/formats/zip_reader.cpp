@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of a zip archive: their local headers held against the directory, their content stored or inflated.
+// The records of a zip archive: their local headers held against the directory, their content stored or
+// inflated.
 #include <libdeflate.h>
 
 #include <algorithm>
@@ -24,7 +25,10 @@ struct ZipArchive::State {
   ZipSource source;
   ZipDirectory directory;
 
-  [[nodiscard]] std::string where(const ZipEntry& entry) const { return source.where + ": entry " + quoted(entry.name); }
+  [[nodiscard]] std::string where(const ZipEntry& entry) const {
+    return source.where + ": entry " + quoted(entry.name);
+  }
+
   /// The record's packed bytes: a range of the file or storage.
   [[nodiscard]] std::shared_ptr<const Storage> packed(const ZipEntry& entry, FileAccess access) const;
   [[nodiscard]] std::uint64_t data_offset(const ZipEntry& entry) const;
@@ -35,22 +39,26 @@ namespace {
 
 void check_flags(const ZipArchive::State& state, const ZipEntry& entry, unsigned local) {
   if ((local & ~kKnownFlags) != 0) {
-    fail(Errc::encrypted_flag, state.where(entry), "flags {:#06x} in its local header: encrypted, or marked so that scanners skip it", local);
+    fail(Errc::encrypted_flag, state.where(entry),
+         "flags {:#06x} in its local header: encrypted, or marked so that scanners skip it", local);
   }
   if ((local & ~kDeflateHints) != (entry.flags & ~kDeflateHints)) {
-    fail(Errc::zip_ambiguous, state.where(entry), "flags {:#06x} in its local header, {:#06x} in the directory", local, entry.flags);
+    fail(Errc::zip_ambiguous, state.where(entry),
+         "flags {:#06x} in its local header, {:#06x} in the directory", local, entry.flags);
   }
 }
 
 // With a descriptor behind the data the local header may say zero: PyTorch and all streaming writers do.
-void check_number(const ZipArchive::State& state, const ZipEntry& entry, Errc code, std::uint64_t local, std::uint64_t central,
-                  std::string_view what) {
+void check_number(const ZipArchive::State& state, const ZipEntry& entry, Errc code, std::uint64_t local,
+                  std::uint64_t central, std::string_view what) {
   if (local == central || (local == 0 && (entry.flags & kDescriptorFlag) != 0)) return;
   fail(code, state.where(entry), "{} {} in its local header, {} in the directory", what, local, central);
 }
 
-// Local zip64 fields matter only where a size defers to them: PyTorch's hold other things than the standard says.
-void check_sizes(const ZipArchive::State& state, const ZipEntry& entry, const std::byte* header, std::span<const std::byte> extra) {
+// Local zip64 fields matter only where a size defers to them: PyTorch's hold other things than the standard
+// says.
+void check_sizes(const ZipArchive::State& state, const ZipEntry& entry, const std::byte* header,
+                 std::span<const std::byte> extra) {
   std::uint64_t packed = load_le<std::uint32_t>(header + 18);
   std::uint64_t plain = load_le<std::uint32_t>(header + 22);
   ByteReader fields(extra, state.where(entry));
@@ -74,23 +82,29 @@ void check_descriptor(const ZipArchive::State& state, const ZipEntry& entry, std
   const std::uint64_t room = entry.limit - position;
   const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
   state.source.read(position, std::span(bytes).first(length));
-  const bool is_signed = length >= kDescriptorSize && load_le<std::uint32_t>(bytes.data()) == kDescriptorSignature;
+  const bool is_signed =
+      length >= kDescriptorSize && load_le<std::uint32_t>(bytes.data()) == kDescriptorSignature;
   const std::byte* fields = bytes.data() + (is_signed ? 4 : 0);
   const std::size_t left = length - (is_signed ? 4 : 0);
-  const bool narrow = left >= 12 && load_le<std::uint32_t>(fields + 4) == entry.packed_size && load_le<std::uint32_t>(fields + 8) == entry.size;
-  const bool wide = left >= 20 && load_le<std::uint64_t>(fields + 4) == entry.packed_size && load_le<std::uint64_t>(fields + 12) == entry.size;
+  const bool narrow = left >= 12 && load_le<std::uint32_t>(fields + 4) == entry.packed_size &&
+                      load_le<std::uint32_t>(fields + 8) == entry.size;
+  const bool wide = left >= 20 && load_le<std::uint64_t>(fields + 4) == entry.packed_size &&
+                    load_le<std::uint64_t>(fields + 12) == entry.size;
   const bool same_crc = left >= 4 && load_le<std::uint32_t>(fields) == entry.crc;
   if (same_crc && (narrow || wide)) return;
-  if (!is_signed) fail(Errc::bad_zip, state.where(entry), "no data descriptor behind its data, at offset {}", position);
+  if (!is_signed)
+    fail(Errc::bad_zip, state.where(entry), "no data descriptor behind its data, at offset {}", position);
   if (!narrow && !wide) {
-    fail(Errc::size_mismatch, state.where(entry), "the descriptor behind its data says {} bytes, the directory {}",
-         load_le<std::uint32_t>(fields + 8), entry.size);
+    fail(Errc::size_mismatch, state.where(entry),
+         "the descriptor behind its data says {} bytes, the directory {}", load_le<std::uint32_t>(fields + 8),
+         entry.size);
   }
-  fail(Errc::bad_crc, state.where(entry), "checksum {:#010x} behind its data, {:#010x} in the directory", load_le<std::uint32_t>(fields),
-       entry.crc);
+  fail(Errc::bad_crc, state.where(entry), "checksum {:#010x} behind its data, {:#010x} in the directory",
+       load_le<std::uint32_t>(fields), entry.crc);
 }
 
-void check_local_header(const ZipArchive::State& state, const ZipEntry& entry, std::span<const std::byte> bytes) {
+void check_local_header(const ZipArchive::State& state, const ZipEntry& entry,
+                        std::span<const std::byte> bytes) {
   const std::byte* header = bytes.data();
   const auto name = as_text(bytes.subspan(kLocalSize, load_le<std::uint16_t>(header + 26)));
   if (name != entry.name) {
@@ -98,20 +112,24 @@ void check_local_header(const ZipArchive::State& state, const ZipEntry& entry, s
   }
   check_flags(state, entry, load_le<std::uint16_t>(header + 6));
   if (ZipMethod{load_le<std::uint16_t>(header + 8)} != entry.method) {
-    fail(Errc::zip_ambiguous, state.where(entry), "method {} in its local header, {} in the directory", load_le<std::uint16_t>(header + 8),
-         static_cast<unsigned>(entry.method));
+    fail(Errc::zip_ambiguous, state.where(entry), "method {} in its local header, {} in the directory",
+         load_le<std::uint16_t>(header + 8), static_cast<unsigned>(entry.method));
   }
   check_number(state, entry, Errc::bad_crc, load_le<std::uint32_t>(header + 14), entry.crc, "checksum");
   check_sizes(state, entry, header, bytes.subspan(kLocalSize + name.size()));
 }
 
-// A record's content, found and checked when it is first needed, so that listing 100,000 of them touches none.
+// A record's content, found and checked when it is first needed, so that listing 100,000 of them touches
+// none.
 class EntryStorage final : public Storage {
  public:
   EntryStorage(std::shared_ptr<const ZipArchive::State> archive, const ZipEntry& entry, FileAccess access)
       : Storage(entry.size), archive_(std::move(archive)), entry_(&entry), access_(access) {}
+
   [[nodiscard]] const std::byte* data() const override { return content().data(); }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override { content().read(offset, out); }
+
   [[nodiscard]] std::optional<FileSpan> file_span() const override { return content().file_span(); }
 
  private:
@@ -121,9 +139,10 @@ class EntryStorage final : public Storage {
       if (entry_->method == ZipMethod::stored) {
         content_ = std::move(packed);
       } else {
-        content_ = Storage::deferred(entry_->size, [archive = archive_, entry = entry_, packed](std::span<std::byte> out) {
-          archive->inflate(*entry, *packed, out);
-        });
+        content_ = Storage::deferred(entry_->size,
+                                     [archive = archive_, entry = entry_, packed](std::span<std::byte> out) {
+                                       archive->inflate(*entry, *packed, out);
+                                     });
       }
     });
     return *content_;
@@ -143,27 +162,33 @@ void ZipSource::read(std::uint64_t offset, std::span<std::byte> out) const {
     fail(Errc::truncated, where, "needs {} bytes at offset {}, the archive has {}", out.size(), offset, size);
   }
   if (out.empty()) return;
-  if (file) file->read(base + offset, out);
-  else bytes->read(offset, out);
+  if (file)
+    file->read(base + offset, out);
+  else
+    bytes->read(offset, out);
 }
 
 std::uint64_t ZipArchive::State::data_offset(const ZipEntry& entry) const {
   std::array<std::byte, 512> near{};  // header, name and PyTorch's padding, in all but odd archives
   const std::uint64_t room = entry.limit - entry.header;
-  std::span<std::byte> bytes = std::span(near).first(static_cast<std::size_t>(std::min<std::uint64_t>(room, near.size())));
+  std::span<std::byte> bytes =
+      std::span(near).first(static_cast<std::size_t>(std::min<std::uint64_t>(room, near.size())));
   source.read(entry.header, bytes);
   if (load_le<std::uint32_t>(bytes.data()) != kLocalSignature) {
     fail(Errc::bad_zip, where(entry), "no local header at offset {}", entry.header);
   }
-  const std::uint64_t length = kLocalSize + load_le<std::uint16_t>(bytes.data() + 26) + load_le<std::uint16_t>(bytes.data() + 28);
+  const std::uint64_t length =
+      kLocalSize + load_le<std::uint16_t>(bytes.data() + 26) + load_le<std::uint16_t>(bytes.data() + 28);
   if (length > room || entry.packed_size > room - length) {
     // A longer name in the local header is the likelier reason when the names differ.
     const std::uint64_t shown = std::min<std::uint64_t>({room, length, bytes.size()}) - kLocalSize;
-    if (as_text(bytes).substr(kLocalSize, std::min<std::uint64_t>(shown, load_le<std::uint16_t>(bytes.data() + 26))) != entry.name) {
+    if (as_text(bytes).substr(kLocalSize,
+                              std::min<std::uint64_t>(shown, load_le<std::uint16_t>(bytes.data() + 26))) !=
+        entry.name) {
       fail(Errc::name_mismatch, where(entry), "has another name in its local header");
     }
-    fail(Errc::overlap, where(entry), "{} bytes of header and {} of data at offset {} reach beyond {}", length, entry.packed_size,
-         entry.header, entry.limit);
+    fail(Errc::overlap, where(entry), "{} bytes of header and {} of data at offset {} reach beyond {}",
+         length, entry.packed_size, entry.header, entry.limit);
   }
   std::vector<std::byte> far;
   if (length > bytes.size()) {
@@ -181,27 +206,34 @@ std::shared_ptr<const Storage> ZipArchive::State::packed(const ZipEntry& entry, 
   const std::uint64_t offset = data_offset(entry);
   if (source.file) return file_storage(source.file, source.base + offset, entry.packed_size, access);
   const std::byte* data = entry.packed_size == 0 ? nullptr : source.bytes->data() + offset;
-  return Storage::borrow(static_cast<const void*>(data), entry.packed_size, [keep = source.bytes] { static_cast<void>(keep); });
+  return Storage::borrow(static_cast<const void*>(data), entry.packed_size,
+                         [keep = source.bytes] { static_cast<void>(keep); });
 }
 
-void ZipArchive::State::inflate(const ZipEntry& entry, const Storage& packed, std::span<std::byte> out) const {
-  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflater(libdeflate_alloc_decompressor(),
-                                                                                                     &libdeflate_free_decompressor);
+void ZipArchive::State::inflate(const ZipEntry& entry, const Storage& packed,
+                                std::span<std::byte> out) const {
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflater(
+      libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
   if (!inflater) throw std::bad_alloc();
   std::byte nothing{};  // an empty output still needs an address
   std::size_t used = 0;
   std::size_t made = 0;
-  const auto verdict = libdeflate_deflate_decompress_ex(inflater.get(), packed.data(), static_cast<std::size_t>(packed.size()),
-                                                        out.empty() ? &nothing : out.data(), out.size(), &used, &made);
+  const auto verdict =
+      libdeflate_deflate_decompress_ex(inflater.get(), packed.data(), static_cast<std::size_t>(packed.size()),
+                                       out.empty() ? &nothing : out.data(), out.size(), &used, &made);
   switch (verdict) {
-    case LIBDEFLATE_SUCCESS: break;
-    case LIBDEFLATE_BAD_DATA: fail(Errc::bad_zip, where(entry), "its {} deflated bytes are damaged", packed.size());
+    case LIBDEFLATE_SUCCESS:
+      break;
+    case LIBDEFLATE_BAD_DATA:
+      fail(Errc::bad_zip, where(entry), "its {} deflated bytes are damaged", packed.size());
     case LIBDEFLATE_SHORT_OUTPUT:
     case LIBDEFLATE_INSUFFICIENT_SPACE:
-      fail(Errc::size_mismatch, where(entry), "its {} deflated bytes unpack to more than the {} it promises", packed.size(), out.size());
+      fail(Errc::size_mismatch, where(entry), "its {} deflated bytes unpack to more than the {} it promises",
+           packed.size(), out.size());
   }
   if (made != out.size()) {
-    fail(Errc::size_mismatch, where(entry), "its {} deflated bytes unpack to {}, it promises {}", packed.size(), made, out.size());
+    fail(Errc::size_mismatch, where(entry), "its {} deflated bytes unpack to {}, it promises {}",
+         packed.size(), made, out.size());
   }
   if (used != packed.size()) {
     fail(Errc::bad_zip, where(entry), "its deflated data ends after {} of {} bytes", used, packed.size());
@@ -227,7 +259,8 @@ ZipArchive ZipArchive::open(std::shared_ptr<const File> file) {
 ZipArchive ZipArchive::open(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t length) {
   std::string where = display(file->path());
   if (!fits(offset, length, file->size())) {
-    fail(Errc::truncated, where, "an archive of {} bytes at offset {} lies outside the file of {} bytes", length, offset, file->size());
+    fail(Errc::truncated, where, "an archive of {} bytes at offset {} lies outside the file of {} bytes",
+         length, offset, file->size());
   }
   return ZipArchive(make_state({std::move(file), nullptr, offset, length, std::move(where)}));
 }
@@ -237,13 +270,21 @@ ZipArchive ZipArchive::open(std::shared_ptr<const Storage> bytes, std::string wh
   return ZipArchive(make_state({nullptr, std::move(bytes), 0, size, std::move(where)}));
 }
 
-std::span<const ZipEntry> ZipArchive::entries() const noexcept { return state_->directory.entries; }
+std::span<const ZipEntry> ZipArchive::entries() const noexcept {
+  return state_->directory.entries;
+}
 
-const std::vector<std::string>& ZipArchive::anomalies() const noexcept { return state_->directory.anomalies; }
+const std::vector<std::string>& ZipArchive::anomalies() const noexcept {
+  return state_->directory.anomalies;
+}
 
-const std::string& ZipArchive::where() const noexcept { return state_->source.where; }
+const std::string& ZipArchive::where() const noexcept {
+  return state_->source.where;
+}
 
-std::string ZipArchive::where(const ZipEntry& entry) const { return state_->where(entry); }
+std::string ZipArchive::where(const ZipEntry& entry) const {
+  return state_->where(entry);
+}
 
 const ZipEntry* ZipArchive::find(std::string_view name, bool any_case) const noexcept {
   const ZipDirectory& directory = state_->directory;
@@ -269,12 +310,16 @@ std::vector<std::byte> ZipArchive::read(const ZipEntry& entry, std::uint64_t mos
   }
   const auto packed = state_->packed(entry, FileAccess::read);
   std::vector<std::byte> out(static_cast<std::size_t>(entry.size));
-  if (entry.method == ZipMethod::stored) packed->read(0, out);
-  else state_->inflate(entry, *packed, out);
+  if (entry.method == ZipMethod::stored)
+    packed->read(0, out);
+  else
+    state_->inflate(entry, *packed, out);
   return out;
 }
 
-std::uint64_t ZipArchive::check_header(const ZipEntry& entry) const { return state_->data_offset(entry); }
+std::uint64_t ZipArchive::check_header(const ZipEntry& entry) const {
+  return state_->data_offset(entry);
+}
 
 bool ZipArchive::check_crc(const ZipEntry& entry) const {
   const auto content = storage(entry, FileAccess::read);
@@ -282,13 +327,16 @@ bool ZipArchive::check_crc(const ZipEntry& entry) const {
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(step, entry.size)));
   std::uint32_t crc = 0;
   for (std::uint64_t at = 0; at < entry.size; at += buffer.size()) {
-    const auto piece = std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), entry.size - at)));
+    const auto piece = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), entry.size - at)));
     content->read(at, piece);
     crc = crc32(crc, piece);
   }
   if (entry.size == 0) static_cast<void>(check_header(entry));
   if (!entry.has_crc()) return false;
-  if (crc != entry.crc) fail(Errc::bad_crc, where(entry), "checksum {:#010x}, the directory says {:#010x} (damaged?)", crc, entry.crc);
+  if (crc != entry.crc)
+    fail(Errc::bad_crc, where(entry), "checksum {:#010x}, the directory says {:#010x} (damaged?)", crc,
+         entry.crc);
   return true;
 }
 

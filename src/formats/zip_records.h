@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kLocatorSignature = 0x07064b50;     // "PK\6\7"
 inline constexpr std::uint32_t kEndSignature = 0x06054b50;         // "PK\5\6"
 
 inline constexpr std::uint64_t kLocalSize = 30;
-inline constexpr std::uint64_t kDescriptorSize = 16;    // with its signature
+inline constexpr std::uint64_t kDescriptorSize = 16;  // with its signature
 inline constexpr std::uint64_t kDescriptor64Size = 24;
 inline constexpr std::uint64_t kCentralSize = 46;
 inline constexpr std::uint64_t kEnd64Size = 56;

@@ -23,11 +23,17 @@ void put(std::string& out, std::uint64_t value) {
 }
 
 // miniz compares with >=: the largest 32-bit number stands for "see the zip64 field".
-bool is_wide(std::uint64_t number) { return number >= kMarker32; }
+bool is_wide(std::uint64_t number) {
+  return number >= kMarker32;
+}
 
-bool has_descriptor64(const Part& part) { return is_wide(part.size) || is_wide(part.at); }
+bool has_descriptor64(const Part& part) {
+  return is_wide(part.size) || is_wide(part.at);
+}
 
-std::uint64_t flags_of(std::uint64_t size) { return size > 0 ? kUtf8Flag | kDescriptorFlag : kUtf8Flag; }
+std::uint64_t flags_of(std::uint64_t size) {
+  return size > 0 ? kUtf8Flag | kDescriptorFlag : kUtf8Flag;
+}
 
 std::string zip64_field(std::uint64_t size, std::uint64_t header) {
   if (!is_wide(size) && !is_wide(header)) return {};
@@ -42,15 +48,19 @@ std::string zip64_field(std::uint64_t size, std::uint64_t header) {
   return out;
 }
 
-std::uint64_t narrow(std::uint64_t number) { return is_wide(number) ? kMarker32 : number; }
+std::uint64_t narrow(std::uint64_t number) {
+  return is_wide(number) ? kMarker32 : number;
+}
 
 void write_descriptor(const Part& part, std::span<std::byte> out) {
   std::string text;
   put<std::uint32_t>(text, kDescriptorSignature);
   put<std::uint32_t>(text, part.crc);
   for (int i = 0; i < 2; ++i) {  // packed and unpacked
-    if (has_descriptor64(part)) put<std::uint64_t>(text, part.size);
-    else put<std::uint32_t>(text, part.size);
+    if (has_descriptor64(part))
+      put<std::uint64_t>(text, part.size);
+    else
+      put<std::uint32_t>(text, part.size);
   }
   std::memcpy(out.data(), text.data(), out.size());
 }
@@ -89,8 +99,14 @@ ZipWriter::ZipWriter(std::vector<ZipRecord> records) {
     if (record.name.size() > 0xFFFF) {
       fail(Errc::invalid_argument, quoted(record.name), "a record's name has at most 65535 bytes");
     }
-    Part part{.at = at, .before = local_header(record, at), .storage = std::move(record.storage), .offset = record.offset, .size = record.size};
-    if (part.size > 0) part.after_size = static_cast<std::uint32_t>(has_descriptor64(part) ? kDescriptor64Size : kDescriptorSize);
+    Part part{.at = at,
+              .before = local_header(record, at),
+              .storage = std::move(record.storage),
+              .offset = record.offset,
+              .size = record.size};
+    if (part.size > 0)
+      part.after_size =
+          static_cast<std::uint32_t>(has_descriptor64(part) ? kDescriptor64Size : kDescriptorSize);
     at = part.end();
     directory_size += central_size(record.name, part);
     parts_.push_back(std::move(part));
@@ -145,13 +161,15 @@ std::string ZipWriter::directory() const {
   return out;
 }
 
-void ZipWriter::write(AtomicFile& file, const Progress& progress, const std::function<std::string(std::span<const Part>)>& last) {
+void ZipWriter::write(AtomicFile& file, const Progress& progress,
+                      const std::function<std::string(std::span<const Part>)>& last) {
   file.reserve(size_);
   const std::size_t early = parts_.size() - (last ? 1 : 0);
   write_parts(file, std::span(parts_).first(early), write_descriptor, progress);
   if (last) {
     const std::string text = last(std::span(parts_).first(early));
-    if (text.size() != parts_.back().size) fail(Errc::invalid_argument, quoted(names_.back()), "is not of the size it was declared with");
+    if (text.size() != parts_.back().size)
+      fail(Errc::invalid_argument, quoted(names_.back()), "is not of the size it was declared with");
     parts_.back().storage = Storage::borrow(static_cast<const void*>(text.data()), text.size());
     write_parts(file, std::span(parts_).last(1), write_descriptor, {});
     parts_.back().storage = nullptr;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives, written exactly as PyTorch writes them: records stored, their sizes and checksums in a descriptor behind the data, content aligned to
-// 64 bytes by an "FB" field in the local header, zip64 end records always. Newer PyTorch computes the places of storages by this
-// very layout instead of reading headers, so every byte of padding matters (docs/formats/pytorch-writing.md).
+// Zip archives, written exactly as PyTorch writes them: records stored, their sizes and checksums in a
+// descriptor behind the data, content aligned to 64 bytes by an "FB" field in the local header, zip64 end
+// records always. Newer PyTorch computes the places of storages by this very layout instead of reading
+// headers, so every byte of padding matters (docs/formats/pytorch-writing.md).
 #pragma once
 
 #include <cstdint>
@@ -30,12 +31,16 @@ class ZipWriter {
   explicit ZipWriter(std::vector<ZipRecord> records);
 
   [[nodiscard]] std::uint64_t file_size() const noexcept { return size_; }
-  /// Where the content of a record begins.
-  [[nodiscard]] std::uint64_t content_at(std::size_t record) const noexcept { return parts_[record].content_at(); }
 
-  /// Writes the whole archive. `last`, when given, makes the last record's content (of the size it was declared with) from the checksums
-  /// of the others.
-  void write(AtomicFile& file, const Progress& progress, const std::function<std::string(std::span<const Part>)>& last = {});
+  /// Where the content of a record begins.
+  [[nodiscard]] std::uint64_t content_at(std::size_t record) const noexcept {
+    return parts_[record].content_at();
+  }
+
+  /// Writes the whole archive. `last`, when given, makes the last record's content (of the size it was
+  /// declared with) from the checksums of the others.
+  void write(AtomicFile& file, const Progress& progress,
+             const std::function<std::string(std::span<const Part>)>& last = {});
 
  private:
   [[nodiscard]] std::string local_header(const ZipRecord& record, std::uint64_t at) const;

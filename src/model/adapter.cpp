@@ -10,12 +10,18 @@ namespace ballast {
 
 std::string_view name(Adapter adapter) noexcept {
   switch (adapter) {
-    case Adapter::automatic: return "automatic";
-    case Adapter::pytorch: return "pytorch";
-    case Adapter::none: return "none";
-    case Adapter::burn: return "burn";
-    case Adapter::flax: return "flax";
-    case Adapter::keras: return "keras";
+    case Adapter::automatic:
+      return "automatic";
+    case Adapter::pytorch:
+      return "pytorch";
+    case Adapter::none:
+      return "none";
+    case Adapter::burn:
+      return "burn";
+    case Adapter::flax:
+      return "flax";
+    case Adapter::keras:
+      return "keras";
   }
   return "unknown";
 }
@@ -26,12 +32,17 @@ std::size_t AdapterRow::count(const Names& names) noexcept {
 
 std::span<const AdapterRow> adapter_table(Adapter adapter) {
   switch (adapter) {
-    case Adapter::pytorch: return pytorch_table();
-    case Adapter::burn: return burn_table();
-    case Adapter::flax: return flax_table();
-    case Adapter::keras: return keras_table();
+    case Adapter::pytorch:
+      return pytorch_table();
+    case Adapter::burn:
+      return burn_table();
+    case Adapter::flax:
+      return flax_table();
+    case Adapter::keras:
+      return keras_table();
     case Adapter::automatic:
-    case Adapter::none: break;
+    case Adapter::none:
+      break;
   }
   return {};
 }
@@ -41,7 +52,8 @@ std::optional<std::string_view> match_star(std::string_view pattern, std::string
   if (star == pattern.npos) return pattern == name ? std::optional<std::string_view>("") : std::nullopt;
   const std::string_view before = pattern.substr(0, star);
   const std::string_view after = pattern.substr(star + 1);
-  if (name.size() < before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) return std::nullopt;
+  if (name.size() < before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after))
+    return std::nullopt;
   return name.substr(before.size(), name.size() - before.size() - after.size());
 }
 
@@ -60,7 +72,8 @@ std::vector<AdapterPath> paths_to(Adapter adapter, LayerKind kind, std::string_v
       const auto star = match_star(row.native[part], field);
       if (!star) continue;
       AdapterPath path{&row, part, {}};
-      for (std::size_t i = 0; i < AdapterRow::count(row.foreign); ++i) path.foreign.push_back(fill_star(row.foreign[i], *star));
+      for (std::size_t i = 0; i < AdapterRow::count(row.foreign); ++i)
+        path.foreign.push_back(fill_star(row.foreign[i], *star));
       own_name_has_a_row = own_name_has_a_row || (path.foreign.size() == 1 && path.foreign[0] == field);
       paths.push_back(std::move(path));
     }
@@ -69,7 +82,9 @@ std::vector<AdapterPath> paths_to(Adapter adapter, LayerKind kind, std::string_v
   return paths;
 }
 
-Tensors as_is(std::span<const Tensor> in) { return {in.begin(), in.end()}; }
+Tensors as_is(std::span<const Tensor> in) {
+  return {in.begin(), in.end()};
+}
 
 Tensors transposed(std::span<const Tensor> in) {
   Tensors out;
@@ -77,11 +92,14 @@ Tensors transposed(std::span<const Tensor> in) {
   return out;
 }
 
-Tensors joined_in_last(std::span<const Tensor> in) { return {concat_lazy(in, -1)}; }
+Tensors joined_in_last(std::span<const Tensor> in) {
+  return {concat_lazy(in, -1)};
+}
 
 Tensors split_last(const Tensor& in, std::int64_t parts) {
   if (in.rank() == 0 || in.shape().back() % parts != 0) {
-    fail(Errc::shape_mismatch, "adapter", "shape {} cannot be split into {} gates", to_string(in.shape()), parts);
+    fail(Errc::shape_mismatch, "adapter", "shape {} cannot be split into {} gates", to_string(in.shape()),
+         parts);
   }
   const std::int64_t length = in.shape().back() / parts;
   Tensors out;
@@ -93,13 +111,18 @@ template <std::size_t N>
 Tensors split_in_last(std::span<const Tensor> in) {
   return split_last(in[0], static_cast<std::int64_t>(N));
 }
+
 template Tensors split_in_last<3>(std::span<const Tensor>);
 template Tensors split_in_last<4>(std::span<const Tensor>);
 
-Tensor zeros_like(const Tensor& like) { return like.has_data() ? Tensor::zeros(like.dtype(), like.shape()) : Tensor(like.dtype(), like.shape()); }
+Tensor zeros_like(const Tensor& like) {
+  return like.has_data() ? Tensor::zeros(like.dtype(), like.shape()) : Tensor(like.dtype(), like.shape());
+}
 
 Tensor sum(const Tensor& a, const Tensor& b) {
-  if (a.shape() != b.shape()) fail(Errc::shape_mismatch, "adapter", "{} and {} cannot be added", to_string(a.shape()), to_string(b.shape()));
+  if (a.shape() != b.shape())
+    fail(Errc::shape_mismatch, "adapter", "{} and {} cannot be added", to_string(a.shape()),
+         to_string(b.shape()));
   if (!a.has_data() || !b.has_data()) return {a.dtype(), a.shape()};
   Tensor total = a.to(DType::f64).clone();
   const Tensor other = b.to(DType::f64).contiguous();

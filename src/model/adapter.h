@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters: for every world (PyTorch, Burn, Flax, Keras) a table of how its parameters correspond to the native ones, per layer kind, both ways. A row
-// says: these native tensors of such a layer are those foreign ones, and here is how to get from one to the other. What has no row is the same.
+// Adapters: for every world (PyTorch, Burn, Flax, Keras) a table of how its parameters correspond to the
+// native ones, per layer kind, both ways. A row says: these native tensors of such a layer are those foreign
+// ones, and here is how to get from one to the other. What has no row is the same.
 #pragma once
 
 #include <array>
@@ -20,11 +21,11 @@ struct AdapterRow {
   using Names = std::array<std::string_view, kMost>;
 
   LayerKind kind;
-  Names native;   // names inside the layer; a '*' stands for the same text on both sides
+  Names native;  // names inside the layer; a '*' stands for the same text on both sides
   Names foreign;
   Tensors (*from)(std::span<const Tensor> foreign);  // → native, in order
-  Tensors (*to)(std::span<const Tensor> native);     // → foreign; empty when the row does not suit these tensors
-  std::string_view what;                             // for the report: "transposed"
+  Tensors (*to)(std::span<const Tensor> native);  // → foreign; empty when the row does not suit these tensors
+  std::string_view what;                          // for the report: "transposed"
 
   [[nodiscard]] static std::size_t count(const Names& names) noexcept;
 };
@@ -40,9 +41,9 @@ struct AdapterRow {
 
 /// One way to find a native tensor in a foreign file.
 struct AdapterPath {
-  const AdapterRow* row;              // null: the tensor itself, under its native name
-  std::size_t part;                   // which of the row's native tensors it is
-  std::vector<std::string> foreign;   // names inside the layer
+  const AdapterRow* row;             // null: the tensor itself, under its native name
+  std::size_t part;                  // which of the row's native tensors it is
+  std::vector<std::string> foreign;  // names inside the layer
 };
 
 /// All ways for one field of a layer, best first: its own name, then the rows in order.
@@ -55,10 +56,10 @@ struct AdapterPath {
 // What rows are made of.
 Tensors as_is(std::span<const Tensor> in);
 Tensors transposed(std::span<const Tensor> in);
-Tensors joined_in_last(std::span<const Tensor> in);              ///< several into one, along the last dimension
+Tensors joined_in_last(std::span<const Tensor> in);  ///< several into one, along the last dimension
 template <std::size_t N>
-Tensors split_in_last(std::span<const Tensor> in);               ///< the inverse
-[[nodiscard]] Tensor sum(const Tensor& a, const Tensor& b);      ///< small tensors: computed at once
+Tensors split_in_last(std::span<const Tensor> in);           ///< the inverse
+[[nodiscard]] Tensor sum(const Tensor& a, const Tensor& b);  ///< small tensors: computed at once
 [[nodiscard]] Tensor zeros_like(const Tensor& like);
 [[nodiscard]] Tensors split_last(const Tensor& in, std::int64_t parts);
 

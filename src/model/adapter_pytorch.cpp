@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch: Linear [out, in]; norms have weight and bias; recurrent weights [gates * hidden, in]; attention's three projections lie in one tensor.
+// PyTorch: Linear [out, in]; norms have weight and bias; recurrent weights [gates * hidden, in]; attention's
+// three projections lie in one tensor.
 #include "model/adapter.h"
 #include "tensor/concat.h"
 
@@ -13,7 +14,8 @@ Tensors unpack_weights(std::span<const Tensor> in) {
 }
 
 Tensors pack_weights(std::span<const Tensor> in) {
-  if (in[0].shape() != in[1].shape() || in[0].shape() != in[2].shape()) return {};  // kdim or vdim: kept apart
+  if (in[0].shape() != in[1].shape() || in[0].shape() != in[2].shape())
+    return {};  // kdim or vdim: kept apart
   return {concat_lazy(transposed(in), 0)};
 }
 
@@ -38,8 +40,18 @@ constexpr AdapterRow kTable[] = {
     {gru, {"weight_hh_l*"}, {"weight_hh_l*"}, transposed, transposed, "transposed"},
     {rnn, {"weight_ih_l*"}, {"weight_ih_l*"}, transposed, transposed, "transposed"},
     {rnn, {"weight_hh_l*"}, {"weight_hh_l*"}, transposed, transposed, "transposed"},
-    {multihead_attention, {"query.weight", "key.weight", "value.weight"}, {"in_proj_weight"}, unpack_weights, pack_weights, "one third of in_proj_weight, transposed"},
-    {multihead_attention, {"query.bias", "key.bias", "value.bias"}, {"in_proj_bias"}, split_in_last<3>, joined_in_last, "one third of in_proj_bias"},
+    {multihead_attention,
+     {"query.weight", "key.weight", "value.weight"},
+     {"in_proj_weight"},
+     unpack_weights,
+     pack_weights,
+     "one third of in_proj_weight, transposed"},
+    {multihead_attention,
+     {"query.bias", "key.bias", "value.bias"},
+     {"in_proj_bias"},
+     split_in_last<3>,
+     joined_in_last,
+     "one third of in_proj_bias"},
     {multihead_attention, {"query.weight"}, {"q_proj_weight"}, transposed, transposed, "transposed"},
     {multihead_attention, {"key.weight"}, {"k_proj_weight"}, transposed, transposed, "transposed"},
     {multihead_attention, {"value.weight"}, {"v_proj_weight"}, transposed, transposed, "transposed"},
@@ -57,6 +69,8 @@ constexpr AdapterRow kTable[] = {
 
 }  // namespace
 
-std::span<const AdapterRow> pytorch_table() { return kTable; }
+std::span<const AdapterRow> pytorch_table() {
+  return kTable;
+}
 
 }  // namespace ballast

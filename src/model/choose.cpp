@@ -14,16 +14,20 @@ namespace {
 // How well an alternative explains the file's tensors at its place.
 struct Fit {
   bool fits = true;
-  std::size_t tensors = 0;          // slots it has, optional ones included
-  std::set<std::size_t> used;       // the file's tensors it takes
-  std::string reason;               // the first thing that is wrong
-  std::vector<std::uint32_t> inner; // alternatives chosen for the choices inside it, outer ones first
+  std::size_t tensors = 0;           // slots it has, optional ones included
+  std::set<std::size_t> used;        // the file's tensors it takes
+  std::string reason;                // the first thing that is wrong
+  std::vector<std::uint32_t> inner;  // alternatives chosen for the choices inside it, outer ones first
 };
 
 class Chooser {
  public:
   Chooser(const Slots& slots, Matcher& matcher, Variants variants)
-      : slots_(slots), matcher_(matcher), variants_(variants), slots_of_(slots.alternatives.size()), choices_of_(slots.alternatives.size()) {
+      : slots_(slots),
+        matcher_(matcher),
+        variants_(variants),
+        slots_of_(slots.alternatives.size()),
+        choices_of_(slots.alternatives.size()) {
     for (std::size_t i = 0; i < slots.slots.size(); ++i) {
       if (slots.slots[i].alternative != kAlways) slots_of_[slots.slots[i].alternative].push_back(i);
     }
@@ -45,8 +49,11 @@ class Chooser {
     std::string reasons;
     for (const std::uint32_t alternative : choice.alternatives) {
       Fit fit = fit_of(alternative);
-      if (fit.fits) fitting.emplace_back(alternative, std::move(fit));
-      else reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", slots_.alternatives[alternative].type, fit.reason);
+      if (fit.fits)
+        fitting.emplace_back(alternative, std::move(fit));
+      else
+        reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", slots_.alternatives[alternative].type,
+                               fit.reason);
     }
     if (keys.empty()) return without_keys(choice, std::move(fitting));
     if (fitting.empty()) return {std::nullopt, {}, "no alternative fits: " + reasons};
@@ -57,7 +64,8 @@ class Chooser {
     Fit fit;
     if (!slots_.alternatives[alternative].can_be_built) {
       fit.fits = false;
-      fit.reason = "has no default constructor and the variant does not hold it (hold it, or wrap it in a struct)";
+      fit.reason =
+          "has no default constructor and the variant does not hold it (hold it, or wrap it in a struct)";
       return fit;
     }
     for (const std::size_t slot : slots_of_[alternative]) add_slot(slot, fit);
@@ -89,7 +97,8 @@ class Chooser {
     }
     fit.used.insert(match.sources.begin(), match.sources.end());
     if (!match.problem.empty()) {
-      refuse(fit, fmt::format("{} is {} in the file and {} in the model", quoted(match.wanted), to_string(match.tensor.shape()), to_string(slot.tensor->shape())));
+      refuse(fit, fmt::format("{} is {} in the file and {} in the model", quoted(match.wanted),
+                              to_string(match.tensor.shape()), to_string(slot.tensor->shape())));
     }
   }
 
@@ -99,40 +108,54 @@ class Chooser {
     return {alternative, fit_of(alternative), ""};
   }
 
-  // Nothing of the file is here: right for an empty optional and for alternatives without tensors, else the held one's tensors are missing.
+  // Nothing of the file is here: right for an empty optional and for alternatives without tensors, else the
+  // held one's tensors are missing.
   Answer without_keys(const Choice& choice, std::vector<std::pair<std::uint32_t, Fit>> fitting) {
     if (choice.optional) return {};
-    const auto is_held = [&](const auto& pair) { return choice.held < choice.alternatives.size() && pair.first == choice.alternatives[choice.held]; };
+    const auto is_held = [&](const auto& pair) {
+      return choice.held < choice.alternatives.size() && pair.first == choice.alternatives[choice.held];
+    };
     if (std::any_of(fitting.begin(), fitting.end(), is_held) || fitting.size() != 1) return held(choice);
     return {fitting[0].first, std::move(fitting[0].second), ""};
   }
 
   // The one that leaves the fewest of the file's tensors unexplained.
-  Answer best(const Choice& choice, std::vector<std::pair<std::uint32_t, Fit>> fitting, const std::vector<std::size_t>& keys) {
+  Answer best(const Choice& choice, std::vector<std::pair<std::uint32_t, Fit>> fitting,
+              const std::vector<std::size_t>& keys) {
     const auto left = [&](const auto& pair) {
-      return static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), [&](std::size_t key) { return !pair.second.used.contains(key); }));
+      return static_cast<std::size_t>(std::count_if(
+          keys.begin(), keys.end(), [&](std::size_t key) { return !pair.second.used.contains(key); }));
     };
     const auto fewer = [&](const auto& a, const auto& b) { return left(a) < left(b); };
     std::stable_sort(fitting.begin(), fitting.end(), fewer);
     const auto equal = [&](const auto& pair) { return left(pair) == left(fitting[0]); };
     const auto ties = std::count_if(fitting.begin(), fitting.end(), equal);
     if (ties == 1) return {fitting[0].first, std::move(fitting[0].second), ""};
-    if (std::all_of(fitting.begin(), fitting.begin() + ties, [](const auto& pair) { return pair.second.tensors == 0; })) return held(choice);
+    if (std::all_of(fitting.begin(), fitting.begin() + ties,
+                    [](const auto& pair) { return pair.second.tensors == 0; }))
+      return held(choice);
     std::string names;
-    for (std::ptrdiff_t i = 0; i < ties; ++i) names += (names.empty() ? "" : " and ") + slots_.alternatives[fitting[static_cast<std::size_t>(i)].first].type;
-    return {std::nullopt, {}, fmt::format("{} fit the file equally well (set .variants = Variants::held to load into the one the model holds)", names)};
+    for (std::ptrdiff_t i = 0; i < ties; ++i)
+      names += (names.empty() ? "" : " and ") +
+               slots_.alternatives[fitting[static_cast<std::size_t>(i)].first].type;
+    return {std::nullopt,
+            {},
+            fmt::format("{} fit the file equally well (set .variants = Variants::held to load into the one "
+                        "the model holds)",
+                        names)};
   }
 
   const Slots& slots_;
   Matcher& matcher_;
   Variants variants_;
-  std::vector<std::vector<std::size_t>> slots_of_;         // by alternative
+  std::vector<std::vector<std::size_t>> slots_of_;  // by alternative
   std::vector<std::vector<const Choice*>> choices_of_;
 };
 
 }  // namespace
 
-Chosen choose(const Slots& slots, Matcher& matcher, const Prepared& source, Variants variants, LoadReport& report) {
+Chosen choose(const Slots& slots, Matcher& matcher, const Prepared& source, Variants variants,
+              LoadReport& report) {
   Chooser chooser(slots, matcher, variants);
   std::set<std::uint32_t> alternatives{kAlways};
   Chosen chosen;
@@ -141,7 +164,8 @@ Chosen choose(const Slots& slots, Matcher& matcher, const Prepared& source, Vari
     Chooser::Answer answer = chooser.decide(choice);
     if (!answer.problem.empty()) {
       const auto keys = matcher.keys_under(choice.path, choice.index_segments);
-      report.mismatched.push_back({keys.empty() ? "" : source.origins[keys.front()], choice.path, {}, {}, answer.problem});
+      report.mismatched.push_back(
+          {keys.empty() ? "" : source.origins[keys.front()], choice.path, {}, {}, answer.problem});
     }
     if (!answer.alternative) continue;
     chosen.committed.push_back(*answer.alternative);

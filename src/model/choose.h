@@ -9,11 +9,13 @@
 namespace ballast {
 
 struct Chosen {
-  std::vector<bool> slots;               // which slots exist
-  std::vector<std::uint32_t> committed;  // alternatives to be moved into the model, outer ones before inner ones
+  std::vector<bool> slots;  // which slots exist
+  std::vector<std::uint32_t>
+      committed;  // alternatives to be moved into the model, outer ones before inner ones
 };
 
 /// Adds what cannot be decided to report.mismatched.
-[[nodiscard]] Chosen choose(const Slots& slots, Matcher& matcher, const Prepared& source, Variants variants, LoadReport& report);
+[[nodiscard]] Chosen choose(const Slots& slots, Matcher& matcher, const Prepared& source, Variants variants,
+                            LoadReport& report);
 
 }  // namespace ballast

@@ -11,15 +11,12 @@ namespace {
 
 constexpr std::size_t kDeepest = 64;  // segments; one bit each in index_segments
 
-std::string_view without_trailing_underscore(std::string_view name) {
-  if (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
-  return name;
-}
-
 }  // namespace
 
 void Collector::append(std::string_view segment, bool is_index) {
-  if (segments_ == kDeepest) fail(Errc::too_deep, display(path_), "members are nested more than {} deep (a cycle of pointers?)", kDeepest);
+  if (segments_ == kDeepest)
+    fail(Errc::too_deep, display(path_), "members are nested more than {} deep (a cycle of pointers?)",
+         kDeepest);
   if (!path_.empty()) path_ += '.';
   path_ += segment;
   if (is_index) index_segments_ |= std::uint64_t{1} << segments_;
@@ -29,12 +26,18 @@ void Collector::append(std::string_view segment, bool is_index) {
 }
 
 Collector::Scope::Scope(Collector& collector, std::string_view name)
-    : collector_(collector), path_size_(collector.path_.size()), segments_(collector.segments_), index_segments_(collector.index_segments_) {
-  if (!name.empty()) collector.append(without_trailing_underscore(name), false);
+    : collector_(collector),
+      path_size_(collector.path_.size()),
+      segments_(collector.segments_),
+      index_segments_(collector.index_segments_) {
+  if (!name.empty()) collector.append(name, false);
 }
 
 Collector::Scope::Scope(Collector& collector, std::size_t index)
-    : collector_(collector), path_size_(collector.path_.size()), segments_(collector.segments_), index_segments_(collector.index_segments_) {
+    : collector_(collector),
+      path_size_(collector.path_.size()),
+      segments_(collector.segments_),
+      index_segments_(collector.index_segments_) {
   char digits[24];
   const auto end = std::to_chars(std::begin(digits), std::end(digits), index).ptr;
   collector.append({digits, static_cast<std::size_t>(end - digits)}, true);
@@ -47,7 +50,8 @@ Collector::Scope::~Scope() {
 }
 
 Collector::LayerScope::LayerScope(Collector& collector, LayerKind kind)
-    : collector_(collector), kind_(std::exchange(collector.kind_, kind)),
+    : collector_(collector),
+      kind_(std::exchange(collector.kind_, kind)),
       size_(std::exchange(collector.layer_size_, static_cast<std::uint32_t>(collector.path_.size()))) {}
 
 Collector::LayerScope::~LayerScope() {
@@ -56,28 +60,43 @@ Collector::LayerScope::~LayerScope() {
 }
 
 void Collector::tensor(Tensor& tensor) {
-  slots_.slots.push_back({.path = path_, .kind = kind_, .layer_size = kind_ == LayerKind::none ? 0 : layer_size_, .alternative = alternative_,
-                          .index_segments = index_segments_, .tensor = &tensor});
+  slots_.slots.push_back({.path = path_,
+                          .kind = kind_,
+                          .layer_size = kind_ == LayerKind::none ? 0 : layer_size_,
+                          .alternative = alternative_,
+                          .index_segments = index_segments_,
+                          .tensor = &tensor});
 }
 
-void Collector::node(std::string_view type, LayerKind kind) { slots_.nodes.push_back({path_, std::string(type), kind, slots_.slots.size()}); }
+void Collector::node(std::string_view type, LayerKind kind) {
+  slots_.nodes.push_back({path_, std::string(type), kind, slots_.slots.size()});
+}
 
 std::uint32_t Collector::begin_choice(bool optional, std::size_t held) {
-  slots_.choices.push_back({.path = path_, .index_segments = index_segments_, .parent = alternative_, .optional = optional, .held = held, .alternatives = {}});
+  slots_.choices.push_back({.path = path_,
+                            .index_segments = index_segments_,
+                            .parent = alternative_,
+                            .optional = optional,
+                            .held = held,
+                            .alternatives = {}});
   return static_cast<std::uint32_t>(slots_.choices.size() - 1);
 }
 
 void Collector::begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit) {
   alternative_ = static_cast<std::uint32_t>(slots_.alternatives.size());
   slots_.choices[choice].alternatives.push_back(alternative_);
-  slots_.alternatives.push_back({.type = std::string(type), .choice = choice, .can_be_built = true, .commit = std::move(commit)});
+  slots_.alternatives.push_back(
+      {.type = std::string(type), .choice = choice, .can_be_built = true, .commit = std::move(commit)});
 }
 
-void Collector::end_alternative(std::uint32_t choice) { alternative_ = slots_.choices[choice].parent; }
+void Collector::end_alternative(std::uint32_t choice) {
+  alternative_ = slots_.choices[choice].parent;
+}
 
 void Collector::alternative_without_default(std::uint32_t choice, std::string_view type) {
   slots_.choices[choice].alternatives.push_back(static_cast<std::uint32_t>(slots_.alternatives.size()));
-  slots_.alternatives.push_back({.type = std::string(type), .choice = choice, .can_be_built = false, .commit = {}});
+  slots_.alternatives.push_back(
+      {.type = std::string(type), .choice = choice, .can_be_built = false, .commit = {}});
 }
 
 }  // namespace ballast::detail

@@ -14,7 +14,8 @@ namespace ballast::detail {
 namespace {
 
 [[noreturn]] void does_not_fit(const Value& value, const ConfigPath& path, std::string_view wanted) {
-  fail(Errc::type_mismatch, path.text(), "is {} of Python type {}, which is not {}", value.summary(), quoted(value.type()), wanted);
+  fail(Errc::type_mismatch, path.text(), "is {} of Python type {}, which is not {}", value.summary(),
+       quoted(value.type()), wanted);
 }
 
 }  // namespace
@@ -30,7 +31,8 @@ bool read_bool(const Value& value, const ConfigPath& path) {
   return value.as_bool();
 }
 
-std::int64_t read_signed(const Value& value, const ConfigPath& path, std::int64_t lowest, std::int64_t highest) {
+std::int64_t read_signed(const Value& value, const ConfigPath& path, std::int64_t lowest,
+                         std::int64_t highest) {
   if (value.kind() != Kind::integer) does_not_fit(value, path, "an integer");
   if (!value.fits_int() || value.as_int() < lowest || value.as_int() > highest) {
     does_not_fit(value, path, fmt::format("between {} and {}", lowest, highest));
@@ -43,19 +45,22 @@ std::uint64_t read_unsigned(const Value& value, const ConfigPath& path, std::uin
   const std::string digits = value.as_decimal();
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number > highest) does_not_fit(value, path, fmt::format("between 0 and {}", highest));
+  if (error != std::errc() || end != digits.data() + digits.size() || number > highest)
+    does_not_fit(value, path, fmt::format("between 0 and {}", highest));
   return number;
 }
 
 double read_float(const Value& value, const ConfigPath& path, double highest, std::int64_t highest_integer) {
   if (value.kind() == Kind::integer) {
     // Integers beyond the mantissa would be changed silently.
-    if (!value.fits_int() || value.as_int() > highest_integer || value.as_int() < -highest_integer) does_not_fit(value, path, "exactly a floating-point number of this size");
+    if (!value.fits_int() || value.as_int() > highest_integer || value.as_int() < -highest_integer)
+      does_not_fit(value, path, "exactly a floating-point number of this size");
     return static_cast<double>(value.as_int());
   }
   if (value.kind() != Kind::floating) does_not_fit(value, path, "a number");
   const double number = value.as_float();
-  if (std::isfinite(number) && std::abs(number) > highest) does_not_fit(value, path, "in the range of the field's type");
+  if (std::isfinite(number) && std::abs(number) > highest)
+    does_not_fit(value, path, "in the range of the field's type");
   return number;
 }
 
@@ -64,20 +69,25 @@ std::string read_string(const Value& value, const ConfigPath& path) {
   return std::string(value.as_string());
 }
 
-std::int64_t read_enum(const Value& value, const ConfigPath& path, std::string_view type, const std::string_view* names, std::size_t count) {
+std::int64_t read_enum(const Value& value, const ConfigPath& path, std::string_view type,
+                       const std::string_view* names, std::size_t count) {
   std::string known;
   for (std::size_t i = 0; i < count; ++i) {
     if (names[i].empty()) continue;
-    if (value.kind() == Kind::string && config_key(names[i]) == value.as_string()) return static_cast<std::int64_t>(i);
-    if (value.kind() == Kind::integer && value.fits_int() && value.as_int() == static_cast<std::int64_t>(i)) return static_cast<std::int64_t>(i);
-    known += (known.empty() ? "" : ", ") + std::string(config_key(names[i]));
+    if (value.kind() == Kind::string && key_of_field(names[i]) == value.as_string())
+      return static_cast<std::int64_t>(i);
+    if (value.kind() == Kind::integer && value.fits_int() && value.as_int() == static_cast<std::int64_t>(i))
+      return static_cast<std::int64_t>(i);
+    known += (known.empty() ? "" : ", ") + std::string(key_of_field(names[i]));
   }
   does_not_fit(value, path, fmt::format("one of {}'s {}", type, known));
 }
 
 void require_sequence(const Value& value, const ConfigPath& path, std::size_t size) {
-  if (value.kind() != Kind::list && value.kind() != Kind::tuple && value.kind() != Kind::set) does_not_fit(value, path, "a list");
-  if (size != kAnySize && value.size() != size) does_not_fit(value, path, fmt::format("of {} elements", size));
+  if (value.kind() != Kind::list && value.kind() != Kind::tuple && value.kind() != Kind::set)
+    does_not_fit(value, path, "a list");
+  if (size != kAnySize && value.size() != size)
+    does_not_fit(value, path, fmt::format("of {} elements", size));
 }
 
 void require_dict(const Value& value, const ConfigPath& path) {
@@ -91,7 +101,9 @@ std::string key_of(const Value& dict, std::size_t index, const ConfigPath& path)
   return std::string(key.as_string());
 }
 
-std::optional<Value> field_of(const Value& dict, std::string_view name) { return dict.find(name); }
+std::optional<Value> field_of(const Value& dict, std::string_view name) {
+  return dict.find(name);
+}
 
 void missing_key(const Value& dict, const ConfigPath& path) {
   std::vector<std::string> keys;

@@ -15,7 +15,8 @@
 namespace ballast {
 namespace {
 
-// Half-way between the largest finite value and the next power of two: from here on rounding to nearest gives infinity.
+// Half-way between the largest finite value and the next power of two: from here on rounding to nearest gives
+// infinity.
 std::optional<double> first_infinite(DType from, DType to) {
   const bool wide = from == DType::f64;
   if (to == DType::f16 && (wide || from == DType::f32 || from == DType::bf16)) return 0x1.FFEp15;
@@ -36,7 +37,8 @@ std::vector<std::int64_t> memory_order(const Tensor& tensor) {
 
 std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& order) {
   std::vector<std::int64_t> result(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) result[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    result[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   return result;
 }
 
@@ -47,22 +49,24 @@ std::uint64_t count_overflows(const Tensor& tensor, DType dtype) {
   if (!limit || !tensor.has_data() || tensor.numel() == 0) return 0;
   constexpr std::uint64_t kBlock = 1U << 14U;
   std::atomic<std::uint64_t> total = 0;
-  parallel_for(static_cast<std::uint64_t>(tensor.numel()), kBlock * 4, [&](std::uint64_t begin, std::uint64_t end) {
-    std::vector<std::byte> raw(kBlock * 8);
-    std::vector<double> values(kBlock);
-    std::uint64_t found = 0;
-    for (std::uint64_t first = begin; first < end; first += kBlock) {
-      const std::uint64_t count = std::min(kBlock, end - first);
-      const std::uint64_t size = info(tensor.dtype()).bits / 8U;
-      tensor.read(first * size, std::span(raw).first(static_cast<std::size_t>(count * size)));
-      cast_elements(tensor.dtype(), raw.data(), DType::f64, reinterpret_cast<std::byte*>(values.data()), count);
-      for (std::uint64_t i = 0; i < count; ++i) {
-        const double value = std::abs(values[static_cast<std::size_t>(i)]);
-        found += value >= *limit && !std::isinf(value) ? 1U : 0U;
-      }
-    }
-    total += found;
-  });
+  parallel_for(static_cast<std::uint64_t>(tensor.numel()), kBlock * 4,
+               [&](std::uint64_t begin, std::uint64_t end) {
+                 std::vector<std::byte> raw(kBlock * 8);
+                 std::vector<double> values(kBlock);
+                 std::uint64_t found = 0;
+                 for (std::uint64_t first = begin; first < end; first += kBlock) {
+                   const std::uint64_t count = std::min(kBlock, end - first);
+                   const std::uint64_t size = info(tensor.dtype()).bits / 8U;
+                   tensor.read(first * size, std::span(raw).first(static_cast<std::size_t>(count * size)));
+                   cast_elements(tensor.dtype(), raw.data(), DType::f64,
+                                 reinterpret_cast<std::byte*>(values.data()), count);
+                   for (std::uint64_t i = 0; i < count; ++i) {
+                     const double value = std::abs(values[static_cast<std::size_t>(i)]);
+                     found += value >= *limit && !std::isinf(value) ? 1U : 0U;
+                   }
+                 }
+                 total += found;
+               });
   return total;
 }
 
@@ -75,7 +79,8 @@ DType Converter::target(const Tensor& tensor, const Tensor& model) const {
 Converter::Result Converter::convert(const Tensor& tensor, const Tensor& model) {
   const DType dtype = target(tensor, model);
   if (dtype == tensor.dtype()) return {tensor};
-  // A transposed tensor is cast as it lies in memory: that is faster, and a tensor and its transpose stay tied.
+  // A transposed tensor is cast as it lies in memory: that is faster, and a tensor and its transpose stay
+  // tied.
   const std::vector<std::int64_t> order = memory_order(tensor);
   const Tensor in_memory = tensor.permute(order);
   if (!in_memory.is_contiguous()) return cast_once(tensor, dtype);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dtype policy of a load: what a tensor becomes, computed once for tied tensors, with the values counted that did not survive.
+// The dtype policy of a load: what a tensor becomes, computed once for tied tensors, with the values counted
+// that did not survive.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ class Converter {
     Tensor tensor;
     std::uint64_t overflows = 0;
   };
+
   /// `model` is the slot's tensor, for Precision::as_model.
   [[nodiscard]] Result convert(const Tensor& tensor, const Tensor& model);
 

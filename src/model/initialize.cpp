@@ -17,8 +17,12 @@ class Random {
   explicit Random(std::string_view seed) {
     for (const char c : seed) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001B3U;  // FNV-1a
   }
+
   double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
-  double normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
+
+  double normal() {
+    return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform());
+  }
 
  private:
   std::uint64_t next() {
@@ -27,6 +31,7 @@ class Random {
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
     return z ^ (z >> 31U);
   }
+
   std::uint64_t state_ = 0xCBF29CE484222325U;
 };
 
@@ -34,11 +39,14 @@ class Random {
 double fan_in(const Slot& slot, const Slots& all) {
   const Tensor* weight = slot.tensor;
   for (const Slot& other : all.slots) {
-    if (weight->rank() < 2 && other.alternative == slot.alternative && other.layer() == slot.layer() && other.tensor->rank() >= 2) weight = other.tensor;
+    if (weight->rank() < 2 && other.alternative == slot.alternative && other.layer() == slot.layer() &&
+        other.tensor->rank() >= 2)
+      weight = other.tensor;
   }
   const Shape& shape = weight->shape();
   if (shape.size() < 2) return 1;
-  if (slot.kind == LayerKind::linear || slot.kind == LayerKind::multihead_attention) return static_cast<double>(shape[0]);
+  if (slot.kind == LayerKind::linear || slot.kind == LayerKind::multihead_attention)
+    return static_cast<double>(shape[0]);
   double product = 1;
   for (std::size_t i = 1; i < shape.size(); ++i) product *= static_cast<double>(shape[i]);
   return product;
@@ -62,29 +70,40 @@ Tensor filled(const Tensor& like, std::string_view path, Value&& value) {
 
 Tensor initial_value(const Slot& slot, const Slots& all) {
   const Tensor& like = *slot.tensor;
-  if (!like.defined()) fail(Errc::invalid_argument, quoted(slot.path), "cannot be initialised: it has no shape");
-  const auto constant = [&](double value) { return filled(like, slot.path, [value](Random&) { return value; }); };
-  const auto uniform = [&](double bound) { return filled(like, slot.path, [bound](Random& random) { return (2 * random.uniform() - 1) * bound; }); };
+  if (!like.defined())
+    fail(Errc::invalid_argument, quoted(slot.path), "cannot be initialised: it has no shape");
+  const auto constant = [&](double value) {
+    return filled(like, slot.path, [value](Random&) { return value; });
+  };
+  const auto uniform = [&](double bound) {
+    return filled(like, slot.path, [bound](Random& random) { return (2 * random.uniform() - 1) * bound; });
+  };
   const std::string_view field = slot.field();
   switch (slot.kind) {
     case LayerKind::batch_norm:
     case LayerKind::layer_norm:
     case LayerKind::group_norm:
     case LayerKind::instance_norm:
-    case LayerKind::rms_norm: return constant(field == "gamma" || field == "running_var" ? 1 : 0);
-    case LayerKind::prelu: return constant(0.25);
-    case LayerKind::embedding: return filled(like, slot.path, [](Random& random) { return random.normal(); });
+    case LayerKind::rms_norm:
+      return constant(field == "gamma" || field == "running_var" ? 1 : 0);
+    case LayerKind::prelu:
+      return constant(0.25);
+    case LayerKind::embedding:
+      return filled(like, slot.path, [](Random& random) { return random.normal(); });
     case LayerKind::lstm:
     case LayerKind::gru:
-    case LayerKind::rnn: return uniform(1 / std::sqrt(hidden_size(slot)));
+    case LayerKind::rnn:
+      return uniform(1 / std::sqrt(hidden_size(slot)));
     case LayerKind::multihead_attention:
       if (like.rank() < 2) return constant(0);
       return uniform(1 / std::sqrt(fan_in(slot, all)));
     case LayerKind::linear:
     case LayerKind::bilinear:
     case LayerKind::conv:
-    case LayerKind::conv_transpose: return uniform(1 / std::sqrt(fan_in(slot, all)));
-    case LayerKind::none: break;
+    case LayerKind::conv_transpose:
+      return uniform(1 / std::sqrt(fan_in(slot, all)));
+    case LayerKind::none:
+      break;
   }
   return constant(0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values for parameters no file had: PyTorch's distributions for the layer, from a generator seeded by the parameter's path, so that every run and every
-// machine gets the same.
+// Values for parameters no file had: PyTorch's distributions for the layer, from a generator seeded by the
+// parameter's path, so that every run and every machine gets the same.
 #pragma once
 
 #include "ballast/slots.h"

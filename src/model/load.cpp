@@ -20,8 +20,12 @@ namespace {
 class Loader {
  public:
   Loader(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options)
-      : slots_(std::move(slots)), options_(options), source_(prepare(slots_, checkpoint, options, report_)), matcher_(slots_, source_, options),
-        converter_(options.dtype), used_(source_.checkpoint.size(), false) {
+      : slots_(std::move(slots)),
+        options_(options),
+        source_(prepare(slots_, checkpoint, options, report_)),
+        matcher_(slots_, source_, options),
+        converter_(options.dtype),
+        used_(source_.checkpoint.size(), false) {
     report_.file = checkpoint.path;
   }
 
@@ -31,7 +35,8 @@ class Loader {
       if (chosen.slots[i]) place(i);
     }
     for (const std::size_t slot : unfound_) settle_missing(slot);
-    for (const Positions::Moved& moved : matcher_.moved()) report_.reindexed.push_back({moved.file, moved.model});
+    for (const Positions::Moved& moved : matcher_.moved())
+      report_.reindexed.push_back({moved.file, moved.model});
     list_unused();
     help_with_missing();
     const bool failed = (!report_.missing.empty() && options_.missing == OnMissing::error) ||
@@ -45,7 +50,8 @@ class Loader {
  private:
   [[nodiscard]] std::string origin(const Match& match) const {
     std::string text;
-    for (const std::size_t source : match.sources) text += (text.empty() ? "" : " + ") + source_.origins[source];
+    for (const std::size_t source : match.sources)
+      text += (text.empty() ? "" : " + ") + source_.origins[source];
     return text;
   }
 
@@ -62,7 +68,8 @@ class Loader {
       return;
     }
     if (!match.problem.empty()) {
-      report_.mismatched.push_back({origin(match), slot.path, match.tensor.shape(), slot.tensor->shape(), match.problem});
+      report_.mismatched.push_back(
+          {origin(match), slot.path, match.tensor.shape(), slot.tensor->shape(), match.problem});
       return;
     }
     const Converter::Result result = converter_.convert(match.tensor, *slot.tensor);
@@ -73,7 +80,8 @@ class Loader {
   }
 
   void note_cast(const Slot& slot, const Match& match, const Converter::Result& result) {
-    std::string detail = fmt::format("{} → {}", info(match.tensor.dtype()).code, info(result.tensor.dtype()).code);
+    std::string detail =
+        fmt::format("{} → {}", info(match.tensor.dtype()).code, info(result.tensor.dtype()).code);
     if (result.overflows > 0) detail += fmt::format(", {} values became infinite", result.overflows);
     report_.cast.push_back({origin(match), slot.path, detail});
   }
@@ -88,7 +96,9 @@ class Loader {
     const Slot& slot = slots_.slots[index];
     const Match& match = matcher_.match(index);
     if (staged_.contains(slot.tensor)) return;
-    if (is_optional(slot)) return stage(slot, slot.tensor->has_data() ? *slot.tensor : Tensor::zeros(slot.tensor->dtype(), slot.tensor->shape()));
+    if (is_optional(slot))
+      return stage(slot, slot.tensor->has_data() ? *slot.tensor
+                                                 : Tensor::zeros(slot.tensor->dtype(), slot.tensor->shape()));
     if (!filter_passes(match.wanted)) {
       report_.skipped.push_back({match.wanted, slot.path, "not in the file"});
       return;
@@ -111,7 +121,8 @@ class Loader {
     for (std::size_t i = 0; i < used_.size(); ++i) {
       if (used_[i] || !source_.wanted[i]) continue;
       const Entry entry = source_.checkpoint[i];
-      report_.unused.push_back({source_.origins[i], "", fmt::format("{} {}", info(entry.dtype).code, to_string(entry.shape))});
+      report_.unused.push_back(
+          {source_.origins[i], "", fmt::format("{} {}", info(entry.dtype).code, to_string(entry.shape))});
       unused_.push_back({std::string(entry.name), {entry.shape.begin(), entry.shape.end()}});
     }
   }
@@ -139,14 +150,17 @@ class Loader {
     for (const std::size_t index : missing_) wanted.push_back(wanted_shape(index));
     std::vector<std::string_view> names;
     for (const NamedShape& key : unused_) names.push_back(key.key);
-    for (std::size_t i = 0; i < report_.missing.size() && i < kMostHelped; ++i) report_.missing[i].detail = did_you_mean(report_.missing[i].source, names);
+    for (std::size_t i = 0; i < report_.missing.size() && i < kMostHelped; ++i)
+      report_.missing[i].detail = did_you_mean(report_.missing[i].source, names);
     report_.suggestions = suggest_renames(wanted, unused_);
   }
 
-  // Nothing here allocates or fails: the new alternatives are built, the tensors are made. Inner alternatives go into outer ones before those move.
+  // Nothing here allocates or fails: the new alternatives are built, the tensors are made. Inner alternatives
+  // go into outer ones before those move.
   void commit(const Chosen& chosen) {
     for (auto& [target, tensor] : staged_) *target = std::move(tensor);
-    for (auto alternative = chosen.committed.rbegin(); alternative != chosen.committed.rend(); ++alternative) {
+    for (auto alternative = chosen.committed.rbegin(); alternative != chosen.committed.rend();
+         ++alternative) {
       if (const auto& move_in = slots_.alternatives[*alternative].commit) move_in();
     }
   }
@@ -160,7 +174,7 @@ class Loader {
   Matcher matcher_;
   Converter converter_;
   std::optional<KeyFilter> filter_;
-  std::vector<bool> used_;              // of the file's tensors
+  std::vector<bool> used_;  // of the file's tensors
   std::map<Tensor*, Tensor> staged_;
   std::vector<std::size_t> unfound_;
   std::vector<std::size_t> missing_;

@@ -21,13 +21,16 @@ enum class Family : std::uint8_t { floating, integer, other };
 
 Family family_of(DType dtype) {
   switch (info(dtype).kind) {
-    case DTypeKind::floating: return Family::floating;
+    case DTypeKind::floating:
+      return Family::floating;
     case DTypeKind::boolean:
     case DTypeKind::unsigned_integer:
-    case DTypeKind::signed_integer: return Family::integer;
+    case DTypeKind::signed_integer:
+      return Family::integer;
     case DTypeKind::complex:
     case DTypeKind::quantized:
-    case DTypeKind::opaque: break;
+    case DTypeKind::opaque:
+      break;
   }
   return Family::other;
 }
@@ -35,7 +38,8 @@ Family family_of(DType dtype) {
 }  // namespace
 
 bool is_optional(const Slot& slot) noexcept {
-  return (slot.kind == LayerKind::batch_norm || slot.kind == LayerKind::instance_norm) && slot.field() == "num_batches_tracked";
+  return (slot.kind == LayerKind::batch_norm || slot.kind == LayerKind::instance_norm) &&
+         slot.field() == "num_batches_tracked";
 }
 
 std::string misfit(const Slot& slot, const Tensor& tensor) {
@@ -43,24 +47,35 @@ std::string misfit(const Slot& slot, const Tensor& tensor) {
   const Shape& ours = slot.tensor->shape();
   const Shape& theirs = tensor.shape();
   if (ours != theirs) {
-    if (theirs.size() == 2 && ours.size() == 2 && ours[0] == theirs[1] && ours[1] == theirs[0]) return "the shape is the transpose of the model's (the file's layout, see adapter?)";
-    const bool only_rows = ours.size() == theirs.size() && !ours.empty() && std::equal(ours.begin() + 1, ours.end(), theirs.begin() + 1);
-    if (only_rows) return "only the first dimension differs; parts of a tensor are never loaded (resize the model, or slice with a rule)";
+    if (theirs.size() == 2 && ours.size() == 2 && ours[0] == theirs[1] && ours[1] == theirs[0])
+      return "the shape is the transpose of the model's (the file's layout, see adapter?)";
+    const bool only_rows = ours.size() == theirs.size() && !ours.empty() &&
+                           std::equal(ours.begin() + 1, ours.end(), theirs.begin() + 1);
+    if (only_rows)
+      return "only the first dimension differs; parts of a tensor are never loaded (resize the model, or "
+             "slice with a rule)";
     return "the shapes differ";
   }
   const DType wanted = slot.tensor->dtype();
-  if (wanted != tensor.dtype() && (family_of(wanted) != family_of(tensor.dtype()) || family_of(wanted) == Family::other)) {
-    return fmt::format("the file holds {}, the model wants {}{}", info(tensor.dtype()).code, info(wanted).code,
+  if (wanted != tensor.dtype() &&
+      (family_of(wanted) != family_of(tensor.dtype()) || family_of(wanted) == Family::other)) {
+    return fmt::format("the file holds {}, the model wants {}{}", info(tensor.dtype()).code,
+                       info(wanted).code,
                        family_of(wanted) == Family::floating ? " (a quantized file?)" : "");
   }
   return "";
 }
 
 Matcher::Matcher(const Slots& slots, const Prepared& source, const LoadOptions& options)
-    : slots_(slots), source_(source), positions_(slots, source.checkpoint, options.reindex), matches_(slots.slots.size()),
+    : slots_(slots),
+      source_(source),
+      positions_(slots, source.checkpoint, options.reindex),
+      matches_(slots.slots.size()),
       sorted_(source.checkpoint.size()) {
   std::iota(sorted_.begin(), sorted_.end(), std::size_t{0});
-  std::sort(sorted_.begin(), sorted_.end(), [&](std::size_t a, std::size_t b) { return source_.checkpoint[a].name < source_.checkpoint[b].name; });
+  std::sort(sorted_.begin(), sorted_.end(), [&](std::size_t a, std::size_t b) {
+    return source_.checkpoint[a].name < source_.checkpoint[b].name;
+  });
 }
 
 std::vector<std::size_t> Matcher::keys_under(std::string_view path, std::uint64_t index_segments) {
@@ -70,7 +85,8 @@ std::vector<std::size_t> Matcher::keys_under(std::string_view path, std::uint64_
   if (const auto exact = source_.checkpoint.position(prefix)) found.push_back(*exact);
   const std::string below = prefix + ".";
   const auto name = [&](std::size_t i) { return source_.checkpoint[i].name; };
-  auto at = std::lower_bound(sorted_.begin(), sorted_.end(), below, [&](std::size_t i, const std::string& text) { return name(i) < text; });
+  auto at = std::lower_bound(sorted_.begin(), sorted_.end(), below,
+                             [&](std::size_t i, const std::string& text) { return name(i) < text; });
   for (; at != sorted_.end() && name(*at).starts_with(below); ++at) found.push_back(*at);
   return found;
 }
@@ -80,18 +96,22 @@ std::optional<std::size_t> Matcher::position(const std::string& key) const {
   if (const auto found = source_.checkpoint.position(key)) return found;
   if (!source_.checkpoint.metadata) return std::nullopt;
   const auto alias = source_.checkpoint.metadata->find(key);
-  return alias == source_.checkpoint.metadata->end() ? std::nullopt : source_.checkpoint.position(alias->second);
+  return alias == source_.checkpoint.metadata->end() ? std::nullopt
+                                                     : source_.checkpoint.position(alias->second);
 }
 
-bool Matcher::try_weight_norm(const std::string& layer, std::string_view field, Match& match, Tensors& tensors) const {
+bool Matcher::try_weight_norm(const std::string& layer, std::string_view field, Match& match,
+                              Tensors& tensors) const {
   const std::string key = join_path(layer, field);
   const std::size_t leaf = key.rfind('.') == key.npos ? 0 : key.rfind('.') + 1;
   const std::string parametrization = key.substr(0, leaf) + "parametrizations." + key.substr(leaf);
-  for (const auto& [g, v] : {std::pair(key + "_g", key + "_v"), std::pair(parametrization + ".original0", parametrization + ".original1")}) {
+  for (const auto& [g, v] : {std::pair(key + "_g", key + "_v"),
+                             std::pair(parametrization + ".original0", parametrization + ".original1")}) {
     const auto length = position(g);
     const auto direction = position(v);
     if (!length || !direction) continue;
-    tensors.push_back(weight_norm(source_.checkpoint[*length].tensor(), source_.checkpoint[*direction].tensor()));
+    tensors.push_back(
+        weight_norm(source_.checkpoint[*length].tensor(), source_.checkpoint[*direction].tensor()));
     match.sources = {*length, *direction};
     match.adapted = "weight_norm";
     return true;
@@ -99,7 +119,8 @@ bool Matcher::try_weight_norm(const std::string& layer, std::string_view field, 
   return false;
 }
 
-bool Matcher::try_path(const Slot& slot, const std::string& layer, const AdapterPath& path, Match& match) const {
+bool Matcher::try_path(const Slot& slot, const std::string& layer, const AdapterPath& path,
+                       Match& match) const {
   std::vector<std::size_t> sources;
   for (const std::string& field : path.foreign) {
     if (const auto found = position(join_path(layer, field))) sources.push_back(*found);
@@ -109,7 +130,8 @@ bool Matcher::try_path(const Slot& slot, const std::string& layer, const Adapter
     if (sources.size() == path.foreign.size()) {
       match.sources = std::move(sources);
       for (const std::size_t source : match.sources) tensors.push_back(source_.checkpoint[source].tensor());
-    } else if (source_.adapter != Adapter::pytorch || path.foreign.size() != 1 || !try_weight_norm(layer, path.foreign[0], match, tensors)) {
+    } else if (source_.adapter != Adapter::pytorch || path.foreign.size() != 1 ||
+               !try_weight_norm(layer, path.foreign[0], match, tensors)) {
       return false;
     }
     if (path.row != nullptr) {
@@ -127,8 +149,10 @@ bool Matcher::try_path(const Slot& slot, const std::string& layer, const Adapter
 }
 
 Match Matcher::compute(const Slot& slot) {
-  const std::string layer = slot.kind == LayerKind::none ? "" : positions_.in_file(slot.layer(), slot.index_segments);
-  const std::string field = slot.kind == LayerKind::none ? positions_.in_file(slot.path, slot.index_segments) : std::string(slot.field());
+  const std::string layer =
+      slot.kind == LayerKind::none ? "" : positions_.in_file(slot.layer(), slot.index_segments);
+  const std::string field = slot.kind == LayerKind::none ? positions_.in_file(slot.path, slot.index_segments)
+                                                         : std::string(slot.field());
   Match match;
   const auto paths = paths_to(source_.adapter, slot.kind, field);
   for (const AdapterPath& path : paths) {
@@ -138,9 +162,11 @@ Match Matcher::compute(const Slot& slot) {
     break;
   }
   // What the file's world calls it: the first row's name, else its own.
-  const auto foreign = std::find_if(paths.begin(), paths.end(), [](const AdapterPath& path) { return path.row != nullptr; });
+  const auto foreign =
+      std::find_if(paths.begin(), paths.end(), [](const AdapterPath& path) { return path.row != nullptr; });
   match.wanted = join_path(layer, (foreign == paths.end() ? paths.front() : *foreign).foreign[0]);
-  match.filtered = std::any_of(match.sources.begin(), match.sources.end(), [&](std::size_t source) { return !source_.wanted[source]; });
+  match.filtered = std::any_of(match.sources.begin(), match.sources.end(),
+                               [&](std::size_t source) { return !source_.wanted[source]; });
   return match;
 }
 

@@ -32,6 +32,7 @@ class Matcher {
 
   /// Computed once per slot.
   [[nodiscard]] const Match& match(std::size_t slot);
+
   [[nodiscard]] const std::vector<Positions::Moved>& moved() const noexcept { return positions_.moved(); }
 
   /// Positions of the file's tensors at or below a path of the model.
@@ -39,8 +40,10 @@ class Matcher {
 
  private:
   [[nodiscard]] Match compute(const Slot& slot);
-  [[nodiscard]] bool try_path(const Slot& slot, const std::string& layer, const AdapterPath& path, Match& match) const;
-  [[nodiscard]] bool try_weight_norm(const std::string& layer, std::string_view field, Match& match, Tensors& tensors) const;
+  [[nodiscard]] bool try_path(const Slot& slot, const std::string& layer, const AdapterPath& path,
+                              Match& match) const;
+  [[nodiscard]] bool try_weight_norm(const std::string& layer, std::string_view field, Match& match,
+                                     Tensors& tensors) const;
   [[nodiscard]] std::optional<std::size_t> position(const std::string& key) const;
 
   const Slots& slots_;

@@ -28,20 +28,24 @@ void for_each_segment(std::string_view path, std::uint64_t index_segments, Visit
 
 }  // namespace
 
-Positions::Positions(const Slots& slots, const Checkpoint& checkpoint, const ReindexOptions& options) : on_(options.on) {
+Positions::Positions(const Slots& slots, const Checkpoint& checkpoint, const ReindexOptions& options)
+    : on_(options.on) {
   for (const std::string& text : options.except) except_.emplace_back(text);
   for (const Slot& slot : slots.slots) {
-    for_each_segment(slot.path, slot.index_segments, [&](std::string_view prefix, std::string_view segment, bool is_index) {
-      if (is_index) model_[std::string(prefix)].insert(number_of(segment));
-    });
+    for_each_segment(slot.path, slot.index_segments,
+                     [&](std::string_view prefix, std::string_view segment, bool is_index) {
+                       if (is_index) model_[std::string(prefix)].insert(number_of(segment));
+                     });
   }
   if (model_.empty()) return;
   for (const Entry& entry : checkpoint) {
-    for (const auto& [prefix, number] : numbered_segments(entry.name)) file_[std::string(prefix)].insert(number_of(number));
+    for (const auto& [prefix, number] : numbered_segments(entry.name))
+      file_[std::string(prefix)].insert(number_of(number));
   }
 }
 
-const std::map<std::int64_t, std::int64_t>& Positions::mapping(const std::string& model_prefix, const std::string& file_prefix) {
+const std::map<std::int64_t, std::int64_t>& Positions::mapping(const std::string& model_prefix,
+                                                               const std::string& file_prefix) {
   const auto [entry, is_new] = mappings_.try_emplace(model_prefix);
   if (!is_new) return entry->second;
   const auto in_model = model_.find(model_prefix);
@@ -50,13 +54,17 @@ const std::map<std::int64_t, std::int64_t>& Positions::mapping(const std::string
   const Numbers& ours = in_model->second;
   const Numbers& theirs = in_file->second;
   if (std::includes(theirs.begin(), theirs.end(), ours.begin(), ours.end())) return entry->second;
-  // Fewer numbers than positions cannot fill the vector either way; then it is clearer to say which positions are missing.
+  // Fewer numbers than positions cannot fill the vector either way; then it is clearer to say which positions
+  // are missing.
   if (theirs.size() < ours.size()) return entry->second;
-  if (std::any_of(except_.begin(), except_.end(), [&](const Pattern& pattern) { return pattern.matches(model_prefix); })) return entry->second;
+  if (std::any_of(except_.begin(), except_.end(),
+                  [&](const Pattern& pattern) { return pattern.matches(model_prefix); }))
+    return entry->second;
   auto next = theirs.begin();
   for (const std::int64_t position : ours) {
     entry->second.emplace(position, *next);
-    if (position != *next) moved_.push_back({file_prefix + std::to_string(*next), model_prefix + std::to_string(position)});
+    if (position != *next)
+      moved_.push_back({file_prefix + std::to_string(*next), model_prefix + std::to_string(position)});
     ++next;
   }
   return entry->second;
@@ -64,18 +72,19 @@ const std::map<std::int64_t, std::int64_t>& Positions::mapping(const std::string
 
 std::string Positions::in_file(std::string_view path, std::uint64_t index_segments) {
   std::string result;
-  for_each_segment(path, index_segments, [&](std::string_view prefix, std::string_view segment, bool is_index) {
-    if (!prefix.empty()) result += '.';
-    if (is_index) {
-      const auto& moved = mapping(std::string(prefix), result);
-      const auto found = moved.find(number_of(segment));
-      if (found != moved.end()) {
-        result += std::to_string(found->second);
-        return;
-      }
-    }
-    result += segment;
-  });
+  for_each_segment(path, index_segments,
+                   [&](std::string_view prefix, std::string_view segment, bool is_index) {
+                     if (!prefix.empty()) result += '.';
+                     if (is_index) {
+                       const auto& moved = mapping(std::string(prefix), result);
+                       const auto found = moved.find(number_of(segment));
+                       if (found != moved.end()) {
+                         result += std::to_string(found->second);
+                         return;
+                       }
+                     }
+                     result += segment;
+                   });
   return result;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions of vector members: which number in the file is which in the model. For every vector the model's positions are looked for in the file as they
-// are; only when one of them is not there, the file's numbers are taken in order instead. Vectors inside vectors are decided one by one.
+// Positions of vector members: which number in the file is which in the model. For every vector the model's
+// positions are looked for in the file as they are; only when one of them is not there, the file's numbers
+// are taken in order instead. Vectors inside vectors are decided one by one.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,14 @@ class Positions {
     std::string file;   ///< "layers.4"
     std::string model;  ///< "layers.2"
   };
+
   /// All positions that were found to differ.
   [[nodiscard]] const std::vector<Moved>& moved() const noexcept { return moved_; }
 
  private:
   using Numbers = std::set<std::int64_t>;
-  const std::map<std::int64_t, std::int64_t>& mapping(const std::string& model_prefix, const std::string& file_prefix);
+  const std::map<std::int64_t, std::int64_t>& mapping(const std::string& model_prefix,
+                                                      const std::string& file_prefix);
 
   std::unordered_map<std::string, Numbers> model_;  // prefix ("layers.") → positions
   std::unordered_map<std::string, Numbers> file_;

@@ -19,7 +19,8 @@ Adapter adapter_of(const Checkpoint& checkpoint) {
     return found != checkpoint.metadata->end() && found->second == value;
   };
   if (says("ballast.layout", "native")) return Adapter::none;
-  if (checkpoint.format == "mpk" || checkpoint.format == "bpk" || says("producer", "burn")) return Adapter::burn;
+  if (checkpoint.format == "mpk" || checkpoint.format == "bpk" || says("producer", "burn"))
+    return Adapter::burn;
   if (says("format", "flax")) return Adapter::flax;
   if (says("format", "tf") || says("format", "keras")) return Adapter::keras;
   return Adapter::pytorch;
@@ -28,7 +29,8 @@ Adapter adapter_of(const Checkpoint& checkpoint) {
 namespace {
 
 bool model_has_member(const Slots& slots, std::string_view prefix) {
-  return std::any_of(slots.slots.begin(), slots.slots.end(), [&](const Slot& slot) { return slot.path.starts_with(prefix); });
+  return std::any_of(slots.slots.begin(), slots.slots.end(),
+                     [&](const Slot& slot) { return slot.path.starts_with(prefix); });
 }
 
 // Flax joins names with '/' or '.', and has collections; Keras ends variables with ":0".
@@ -55,16 +57,22 @@ class Preparation {
     for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
     if (!options_.rename.empty()) result_.checkpoint = rename(result_.checkpoint, options_.rename).checkpoint;
     if (!options_.rules.empty()) apply_rules();
-    if (options_.strip_prefixes && !model_has_member(slots_, "module.") && !model_has_member(slots_, "_orig_mod.")) {
+    if (options_.strip_prefixes && !model_has_member(slots_, "module.") &&
+        !model_has_member(slots_, "_orig_mod.")) {
       result_.checkpoint = strip_common_prefixes(result_.checkpoint).checkpoint;
     }
-    result_.adapter = options_.adapter == Adapter::automatic ? adapter_of(result_.checkpoint) : options_.adapter;
+    result_.adapter =
+        options_.adapter == Adapter::automatic ? adapter_of(result_.checkpoint) : options_.adapter;
     if (result_.adapter == Adapter::flax || result_.adapter == Adapter::keras) make_keys_plain();
     if (options_.adapter == Adapter::automatic && result_.adapter != Adapter::pytorch) {
-      report_.notes.push_back("the file says that its layout is " + std::string(result_.adapter == Adapter::none ? "native" : name(result_.adapter)));
+      report_.notes.push_back(
+          "the file says that its layout is " +
+          std::string(result_.adapter == Adapter::none ? "native" : name(result_.adapter)));
     }
     const auto& notes = result_.checkpoint.notes;
-    report_.notes.insert(report_.notes.end(), notes.begin() + static_cast<std::ptrdiff_t>(std::min(notes_before, notes.size())), notes.end());
+    report_.notes.insert(report_.notes.end(),
+                         notes.begin() + static_cast<std::ptrdiff_t>(std::min(notes_before, notes.size())),
+                         notes.end());
     filter_keys();
     list_renamed();
     return std::move(result_);
@@ -94,13 +102,15 @@ class Preparation {
     rules::Applied applied = rules::apply(result_.checkpoint, options_.rules);
     // Origins are told in terms of the file, so those of the rename before are put in.
     std::map<std::string, std::string, std::less<>> earlier;
-    for (std::size_t i = 0; i < result_.checkpoint.size(); ++i) earlier.emplace(result_.checkpoint[i].name, result_.origins[i]);
+    for (std::size_t i = 0; i < result_.checkpoint.size(); ++i)
+      earlier.emplace(result_.checkpoint[i].name, result_.origins[i]);
     for (std::string& origin : applied.origins) {
       std::string in_file;
       for (std::string_view rest = origin; !rest.empty();) {
         const std::string_view part = rest.substr(0, rest.find(" + "));
         const auto found = earlier.find(part);
-        in_file += (in_file.empty() ? "" : " + ") + (found == earlier.end() ? std::string(part) : found->second);
+        in_file +=
+            (in_file.empty() ? "" : " + ") + (found == earlier.end() ? std::string(part) : found->second);
         rest.remove_prefix(std::min(rest.size(), part.size() + 3));
       }
       origin = std::move(in_file);
@@ -146,9 +156,12 @@ std::string debug_keys(const Checkpoint& before, const LoadOptions& options) {
   for (std::size_t i = 0; i < prepared.checkpoint.size(); ++i) sorted.emplace(prepared.checkpoint[i].name, i);
   std::string text = "Debug information of keys and tensor shapes:\n---\n";
   for (const auto& [key, i] : sorted) {
-    if (key == prepared.origins[i]) text += fmt::format("Key: {}\n", display(key));
-    else text += fmt::format("Original Key: {}\nRemapped Key: {}\n", display(prepared.origins[i]), display(key));
-    text += fmt::format("Shape: {}\nDtype: {}\n---\n", to_string(prepared.checkpoint[i].shape), info(prepared.checkpoint[i].dtype).code);
+    if (key == prepared.origins[i])
+      text += fmt::format("Key: {}\n", display(key));
+    else
+      text += fmt::format("Original Key: {}\nRemapped Key: {}\n", display(prepared.origins[i]), display(key));
+    text += fmt::format("Shape: {}\nDtype: {}\n---\n", to_string(prepared.checkpoint[i].shape),
+                        info(prepared.checkpoint[i].dtype).code);
   }
   return text;
 }

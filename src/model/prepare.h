@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a load that knows little of the model: root, renames and rules, wrapper prefixes, the filter, and whose layout the file has.
+// The part of a load that knows little of the model: root, renames and rules, wrapper prefixes, the filter,
+// and whose layout the file has.
 #pragma once
 
 #include <string>
@@ -17,7 +18,8 @@ struct Prepared {
 };
 
 /// Adds renamed keys and notes to the report.
-[[nodiscard]] Prepared prepare(const Slots& slots, const Checkpoint& in, const LoadOptions& options, LoadReport& report);
+[[nodiscard]] Prepared prepare(const Slots& slots, const Checkpoint& in, const LoadOptions& options,
+                               LoadReport& report);
 
 /// What the file's metadata or format says; PyTorch otherwise.
 [[nodiscard]] Adapter adapter_of(const Checkpoint& checkpoint);

@@ -11,27 +11,45 @@ namespace ballast {
 
 std::string_view name(LayerKind kind) noexcept {
   switch (kind) {
-    case LayerKind::none: return "none";
-    case LayerKind::linear: return "linear";
-    case LayerKind::bilinear: return "bilinear";
-    case LayerKind::conv: return "conv";
-    case LayerKind::conv_transpose: return "conv_transpose";
-    case LayerKind::batch_norm: return "batch_norm";
-    case LayerKind::layer_norm: return "layer_norm";
-    case LayerKind::group_norm: return "group_norm";
-    case LayerKind::instance_norm: return "instance_norm";
-    case LayerKind::rms_norm: return "rms_norm";
-    case LayerKind::embedding: return "embedding";
-    case LayerKind::prelu: return "prelu";
-    case LayerKind::lstm: return "lstm";
-    case LayerKind::gru: return "gru";
-    case LayerKind::rnn: return "rnn";
-    case LayerKind::multihead_attention: return "multihead_attention";
+    case LayerKind::none:
+      return "none";
+    case LayerKind::linear:
+      return "linear";
+    case LayerKind::bilinear:
+      return "bilinear";
+    case LayerKind::conv:
+      return "conv";
+    case LayerKind::conv_transpose:
+      return "conv_transpose";
+    case LayerKind::batch_norm:
+      return "batch_norm";
+    case LayerKind::layer_norm:
+      return "layer_norm";
+    case LayerKind::group_norm:
+      return "group_norm";
+    case LayerKind::instance_norm:
+      return "instance_norm";
+    case LayerKind::rms_norm:
+      return "rms_norm";
+    case LayerKind::embedding:
+      return "embedding";
+    case LayerKind::prelu:
+      return "prelu";
+    case LayerKind::lstm:
+      return "lstm";
+    case LayerKind::gru:
+      return "gru";
+    case LayerKind::rnn:
+      return "rnn";
+    case LayerKind::multihead_attention:
+      return "multihead_attention";
   }
   return "unknown";
 }
 
-std::ostream& operator<<(std::ostream& out, LayerKind kind) { return out << name(kind); }
+std::ostream& operator<<(std::ostream& out, LayerKind kind) {
+  return out << name(kind);
+}
 
 namespace detail {
 
@@ -43,7 +61,8 @@ bool is_buffer(const Slot& slot) noexcept {
 namespace {
 
 bool lies_under(std::string_view path, std::string_view parent) {
-  return parent.empty() || path == parent || (path.size() > parent.size() && path.starts_with(parent) && path[parent.size()] == '.');
+  return parent.empty() || path == parent ||
+         (path.size() > parent.size() && path.starts_with(parent) && path[parent.size()] == '.');
 }
 
 std::string_view relative(std::string_view path, std::string_view parent) {
@@ -67,7 +86,8 @@ class TreePrinter {
       node(slots_.nodes[i]);
     }
     bare_tensors_before(slots_.slots.size());
-    out_ << (type.empty() ? "model" : display(type)) << ": " << with_separators(count({}, 0)) << " parameters\n";
+    out_ << (type.empty() ? "model" : display(type)) << ": " << with_separators(count({}, 0))
+         << " parameters\n";
   }
 
  private:
@@ -102,7 +122,8 @@ class TreePrinter {
       out_ << '(';
       const char* separator = "";
       for (; next_ < slots_.slots.size() && lies_under(slots_.slots[next_].path, node.path); ++next_) {
-        out_ << std::exchange(separator, ", ") << relative(slots_.slots[next_].path, node.path) << ' ' << slots_.slots[next_].tensor->shape();
+        out_ << std::exchange(separator, ", ") << relative(slots_.slots[next_].path, node.path) << ' '
+             << slots_.slots[next_].tensor->shape();
       }
       out_ << ')';
     }
@@ -124,7 +145,9 @@ class TreePrinter {
 
 }  // namespace
 
-void print(const Slots& slots, std::string_view type, std::ostream& out) { TreePrinter(slots, out).run(type); }
+void print(const Slots& slots, std::string_view type, std::ostream& out) {
+  TreePrinter(slots, out).run(type);
+}
 
 }  // namespace detail
 }  // namespace ballast

@@ -11,12 +11,15 @@ namespace ballast {
 namespace {
 
 std::string headline(const LoadReport& report) {
-  const std::size_t all = report.applied.size() + report.missing.size() + report.mismatched.size() + report.initialized.size();
+  const std::size_t all =
+      report.applied.size() + report.missing.size() + report.mismatched.size() + report.initialized.size();
   std::string text = fmt::format("{} of {} tensors loaded", report.applied.size(), all);
   if (!report.file.empty()) text += " from " + quoted(report.file);
   const std::pair<const char*, std::size_t> counts[] = {
-      {"missing", report.missing.size()}, {"mismatched", report.mismatched.size()}, {"unused", report.unused.size()}, {"skipped", report.skipped.size()},
-      {"renamed", report.renamed.size()}, {"adapted", report.adapted.size()},       {"moved", report.reindexed.size()}, {"cast", report.cast.size()},
+      {"missing", report.missing.size()},        {"mismatched", report.mismatched.size()},
+      {"unused", report.unused.size()},          {"skipped", report.skipped.size()},
+      {"renamed", report.renamed.size()},        {"adapted", report.adapted.size()},
+      {"moved", report.reindexed.size()},        {"cast", report.cast.size()},
       {"initialised", report.initialized.size()}};
   for (const auto& [what, count] : counts) {
     if (count > 0) text += fmt::format(", {} {}", count, what);
@@ -41,7 +44,8 @@ std::string missing_line(const LoadReport::Item& item) {
 std::string mismatch_line(const LoadReport::Mismatch& item) {
   std::string line = display(item.target);
   if (!item.source.empty() && item.source != item.target) line += " from " + quoted(item.source);
-  if (item.file_shape != item.model_shape) line += fmt::format(": file {}, model {}", to_string(item.file_shape), to_string(item.model_shape));
+  if (item.file_shape != item.model_shape)
+    line += fmt::format(": file {}, model {}", to_string(item.file_shape), to_string(item.model_shape));
   return line + ": " + item.reason;
 }
 
@@ -53,7 +57,11 @@ std::string cpp_string(std::string_view text) {
 void write_items(JsonWriter& json, std::string_view name, const std::vector<LoadReport::Item>& items) {
   json.key(name).begin_array();
   for (const LoadReport::Item& item : items) {
-    json.begin_object().member("source", item.source).member("target", item.target).member("detail", item.detail).end_object();
+    json.begin_object()
+        .member("source", item.source)
+        .member("target", item.target)
+        .member("detail", item.detail)
+        .end_object();
   }
   json.end_array();
 }
@@ -70,17 +78,22 @@ std::string LoadReport::text(std::size_t most) const {
   std::string text = headline(*this);
   append_list(text, "missing", missing, most, missing_line);
   append_list(text, "mismatched", mismatched, most, mismatch_line);
-  append_list(text, "unused", unused, most, [](const Item& item) { return display(item.source) + " " + item.detail; });
-  append_list(text, "moved", reindexed, most, [](const Item& item) { return display(item.source) + " → " + display(item.target); });
+  append_list(text, "unused", unused, most,
+              [](const Item& item) { return display(item.source) + " " + item.detail; });
+  append_list(text, "moved", reindexed, most,
+              [](const Item& item) { return display(item.source) + " → " + display(item.target); });
   const auto lossy = [](const Item& item) { return item.detail.find("infinite") != item.detail.npos; };
   std::vector<Item> overflowed;
   for (const Item& item : cast) {
     if (lossy(item)) overflowed.push_back(item);
   }
-  append_list(text, "cast with loss", overflowed, most, [](const Item& item) { return display(item.target) + " " + item.detail; });
+  append_list(text, "cast with loss", overflowed, most,
+              [](const Item& item) { return display(item.target) + " " + item.detail; });
   append_list(text, "notes", notes, most, [](const std::string& note) { return note; });
   append_list(text, "rename rules that would find some of the missing", suggestions, most,
-              [](const RenameRule& rule) { return "{" + cpp_string(rule.pattern) + ", " + cpp_string(rule.replacement) + "},"; });
+              [](const RenameRule& rule) {
+                return "{" + cpp_string(rule.pattern) + ", " + cpp_string(rule.replacement) + "},";
+              });
   return text;
 }
 
@@ -107,15 +120,19 @@ std::string LoadReport::to_json() const {
   json.key("notes").begin_array();
   for (const std::string& note : notes) json.value(note);
   json.end_array().key("suggestions").begin_array();
-  for (const RenameRule& rule : suggestions) json.begin_object().member("match", rule.pattern).member("to", rule.replacement).end_object();
+  for (const RenameRule& rule : suggestions)
+    json.begin_object().member("match", rule.pattern).member("to", rule.replacement).end_object();
   json.end_array().end_object();
   return std::move(json).text();
 }
 
-std::ostream& operator<<(std::ostream& out, const LoadReport& report) { return out << report.text(); }
+std::ostream& operator<<(std::ostream& out, const LoadReport& report) {
+  return out << report.text();
+}
 
 LoadError::LoadError(LoadReport report)
-    : Error(Errc::load_failed, display(report.file), "the model and the checkpoint do not fit\n" + report.text()),
+    : Error(Errc::load_failed, display(report.file),
+            "the model and the checkpoint do not fit\n" + report.text()),
       report_(std::make_shared<const LoadReport>(std::move(report))) {}
 
 }  // namespace ballast

@@ -13,7 +13,8 @@ namespace {
 
 class Writer {
  public:
-  Writer(const Slots& slots, Adapter adapter) : slots_(slots), adapter_(adapter == Adapter::automatic ? Adapter::pytorch : adapter) {
+  Writer(const Slots& slots, Adapter adapter)
+      : slots_(slots), adapter_(adapter == Adapter::automatic ? Adapter::pytorch : adapter) {
     for (std::size_t i = 0; i < slots.slots.size(); ++i) by_path_.emplace(slots.slots[i].path, i);
   }
 
@@ -52,13 +53,16 @@ class Writer {
     std::vector<std::size_t> indices;
     for (std::size_t i = 0; i < AdapterRow::count(row.native); ++i) {
       const auto found = by_path_.find(path_in(slot, fill_star(row.native[i], star)));
-      if (found == by_path_.end() || slots_.slots[found->second].kind != slot.kind || written_.contains(found->second)) return false;
+      if (found == by_path_.end() || slots_.slots[found->second].kind != slot.kind ||
+          written_.contains(found->second))
+        return false;
       indices.push_back(found->second);
       native.push_back(data_of(slots_.slots[found->second]));
     }
     const Tensors foreign = row.to(native);
     if (foreign.empty()) return false;
-    for (std::size_t i = 0; i < foreign.size(); ++i) add(path_in(slot, fill_star(row.foreign[i], star)), foreign[i]);
+    for (std::size_t i = 0; i < foreign.size(); ++i)
+      add(path_in(slot, fill_star(row.foreign[i], star)), foreign[i]);
     written_.insert(indices.begin(), indices.end());
     return true;
   }
@@ -68,7 +72,9 @@ class Writer {
   }
 
   static const Tensor& data_of(const Slot& slot) {
-    if (!slot.tensor->has_data()) fail(Errc::invalid_argument, quoted(slot.path), "has no data to save (load or initialise the model first)");
+    if (!slot.tensor->has_data())
+      fail(Errc::invalid_argument, quoted(slot.path),
+           "has no data to save (load or initialise the model first)");
     return *slot.tensor;
   }
 
@@ -93,6 +99,8 @@ class Writer {
 
 }  // namespace
 
-Checkpoint detail::save(const Slots& slots, Adapter adapter, Precision dtype) { return ballast::cast(Writer(slots, adapter).run(), dtype); }
+Checkpoint detail::save(const Slots& slots, Adapter adapter, Precision dtype) {
+  return ballast::cast(Writer(slots, adapter).run(), dtype);
+}
 
 }  // namespace ballast

@@ -47,7 +47,8 @@ std::string joined(const std::vector<std::string_view>& segments, std::size_t be
   return out;
 }
 
-// What must be replaced in `from` to get `to`, with as much context left out as the two have in common at both ends.
+// What must be replaced in `from` to get `to`, with as much context left out as the two have in common at
+// both ends.
 RenameRule rule_between(std::string_view from, std::string_view to) {
   const auto a = segments_of(from);
   const auto b = segments_of(to);
@@ -66,11 +67,14 @@ RenameRule rule_between(std::string_view from, std::string_view to) {
   return {open + escaped(old_part) + R"(\.)", dot + new_part + (new_part.empty() ? "" : ".")};
 }
 
-std::string leaf_of(std::string_view key) { return std::string(key.substr(key.rfind('.') + 1)); }
+std::string leaf_of(std::string_view key) {
+  return std::string(key.substr(key.rfind('.') + 1));
+}
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;  // unused → missing
 
-// Tensors with one last name and one shape, taken in order when there are as many of them on both sides, else by the nearest name.
+// Tensors with one last name and one shape, taken in order when there are as many of them on both sides, else
+// by the nearest name.
 Pairs pair_up(const std::vector<NamedShape>& missing, const std::vector<NamedShape>& unused) {
   using Group = std::pair<std::string, std::vector<std::int64_t>>;
   std::map<Group, std::vector<std::string>> groups;
@@ -90,8 +94,10 @@ Pairs pair_up(const std::vector<NamedShape>& missing, const std::vector<NamedSha
         continue;
       }
       const std::vector<std::string_view> views(offers.begin(), offers.end());
-      if (const auto near = nearest(keys[i], views, 1); !near.empty()) pairs.emplace_back(std::string(near[0]), keys[i]);
-      else if (offers.size() == 1) pairs.emplace_back(offers[0], keys[i]);
+      if (const auto near = nearest(keys[i], views, 1); !near.empty())
+        pairs.emplace_back(std::string(near[0]), keys[i]);
+      else if (offers.size() == 1)
+        pairs.emplace_back(offers[0], keys[i]);
     }
   }
   return pairs;
@@ -99,7 +105,8 @@ Pairs pair_up(const std::vector<NamedShape>& missing, const std::vector<NamedSha
 
 }  // namespace
 
-std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing, const std::vector<NamedShape>& unused) {
+std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing,
+                                        const std::vector<NamedShape>& unused) {
   if (missing.empty() || unused.empty() || missing.size() > kMostKeys || unused.size() > kMostKeys) return {};
   const Pairs pairs = pair_up(missing, unused);
   std::map<std::pair<std::string, std::string>, std::size_t> votes;
@@ -108,7 +115,8 @@ std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing, 
     ++votes[{rule.pattern, rule.replacement}];
   }
   std::vector<std::pair<std::pair<std::string, std::string>, std::size_t>> ranked(votes.begin(), votes.end());
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
   std::set<std::string> open;
   for (const NamedShape& key : missing) open.insert(key.key);
   std::vector<RenameRule> rules;

@@ -15,7 +15,9 @@ struct NamedShape {
   bool any_shape = false;
 };
 
-/// `missing`: keys that were looked for, `unused`: keys nobody wanted, both in order. Every rule maps at least one of the second onto one of the first.
-[[nodiscard]] std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing, const std::vector<NamedShape>& unused);
+/// `missing`: keys that were looked for, `unused`: keys nobody wanted, both in order. Every rule maps at
+/// least one of the second onto one of the first.
+[[nodiscard]] std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing,
+                                                      const std::vector<NamedShape>& unused);
 
 }  // namespace ballast

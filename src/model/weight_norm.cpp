@@ -32,7 +32,9 @@ Extent extent_of(const Tensor& g, const Tensor& v) {
       (seen ? extent.inner : extent.outer) *= size;
     }
   }
-  if (!fits) fail(Errc::shape_mismatch, "weight_norm", "lengths {} do not belong to directions {}", to_string(g.shape()), to_string(v.shape()));
+  if (!fits)
+    fail(Errc::shape_mismatch, "weight_norm", "lengths {} do not belong to directions {}",
+         to_string(g.shape()), to_string(v.shape()));
   return extent;
 }
 
@@ -60,12 +62,15 @@ void compute(const Tensor& g, const Tensor& v, const Extent& extent, std::span<s
 }  // namespace
 
 Tensor weight_norm(const Tensor& g, const Tensor& v) {
-  if (!is_floating(g.dtype()) || !is_floating(v.dtype())) fail(Errc::bad_dtype, "weight_norm", "lengths and directions must be floating-point");
+  if (!is_floating(g.dtype()) || !is_floating(v.dtype()))
+    fail(Errc::bad_dtype, "weight_norm", "lengths and directions must be floating-point");
   const Extent extent = extent_of(g, v);
   const Tensor result(v.dtype(), v.shape());
   if (!g.has_data() || !v.has_data()) return result;
-  return Tensor::contiguous_view(v.dtype(), v.shape(),
-                                 Storage::deferred(result.size_bytes(), [g, v, extent](std::span<std::byte> out) { compute(g, v, extent, out); }));
+  return Tensor::contiguous_view(
+      v.dtype(), v.shape(), Storage::deferred(result.size_bytes(), [g, v, extent](std::span<std::byte> out) {
+        compute(g, v, extent, out);
+      }));
 }
 
 }  // namespace ballast

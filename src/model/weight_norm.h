@@ -6,7 +6,8 @@
 
 namespace ballast {
 
-/// g * v / |v|, where the norm is taken over all dimensions but the one g has (over everything when g has one element). Computed when it is read.
+/// g * v / |v|, where the norm is taken over all dimensions but the one g has (over everything when g has one
+/// element). Computed when it is read.
 [[nodiscard]] Tensor weight_norm(const Tensor& g, const Tensor& v);
 
 }  // namespace ballast

@@ -7,7 +7,8 @@
 namespace ballast::nn {
 
 bool detail::padding_is_same(std::string_view name) {
-  if (name != "same" && name != "valid") fail(Errc::invalid_argument, "padding", R"({} is neither "same" nor "valid")", quoted(name));
+  if (name != "same" && name != "valid")
+    fail(Errc::invalid_argument, "padding", R"({} is neither "same" nor "valid")", quoted(name));
   return name == "same";
 }
 
@@ -23,7 +24,8 @@ Tensor kernel(std::int64_t first, std::int64_t second, const Size<N>& size) {
 void require_groups(const char* layer, std::int64_t in, std::int64_t out, std::int64_t groups) {
   require_positive(layer, "groups", groups);
   if (in % groups != 0 || out % groups != 0) {
-    fail(Errc::invalid_argument, layer, "{} channels in and {} out cannot be split into {} groups", in, out, groups);
+    fail(Errc::invalid_argument, layer, "{} channels in and {} out cannot be split into {} groups", in, out,
+         groups);
   }
 }
 
@@ -38,7 +40,8 @@ Conv<N>::Conv(std::int64_t in, std::int64_t out, Size<N> kernel_sizes, const Con
 }
 
 template <std::size_t N>
-ConvTranspose<N>::ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel_sizes, const ConvTransposeOptions<N>& conv_options)
+ConvTranspose<N>::ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel_sizes,
+                                const ConvTransposeOptions<N>& conv_options)
     : in_channels(in), out_channels(out), kernel_size(kernel_sizes), options(conv_options) {
   require_groups("ConvTranspose", in, out, options.groups);
   weight = kernel(in, out / options.groups, kernel_size);

@@ -7,7 +7,10 @@
 namespace ballast::nn {
 
 Embedding::Embedding(std::int64_t count, std::int64_t dim, const EmbeddingOptions& embedding_options)
-    : num_embeddings(count), embedding_dim(dim), options(embedding_options), weight(parameter({count, dim})) {}
+    : num_embeddings(count),
+      embedding_dim(dim),
+      options(embedding_options),
+      weight(parameter({count, dim})) {}
 
 PReLU::PReLU(std::int64_t parameters, const PReLUOptions& prelu_options)
     : num_parameters(parameters), options(prelu_options), alpha(parameter({parameters})) {}

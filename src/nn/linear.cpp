@@ -10,8 +10,13 @@ Linear::Linear(std::int64_t in, std::int64_t out, const LinearOptions& linear_op
   if (options.bias) bias = parameter({out});
 }
 
-Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, const LinearOptions& bilinear_options)
-    : in1_features(in1), in2_features(in2), out_features(out), options(bilinear_options), weight(parameter({out, in1, in2})) {
+Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out,
+                   const LinearOptions& bilinear_options)
+    : in1_features(in1),
+      in2_features(in2),
+      out_features(out),
+      options(bilinear_options),
+      weight(parameter({out, in1, in2})) {
   if (options.bias) bias = parameter({out});
 }
 

@@ -22,15 +22,18 @@ void make_running_norm(Norm& norm) {
 
 }  // namespace
 
-BatchNorm::BatchNorm(std::int64_t features, const BatchNormOptions& norm_options) : num_features(features), options(norm_options) {
+BatchNorm::BatchNorm(std::int64_t features, const BatchNormOptions& norm_options)
+    : num_features(features), options(norm_options) {
   make_running_norm(*this);
 }
 
-InstanceNorm::InstanceNorm(std::int64_t features, const InstanceNormOptions& norm_options) : num_features(features), options(norm_options) {
+InstanceNorm::InstanceNorm(std::int64_t features, const InstanceNormOptions& norm_options)
+    : num_features(features), options(norm_options) {
   make_running_norm(*this);
 }
 
-LayerNorm::LayerNorm(const Shape& shape, const LayerNormOptions& norm_options) : normalized_shape(shape), options(norm_options) {
+LayerNorm::LayerNorm(const Shape& shape, const LayerNormOptions& norm_options)
+    : normalized_shape(shape), options(norm_options) {
   if (options.elementwise_affine) gamma = parameter(shape);
   if (options.elementwise_affine && options.bias) beta = parameter(shape);
 }
@@ -38,14 +41,16 @@ LayerNorm::LayerNorm(const Shape& shape, const LayerNormOptions& norm_options) :
 GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNormOptions& norm_options)
     : num_groups(groups), num_channels(channels), options(norm_options) {
   require_positive("GroupNorm", "the number of groups", groups);
-  if (channels % groups != 0) fail(Errc::invalid_argument, "GroupNorm", "{} channels cannot be split into {} groups", channels, groups);
+  if (channels % groups != 0)
+    fail(Errc::invalid_argument, "GroupNorm", "{} channels cannot be split into {} groups", channels, groups);
   if (options.affine) {
     gamma = parameter({channels});
     beta = parameter({channels});
   }
 }
 
-RMSNorm::RMSNorm(const Shape& shape, const RMSNormOptions& norm_options) : normalized_shape(shape), options(norm_options) {
+RMSNorm::RMSNorm(const Shape& shape, const RMSNormOptions& norm_options)
+    : normalized_shape(shape), options(norm_options) {
   if (options.elementwise_affine) gamma = parameter(shape);
 }
 

@@ -9,7 +9,9 @@
 
 namespace ballast::nn {
 
-inline Tensor parameter(Shape shape) { return {DType::f32, std::move(shape)}; }
+inline Tensor parameter(Shape shape) {
+  return {DType::f32, std::move(shape)};
+}
 
 inline void require_positive(const char* layer, const char* what, std::int64_t value) {
   if (value < 1) fail(Errc::invalid_argument, layer, "{} is {}, it must be at least 1", what, value);

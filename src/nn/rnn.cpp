@@ -14,7 +14,11 @@ std::vector<RecurrentCell> make_cells(const RecurrentSizes& sizes) {
   std::vector<RecurrentCell> cells;
   for (std::int64_t layer = 0; layer < sizes.layers; ++layer) {
     const std::int64_t input = layer == 0 ? sizes.input : output * directions;
-    RecurrentCell cell{.weight_ih = parameter({input, gates}), .weight_hh = parameter({output, gates}), .bias_ih = {}, .bias_hh = {}, .weight_hr = {}};
+    RecurrentCell cell{.weight_ih = parameter({input, gates}),
+                       .weight_hh = parameter({output, gates}),
+                       .bias_ih = {},
+                       .bias_hh = {},
+                       .weight_hr = {}};
     if (sizes.bias) cell.bias_ih = cell.bias_hh = parameter({gates});
     if (sizes.projection > 0) cell.weight_hr = parameter({sizes.hidden, sizes.projection});
     cells.insert(cells.end(), static_cast<std::size_t>(directions), cell);
@@ -30,19 +34,29 @@ std::string cell_suffix(std::size_t cell, bool bidirectional) {
 }  // namespace detail
 
 LSTM::LSTM(std::int64_t input, std::int64_t hidden, const LSTMOptions& lstm_options)
-    : input_size(input), hidden_size(hidden), options(lstm_options),
-      cells(detail::make_cells({input, hidden, 4, options.num_layers, options.proj_size, options.bias, options.bidirectional})) {
+    : input_size(input),
+      hidden_size(hidden),
+      options(lstm_options),
+      cells(detail::make_cells(
+          {input, hidden, 4, options.num_layers, options.proj_size, options.bias, options.bidirectional})) {
   if (options.proj_size < 0 || options.proj_size >= hidden) {
-    fail(Errc::invalid_argument, "LSTM", "a projection to {} must be smaller than the hidden size {}", options.proj_size, hidden);
+    fail(Errc::invalid_argument, "LSTM", "a projection to {} must be smaller than the hidden size {}",
+         options.proj_size, hidden);
   }
 }
 
 GRU::GRU(std::int64_t input, std::int64_t hidden, const GRUOptions& gru_options)
-    : input_size(input), hidden_size(hidden), options(gru_options),
-      cells(detail::make_cells({input, hidden, 3, options.num_layers, 0, options.bias, options.bidirectional})) {}
+    : input_size(input),
+      hidden_size(hidden),
+      options(gru_options),
+      cells(detail::make_cells(
+          {input, hidden, 3, options.num_layers, 0, options.bias, options.bidirectional})) {}
 
 RNN::RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& rnn_options)
-    : input_size(input), hidden_size(hidden), options(rnn_options),
-      cells(detail::make_cells({input, hidden, 1, options.num_layers, 0, options.bias, options.bidirectional})) {}
+    : input_size(input),
+      hidden_size(hidden),
+      options(rnn_options),
+      cells(detail::make_cells(
+          {input, hidden, 1, options.num_layers, 0, options.bias, options.bidirectional})) {}
 
 }  // namespace ballast::nn

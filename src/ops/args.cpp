@@ -62,13 +62,17 @@ Dims spatial(const char* op, const char* what, const Dims& given, std::size_t co
   }
   Dims all = given.size() == count ? given : Dims::filled(count, given[0]);
   for (const std::int64_t number : all) {
-    if (number < least) fail(Errc::invalid_argument, op, "{} {}: must be at least {}", what, to_string(given), least);
-    if (number > kMostSpatial) fail(Errc::invalid_argument, op, "{} {} is beyond all measure", what, to_string(given));
+    if (number < least)
+      fail(Errc::invalid_argument, op, "{} {}: must be at least {}", what, to_string(given), least);
+    if (number > kMostSpatial)
+      fail(Errc::invalid_argument, op, "{} {} is beyond all measure", what, to_string(given));
   }
   return all;
 }
 
-std::int64_t checked_size(const char* op, std::int64_t a, std::int64_t b) { return checked_mul(a, b, op); }
+std::int64_t checked_size(const char* op, std::int64_t a, std::int64_t b) {
+  return checked_mul(a, b, op);
+}
 
 void require_measurable(const char* op, const Tensor& x, std::size_t spatial) {
   for (std::size_t i = x.rank() - spatial; i < x.rank(); ++i) {

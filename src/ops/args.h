@@ -18,7 +18,8 @@ namespace ballast::ops {
 /// Dimension `dim` of `rank`, counted from the end when negative.
 [[nodiscard]] std::size_t axis_of(const char* op, std::int64_t dim, const Tensor& tensor);
 
-/// Sizes, strides and paddings beyond it are refused, so that no sum of products of two of them can leave 64 bits.
+/// Sizes, strides and paddings beyond it are refused, so that no sum of products of two of them can leave 64
+/// bits.
 inline constexpr std::int64_t kMostSpatial = std::int64_t{1} << 30;
 
 /// `given` for `count` spatial dimensions: one number for all or one each, each at least `least`.

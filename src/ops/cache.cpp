@@ -20,7 +20,9 @@ OpCache& OpCache::operator=(OpCache&& other) noexcept {
   return *this;
 }
 
-OpCache::~OpCache() { delete state_.load(); }
+OpCache::~OpCache() {
+  delete state_.load();
+}
 
 OpCache::State& OpCache::state() const {
   State* current = state_.load(std::memory_order_acquire);

@@ -121,7 +121,9 @@ void apply_prepared(const Tensor& x, const Tensor& weight, const Tensor& bias, c
 }
 
 // Small products are done before oneDNN has looked up its arguments.
-bool worth_preparing(std::int64_t rows, std::int64_t in, std::int64_t outs) { return rows * in * outs > 16 * 1024; }
+bool worth_preparing(std::int64_t rows, std::int64_t in, std::int64_t outs) {
+  return rows * in * outs > 16 * 1024;
+}
 
 // Without a cache: nothing is prepared that is used once.
 void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,

@@ -119,8 +119,7 @@ std::vector<Axis> axes_of(const Tensor& x, const ResizeArgs& args) {
     const double wanted = args.scale.empty() ? static_cast<double>(args.size[args.size.size() == 1 ? 0 : i])
                                              : std::floor(static_cast<double>(axis.in) * factor);
     if (axis.in < 1 || !(wanted >= 1 && wanted <= static_cast<double>(ops::kMostSpatial))) {
-      fail(Errc::shape_mismatch, "resize", "{} cannot become {} in spatial dimension {}", form(x), wanted,
-           i);
+      fail(Errc::shape_mismatch, "resize", "{} cannot become {} in spatial dimension {}", form(x), wanted, i);
     }
     axis.out = static_cast<std::int64_t>(wanted);
     if (args.align_corners) {

@@ -11,9 +11,11 @@
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kGroup = 2048;             // elements that pass through the hub at once: they stay in the first cache
-constexpr std::uint64_t kGroupsPerThread = 64;     // fewer are not worth a thread's waking
-constexpr std::uint64_t kStreamBytes = 4U << 20U;  // outputs beyond the caches of one core are written past them
+constexpr std::uint64_t kGroup =
+    2048;  // elements that pass through the hub at once: they stay in the first cache
+constexpr std::uint64_t kGroupsPerThread = 64;  // fewer are not worth a thread's waking
+constexpr std::uint64_t kStreamBytes = 4U
+                                       << 20U;  // outputs beyond the caches of one core are written past them
 
 struct Cast {
   CastKernel widen;  // null when the source is its own hub
@@ -37,7 +39,8 @@ void cast_range(const Cast& cast, const std::byte* in, std::byte* out, std::uint
 
 }  // namespace
 
-void cast_elements_with(Isa isa, DType from, const std::byte* in, DType to, std::byte* out, std::uint64_t count) {
+void cast_elements_with(Isa isa, DType from, const std::byte* in, DType to, std::byte* out,
+                        std::uint64_t count) {
   if (!is_real(from) || !is_real(to)) {
     fail(Errc::bad_dtype, "cast", "there is no cast from {} to {}", info(from).code, info(to).code);
   }
@@ -49,7 +52,8 @@ void cast_elements_with(Isa isa, DType from, const std::byte* in, DType to, std:
   // Pieces are whole groups, so that each begins on a byte in every dtype.
   parallel_for((count - 1) / kGroup + 1, kGroupsPerThread, [&](std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t first = begin * kGroup;
-    cast_range(cast, in + first * cast.from_bits / 8, out + first * cast.to_bits / 8, std::min(end * kGroup, count) - first);
+    cast_range(cast, in + first * cast.from_bits / 8, out + first * cast.to_bits / 8,
+               std::min(end * kGroup, count) - first);
   });
 }
 

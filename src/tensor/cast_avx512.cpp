@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Casts with AVX-512. Functions carry their target themselves: the file is compiled for the plain machine like any other, and no
-// inline function of a header can come out of it in a form that only newer processors run.
+// Casts with AVX-512. Functions carry their target themselves: the file is compiled for the plain machine
+// like any other, and no inline function of a header can come out of it in a form that only newer processors
+// run.
 #include "tensor/cast_kernels.h"
 
 #if defined(__x86_64__)
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12's own header: "undefined" vectors, GCC bug 105593
+// GCC 12's own header: "undefined" vectors, GCC bug 105593.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #include <immintrin.h>
@@ -22,40 +24,54 @@ namespace {
 
 template <bool kStream>
 BALLAST_AVX512 void put(std::byte* out, __m512i value) {
-  if constexpr (kStream) _mm512_stream_si512(reinterpret_cast<__m512i*>(out), value);
-  else _mm512_storeu_si512(out, value);
+  if constexpr (kStream)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(out), value);
+  else
+    _mm512_storeu_si512(out, value);
 }
 
-BALLAST_AVX512 __m512i joined(__m256i low, __m256i high) { return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1); }
+BALLAST_AVX512 __m512i joined(__m256i low, __m256i high) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
 
 BALLAST_AVX512 __m256i to_half(const std::byte* in) {
   return _mm512_cvtps_ph(_mm512_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-// To nearest even on the integers, the result in the upper halves: the processor's own instruction for it flushes denormals.
+// To nearest even on the integers, the result in the upper halves: the processor's own instruction for it
+// flushes denormals.
 BALLAST_AVX512 __m512i rounded_to_bfloat16(const std::byte* in) {
   const __m512i bits = _mm512_loadu_si512(in);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
-  const __mmask16 nan = _mm512_cmp_ps_mask(_mm512_castsi512_ps(bits), _mm512_castsi512_ps(bits), _CMP_UNORD_Q);
+  const __mmask16 nan =
+      _mm512_cmp_ps_mask(_mm512_castsi512_ps(bits), _mm512_castsi512_ps(bits), _CMP_UNORD_Q);
   return _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x0040'0000));
 }
 
-BALLAST_AVX512 __m512i to_halves(const std::byte* in) { return joined(to_half(in), to_half(in + 64)); }
+BALLAST_AVX512 __m512i to_halves(const std::byte* in) {
+  return joined(to_half(in), to_half(in + 64));
+}
 
 BALLAST_AVX512 __m512i to_bfloat16s(const std::byte* in) {
-  const __m512i upper_halves = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27, 25, 23,
-                                                21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  const __m512i upper_halves =
+      _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27, 25, 23, 21,
+                       19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
   return _mm512_permutex2var_epi16(rounded_to_bfloat16(in), upper_halves, rounded_to_bfloat16(in + 64));
 }
 
-BALLAST_AVX512 __m512i from_half(__m256i codes) { return _mm512_castps_si512(_mm512_cvtph_ps(codes)); }
+BALLAST_AVX512 __m512i from_half(__m256i codes) {
+  return _mm512_castps_si512(_mm512_cvtph_ps(codes));
+}
 
-BALLAST_AVX512 __m512i from_bfloat16(__m256i codes) { return _mm512_slli_epi32(_mm512_cvtepu16_epi32(codes), 16); }
+BALLAST_AVX512 __m512i from_bfloat16(__m256i codes) {
+  return _mm512_slli_epi32(_mm512_cvtepu16_epi32(codes), 16);
+}
 
 template <__m512i (*narrow)(const std::byte*)>
 struct Narrow {
   static constexpr std::size_t kIn = 128, kOut = 64, kElement = 2;
+
   template <bool kStream>
   BALLAST_AVX512_LOOP void convert(const std::byte* in, std::byte* out, std::size_t steps) {
     for (; steps > 0; --steps, in += kIn, out += kOut) put<kStream>(out, narrow(in));
@@ -66,6 +82,7 @@ struct Narrow {
 template <__m512i (*widen)(__m256i)>
 struct Widen {
   static constexpr std::size_t kIn = 64, kOut = 128, kElement = 4;
+
   template <bool kStream>
   BALLAST_AVX512_LOOP void convert(const std::byte* in, std::byte* out, std::size_t steps) {
     for (; steps > 0; --steps, in += kIn, out += kOut) {
@@ -78,10 +95,12 @@ struct Widen {
 
 struct SingleToDouble {
   static constexpr std::size_t kIn = 32, kOut = 64, kElement = 8;
+
   template <bool kStream>
   BALLAST_AVX512_LOOP void convert(const std::byte* in, std::byte* out, std::size_t steps) {
     for (; steps > 0; --steps, in += kIn, out += kOut) {
-      put<kStream>(out, _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_loadu_ps(reinterpret_cast<const float*>(in)))));
+      put<kStream>(out,
+                   _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_loadu_ps(reinterpret_cast<const float*>(in)))));
     }
     if constexpr (kStream) _mm_sfence();
   }
@@ -89,6 +108,7 @@ struct SingleToDouble {
 
 struct DoubleToSingle {
   static constexpr std::size_t kIn = 128, kOut = 64, kElement = 4;
+
   template <bool kStream>
   BALLAST_AVX512_LOOP void convert(const std::byte* in, std::byte* out, std::size_t steps) {
     for (; steps > 0; --steps, in += kIn, out += kOut) {
@@ -100,7 +120,8 @@ struct DoubleToSingle {
   }
 };
 
-// Sixteen 8-bit codes. Shifted under f16's sign they are f16 values, off by a power of two; f16's conversion then deals with denormals.
+// Sixteen 8-bit codes. Shifted under f16's sign they are f16 values, off by a power of two; f16's conversion
+// then deals with denormals.
 template <FloatFormat F>
 BALLAST_AVX512 __m512i from_code8(__m128i codes) {
   constexpr bool kSameAsHalf = F.exponent_bits == 5;
@@ -108,17 +129,22 @@ BALLAST_AVX512 __m512i from_code8(__m128i codes) {
   const __m256i magnitude = _mm256_and_si256(wide, _mm256_set1_epi16(0x7FFF));
   const __m256i sign = _mm256_andnot_si256(_mm256_set1_epi16(0x7FFF), wide);
   const __m256i half = kSameAsHalf ? wide : _mm256_or_si256(sign, _mm256_srli_epi16(magnitude, 1));
-  const __m512 value = _mm512_mul_ps(_mm512_cvtph_ps(half), _mm512_set1_ps(static_cast<float>(1 << (15 - F.bias))));
+  const __m512 value =
+      _mm512_mul_ps(_mm512_cvtph_ps(half), _mm512_set1_ps(static_cast<float>(1 << (15 - F.bias))));
   if constexpr (F.specials == Specials::ieee) return _mm512_castps_si512(value);
-  const __m128i nan_code = _mm_set1_epi8(F.specials == Specials::nan_all_ones ? 0x7F : static_cast<char>(0x80));
-  const __m128i asked = F.specials == Specials::nan_all_ones ? _mm_and_si128(codes, _mm_set1_epi8(0x7F)) : codes;
+  const __m128i nan_code =
+      _mm_set1_epi8(F.specials == Specials::nan_all_ones ? 0x7F : static_cast<char>(0x80));
+  const __m128i asked =
+      F.specials == Specials::nan_all_ones ? _mm_and_si128(codes, _mm_set1_epi8(0x7F)) : codes;
   const __mmask16 nan = _mm_cmpeq_epi8_mask(asked, nan_code);
-  return _mm512_mask_or_epi32(_mm512_castps_si512(value), nan, _mm512_castps_si512(value), _mm512_set1_epi32(0x7FC00000));
+  return _mm512_mask_or_epi32(_mm512_castps_si512(value), nan, _mm512_castps_si512(value),
+                              _mm512_set1_epi32(0x7FC00000));
 }
 
 template <FloatFormat F>
 struct WidenCode8 {
   static constexpr std::size_t kIn = 16, kOut = 64, kElement = 4;
+
   template <bool kStream>
   BALLAST_AVX512_LOOP void convert(const std::byte* in, std::byte* out, std::size_t steps) {
     for (; steps > 0; --steps, in += kIn, out += kOut) {
@@ -128,7 +154,8 @@ struct WidenCode8 {
   }
 };
 
-// encode_float() for sixteen values. Denormals are rounded by an addition that moves their last bit to the float's last.
+// encode_float() for sixteen values. Denormals are rounded by an addition that moves their last bit to the
+// float's last.
 template <FloatFormat F>
 BALLAST_AVX512 __m128i to_code8(const std::byte* in) {
   constexpr int kShift = 23 - F.mantissa_bits;
@@ -142,8 +169,9 @@ BALLAST_AVX512 __m128i to_code8(const std::byte* in) {
   const __m512 moved = _mm512_add_ps(_mm512_castsi512_ps(magnitude), _mm512_castsi512_ps(magic));
   const __mmask16 small = _mm512_cmplt_epi32_mask(magnitude, _mm512_set1_epi32((128 - F.bias) << 23));
   code = _mm512_mask_sub_epi32(code, small, _mm512_castps_si512(moved), magic);
-  const __mmask16 beyond = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(kF32Infinity - 1)) |
-                           _mm512_cmpgt_epi32_mask(code, _mm512_set1_epi32(static_cast<int>(F.largest_finite())));
+  const __mmask16 beyond =
+      _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(kF32Infinity - 1)) |
+      _mm512_cmpgt_epi32_mask(code, _mm512_set1_epi32(static_cast<int>(F.largest_finite())));
   const __mmask16 nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(kF32Infinity));
   const __m512i sign = _mm512_slli_epi32(_mm512_srli_epi32(bits, 31), 7);
   if constexpr (F.specials == Specials::nan_negative_zero) {
@@ -160,6 +188,7 @@ BALLAST_AVX512 __m128i to_code8(const std::byte* in) {
 template <FloatFormat F>
 struct NarrowCode8 {
   static constexpr std::size_t kIn = 256, kOut = 64, kElement = 1;
+
   template <bool kStream>
   BALLAST_AVX512_LOOP void convert(const std::byte* in, std::byte* out, std::size_t steps) {
     for (; steps > 0; --steps, in += kIn, out += kOut) {
@@ -173,26 +202,41 @@ struct NarrowCode8 {
 
 CastKernel from_single(DType to) noexcept {
   switch (to) {
-    case DType::f16: return convert_by_steps<Narrow<to_halves>>;
-    case DType::bf16: return convert_by_steps<Narrow<to_bfloat16s>>;
-    case DType::f64: return convert_by_steps<SingleToDouble>;
-    case DType::f8_e5m2: return convert_by_steps<NarrowCode8<kFormatE5M2>>;
-    case DType::f8_e4m3: return convert_by_steps<NarrowCode8<kFormatE4M3>>;
-    case DType::f8_e4m3fnuz: return convert_by_steps<NarrowCode8<kFormatE4M3Fnuz>>;
-    case DType::f8_e5m2fnuz: return convert_by_steps<NarrowCode8<kFormatE5M2Fnuz>>;
-    default: return nullptr;
+    case DType::f16:
+      return convert_by_steps<Narrow<to_halves>>;
+    case DType::bf16:
+      return convert_by_steps<Narrow<to_bfloat16s>>;
+    case DType::f64:
+      return convert_by_steps<SingleToDouble>;
+    case DType::f8_e5m2:
+      return convert_by_steps<NarrowCode8<kFormatE5M2>>;
+    case DType::f8_e4m3:
+      return convert_by_steps<NarrowCode8<kFormatE4M3>>;
+    case DType::f8_e4m3fnuz:
+      return convert_by_steps<NarrowCode8<kFormatE4M3Fnuz>>;
+    case DType::f8_e5m2fnuz:
+      return convert_by_steps<NarrowCode8<kFormatE5M2Fnuz>>;
+    default:
+      return nullptr;
   }
 }
 
 CastKernel to_single(DType from) noexcept {
   switch (from) {
-    case DType::f16: return convert_by_steps<Widen<from_half>>;
-    case DType::bf16: return convert_by_steps<Widen<from_bfloat16>>;
-    case DType::f64: return convert_by_steps<DoubleToSingle>;
-    case DType::f8_e5m2: return convert_by_steps<WidenCode8<kFormatE5M2>>;
-    case DType::f8_e4m3: return convert_by_steps<WidenCode8<kFormatE4M3>>;
-    case DType::f8_e4m3fnuz: return convert_by_steps<WidenCode8<kFormatE4M3Fnuz>>;
-    default: return nullptr;
+    case DType::f16:
+      return convert_by_steps<Widen<from_half>>;
+    case DType::bf16:
+      return convert_by_steps<Widen<from_bfloat16>>;
+    case DType::f64:
+      return convert_by_steps<DoubleToSingle>;
+    case DType::f8_e5m2:
+      return convert_by_steps<WidenCode8<kFormatE5M2>>;
+    case DType::f8_e4m3:
+      return convert_by_steps<WidenCode8<kFormatE4M3>>;
+    case DType::f8_e4m3fnuz:
+      return convert_by_steps<WidenCode8<kFormatE4M3Fnuz>>;
+    default:
+      return nullptr;
   }
 }
 
@@ -209,7 +253,9 @@ CastKernel avx512_kernel(DType from, DType to) noexcept {
 
 namespace ballast {
 
-CastKernel avx512_kernel(DType /*from*/, DType /*to*/) noexcept { return nullptr; }
+CastKernel avx512_kernel(DType /*from*/, DType /*to*/) noexcept {
+  return nullptr;
+}
 
 }  // namespace ballast
 

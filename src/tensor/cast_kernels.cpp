@@ -39,7 +39,8 @@ void each(const std::byte* in, std::byte* out, std::size_t count, bool /*stream*
   for (std::size_t i = 0; i < count; ++i) store<To>(out, i, convert(load<From>(in, i)));
 }
 
-// Elements of fewer than 8 bits: element i lies in bits [i * kBits, (i + 1) * kBits), the lowest bit of a byte first.
+// Elements of fewer than 8 bits: element i lies in bits [i * kBits, (i + 1) * kBits), the lowest bit of a
+// byte first.
 template <int kBits>
 uint32_t load_code(const std::byte* in, std::size_t i) {
   if constexpr (kBits == 8) return std::to_integer<uint32_t>(in[i]);
@@ -62,33 +63,42 @@ void widen_codes(const std::byte* in, std::byte* out, std::size_t count, bool /*
   for (std::size_t i = 0; i < count; ++i) store<float>(out, i, kTable[load_code<kBits>(in, i)]);
 }
 
-// Any number becomes a float with at least the last bit set where something was lost, and that is rounded to the format.
+// Any number becomes a float with at least the last bit set where something was lost, and that is rounded to
+// the format.
 template <class Hub>
 float enough_of(Hub value) {
-  if constexpr (std::is_same_v<Hub, float>) return value;
-  else return round_to_odd(value);
+  if constexpr (std::is_same_v<Hub, float>)
+    return value;
+  else
+    return round_to_odd(value);
 }
 
 template <int kBits, uint32_t (*encode)(float), class Hub>
 void round_codes(const std::byte* in, std::byte* out, std::size_t count, bool /*stream*/) {
   if constexpr (kBits % 8 == 0) {
     using Code = std::conditional_t<kBits == 8, uint8_t, uint16_t>;
-    for (std::size_t i = 0; i < count; ++i) store<Code>(out, i, static_cast<Code>(encode(enough_of(load<Hub>(in, i)))));
+    for (std::size_t i = 0; i < count; ++i)
+      store<Code>(out, i, static_cast<Code>(encode(enough_of(load<Hub>(in, i)))));
   } else {
     uint32_t window = 0;
     int filled = 0;
     for (std::size_t i = 0; i < count; ++i) {
       window |= encode(enough_of(load<Hub>(in, i))) << filled;
-      for (filled += kBits; filled >= 8; filled -= 8, window >>= 8U) *out++ = static_cast<std::byte>(window & 0xFFU);
+      for (filled += kBits; filled >= 8; filled -= 8, window >>= 8U)
+        *out++ = static_cast<std::byte>(window & 0xFFU);
     }
     if (filled > 0) *out = static_cast<std::byte>(window);
   }
 }
 
-float one_or_zero(uint8_t value) { return value != 0 ? 1.0F : 0.0F; }
+float one_or_zero(uint8_t value) {
+  return value != 0 ? 1.0F : 0.0F;
+}
 
 template <class From, class To>
-To exactly(From value) { return static_cast<To>(value); }
+To exactly(From value) {
+  return static_cast<To>(value);
+}
 
 // Towards zero, then the nearest that fits; NaN is 0.
 template <class From, class To>
@@ -109,59 +119,106 @@ To saturate(From value) {
 }
 
 template <class Hub>
-uint8_t nonzero(Hub value) { return value != 0; }
+uint8_t nonzero(Hub value) {
+  return value != 0;
+}
 
 template <class Hub>
 CastKernel plain_rounding_kernel(DType to) noexcept {
   switch (to) {
-    case DType::boolean: return each<Hub, uint8_t, nonzero<Hub>>;
-    case DType::u8: return each<Hub, uint8_t, saturate<Hub, uint8_t>>;
-    case DType::u16: return each<Hub, uint16_t, saturate<Hub, uint16_t>>;
-    case DType::u32: return each<Hub, uint32_t, saturate<Hub, uint32_t>>;
-    case DType::u64: return each<Hub, uint64_t, saturate<Hub, uint64_t>>;
-    case DType::i8: return each<Hub, int8_t, saturate<Hub, int8_t>>;
-    case DType::i16: return each<Hub, int16_t, saturate<Hub, int16_t>>;
-    case DType::i32: return each<Hub, int32_t, saturate<Hub, int32_t>>;
-    case DType::i64: return each<Hub, int64_t, saturate<Hub, int64_t>>;
-    case DType::f4: return round_codes<4, encode_float<kFormatE2M1>, Hub>;
-    case DType::f6_e2m3: return round_codes<6, encode_float<kFormatE2M3>, Hub>;
-    case DType::f6_e3m2: return round_codes<6, encode_float<kFormatE3M2>, Hub>;
-    case DType::f8_e5m2: return round_codes<8, encode_float<kFormatE5M2>, Hub>;
-    case DType::f8_e4m3: return round_codes<8, encode_float<kFormatE4M3>, Hub>;
-    case DType::f8_e8m0: return round_codes<8, encode_e8m0, Hub>;
-    case DType::f8_e4m3fnuz: return round_codes<8, encode_float<kFormatE4M3Fnuz>, Hub>;
-    case DType::f8_e5m2fnuz: return round_codes<8, encode_float<kFormatE5M2Fnuz>, Hub>;
-    case DType::f16: return round_codes<16, encode_float<kFormatF16>, Hub>;
-    case DType::bf16: return round_codes<16, encode_float<kFormatBF16>, Hub>;
-    case DType::f32: return each<Hub, float, exactly<Hub, float>>;  // the processor rounds once, to nearest even
-    case DType::f64: return each<Hub, double, exactly<Hub, double>>;
-    default: return nullptr;  // not real
+    case DType::boolean:
+      return each<Hub, uint8_t, nonzero<Hub>>;
+    case DType::u8:
+      return each<Hub, uint8_t, saturate<Hub, uint8_t>>;
+    case DType::u16:
+      return each<Hub, uint16_t, saturate<Hub, uint16_t>>;
+    case DType::u32:
+      return each<Hub, uint32_t, saturate<Hub, uint32_t>>;
+    case DType::u64:
+      return each<Hub, uint64_t, saturate<Hub, uint64_t>>;
+    case DType::i8:
+      return each<Hub, int8_t, saturate<Hub, int8_t>>;
+    case DType::i16:
+      return each<Hub, int16_t, saturate<Hub, int16_t>>;
+    case DType::i32:
+      return each<Hub, int32_t, saturate<Hub, int32_t>>;
+    case DType::i64:
+      return each<Hub, int64_t, saturate<Hub, int64_t>>;
+    case DType::f4:
+      return round_codes<4, encode_float<kFormatE2M1>, Hub>;
+    case DType::f6_e2m3:
+      return round_codes<6, encode_float<kFormatE2M3>, Hub>;
+    case DType::f6_e3m2:
+      return round_codes<6, encode_float<kFormatE3M2>, Hub>;
+    case DType::f8_e5m2:
+      return round_codes<8, encode_float<kFormatE5M2>, Hub>;
+    case DType::f8_e4m3:
+      return round_codes<8, encode_float<kFormatE4M3>, Hub>;
+    case DType::f8_e8m0:
+      return round_codes<8, encode_e8m0, Hub>;
+    case DType::f8_e4m3fnuz:
+      return round_codes<8, encode_float<kFormatE4M3Fnuz>, Hub>;
+    case DType::f8_e5m2fnuz:
+      return round_codes<8, encode_float<kFormatE5M2Fnuz>, Hub>;
+    case DType::f16:
+      return round_codes<16, encode_float<kFormatF16>, Hub>;
+    case DType::bf16:
+      return round_codes<16, encode_float<kFormatBF16>, Hub>;
+    case DType::f32:
+      return each<Hub, float, exactly<Hub, float>>;  // the processor rounds once, to nearest even
+    case DType::f64:
+      return each<Hub, double, exactly<Hub, double>>;
+    default:
+      return nullptr;  // not real
   }
 }
 
-float widen_half(uint16_t bits) { return decode_float<kFormatF16>(bits); }
-float widen_bfloat16(uint16_t bits) { return decode_float<kFormatBF16>(bits); }
+float widen_half(uint16_t bits) {
+  return decode_float<kFormatF16>(bits);
+}
+
+float widen_bfloat16(uint16_t bits) {
+  return decode_float<kFormatBF16>(bits);
+}
 
 CastKernel plain_widening_kernel(DType from) noexcept {
   switch (from) {
-    case DType::boolean: return each<uint8_t, float, one_or_zero>;
-    case DType::u8: return each<uint8_t, float, exactly<uint8_t, float>>;
-    case DType::i8: return each<int8_t, float, exactly<int8_t, float>>;
-    case DType::u16: return each<uint16_t, float, exactly<uint16_t, float>>;
-    case DType::i16: return each<int16_t, float, exactly<int16_t, float>>;
-    case DType::u32: return each<uint32_t, int64_t, exactly<uint32_t, int64_t>>;
-    case DType::i32: return each<int32_t, int64_t, exactly<int32_t, int64_t>>;
-    case DType::f4: return widen_codes<4, decode_float<kFormatE2M1>>;
-    case DType::f6_e2m3: return widen_codes<6, decode_float<kFormatE2M3>>;
-    case DType::f6_e3m2: return widen_codes<6, decode_float<kFormatE3M2>>;
-    case DType::f8_e5m2: return widen_codes<8, decode_float<kFormatE5M2>>;
-    case DType::f8_e4m3: return widen_codes<8, decode_float<kFormatE4M3>>;
-    case DType::f8_e8m0: return widen_codes<8, decode_e8m0>;
-    case DType::f8_e4m3fnuz: return widen_codes<8, decode_float<kFormatE4M3Fnuz>>;
-    case DType::f8_e5m2fnuz: return widen_codes<8, decode_float<kFormatE5M2Fnuz>>;
-    case DType::f16: return each<uint16_t, float, widen_half>;
-    case DType::bf16: return each<uint16_t, float, widen_bfloat16>;
-    default: return nullptr;  // a hub itself, or not real
+    case DType::boolean:
+      return each<uint8_t, float, one_or_zero>;
+    case DType::u8:
+      return each<uint8_t, float, exactly<uint8_t, float>>;
+    case DType::i8:
+      return each<int8_t, float, exactly<int8_t, float>>;
+    case DType::u16:
+      return each<uint16_t, float, exactly<uint16_t, float>>;
+    case DType::i16:
+      return each<int16_t, float, exactly<int16_t, float>>;
+    case DType::u32:
+      return each<uint32_t, int64_t, exactly<uint32_t, int64_t>>;
+    case DType::i32:
+      return each<int32_t, int64_t, exactly<int32_t, int64_t>>;
+    case DType::f4:
+      return widen_codes<4, decode_float<kFormatE2M1>>;
+    case DType::f6_e2m3:
+      return widen_codes<6, decode_float<kFormatE2M3>>;
+    case DType::f6_e3m2:
+      return widen_codes<6, decode_float<kFormatE3M2>>;
+    case DType::f8_e5m2:
+      return widen_codes<8, decode_float<kFormatE5M2>>;
+    case DType::f8_e4m3:
+      return widen_codes<8, decode_float<kFormatE4M3>>;
+    case DType::f8_e8m0:
+      return widen_codes<8, decode_e8m0>;
+    case DType::f8_e4m3fnuz:
+      return widen_codes<8, decode_float<kFormatE4M3Fnuz>>;
+    case DType::f8_e5m2fnuz:
+      return widen_codes<8, decode_float<kFormatE5M2Fnuz>>;
+    case DType::f16:
+      return each<uint16_t, float, widen_half>;
+    case DType::bf16:
+      return each<uint16_t, float, widen_bfloat16>;
+    default:
+      return nullptr;  // a hub itself, or not real
   }
 }
 
@@ -178,10 +235,13 @@ DType hub_of(DType from) noexcept {
   switch (from) {
     case DType::f64:
     case DType::u64:
-    case DType::i64: return from;
+    case DType::i64:
+      return from;
     case DType::i32:
-    case DType::u32: return DType::i64;
-    default: return DType::f32;
+    case DType::u32:
+      return DType::i64;
+    default:
+      return DType::f32;
   }
 }
 
@@ -194,10 +254,14 @@ CastKernel rounding_kernel(DType hub, DType to, Isa isa) noexcept {
   if (hub == to) return nullptr;
   if (const CastKernel fast = vector_kernel(hub, to, isa)) return fast;
   switch (hub) {
-    case DType::f64: return plain_rounding_kernel<double>(to);
-    case DType::i64: return plain_rounding_kernel<int64_t>(to);
-    case DType::u64: return plain_rounding_kernel<uint64_t>(to);
-    default: return plain_rounding_kernel<float>(to);
+    case DType::f64:
+      return plain_rounding_kernel<double>(to);
+    case DType::i64:
+      return plain_rounding_kernel<int64_t>(to);
+    case DType::u64:
+      return plain_rounding_kernel<uint64_t>(to);
+    default:
+      return plain_rounding_kernel<float>(to);
   }
 }
 

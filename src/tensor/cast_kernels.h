@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts casts are put together from. A source is first widened to a hub, a type that holds each of its values exactly (f32,
-// f64, i64 or u64); the hub's values are then rounded to the target. Two small sets of kernels make every pair.
+// The parts casts are put together from. A source is first widened to a hub, a type that holds each of its
+// values exactly (f32, f64, i64 or u64); the hub's values are then rounded to the target. Two small sets of
+// kernels make every pair.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@
 
 namespace ballast {
 
-/// Converts `count` elements between unaligned buffers. `stream`: the output is large and not read soon, keep it out of the cache.
+/// Converts `count` elements between unaligned buffers. `stream`: the output is large and not read soon, keep
+/// it out of the cache.
 using CastKernel = void (*)(const std::byte* in, std::byte* out, std::size_t count, bool stream);
 
 /// f32, f64, i64 or u64: the type that holds every value of `from`.

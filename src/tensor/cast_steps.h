@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the vector kernels share: a kernel converts whole steps of its elements; this deals with everything around them. Not compiled for
-// any particular instruction set, so that nothing of it can end up where it must not run.
+// What the vector kernels share: a kernel converts whole steps of its elements; this deals with everything
+// around them. Not compiled for any particular instruction set, so that nothing of it can end up where it
+// must not run.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,9 @@ namespace ballast {
 
 inline constexpr std::size_t kCacheLine = 64;
 
-/// A Step has: kIn and kOut, bytes in and out of one step, kElement, bytes of an output element, and convert<bool stream>(in, out, steps), which may only
-/// write past the cache (stream) from a cache line's start. kOut is a whole number of cache lines.
+/// A Step has: kIn and kOut, bytes in and out of one step, kElement, bytes of an output element, and
+/// convert<bool stream>(in, out, steps), which may only write past the cache (stream) from a cache line's
+/// start. kOut is a whole number of cache lines.
 template <class Step>
 void convert_by_steps(const std::byte* in, std::byte* out, std::size_t count, bool stream) {
   constexpr std::size_t kCount = Step::kOut / Step::kElement;
@@ -31,8 +33,10 @@ void convert_by_steps(const std::byte* in, std::byte* out, std::size_t count, bo
   stream = stream && misaligned % Step::kElement == 0 && count > 2 * kCount;
   if (stream && misaligned != 0) few((kCacheLine - misaligned) / Step::kElement);
   const std::size_t steps = count / kCount;
-  if (stream) Step::template convert<true>(in, out, steps);
-  else Step::template convert<false>(in, out, steps);
+  if (stream)
+    Step::template convert<true>(in, out, steps);
+  else
+    Step::template convert<false>(in, out, steps);
   in += steps * Step::kIn;
   out += steps * Step::kOut;
   count -= steps * kCount;

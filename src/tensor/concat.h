@@ -9,7 +9,8 @@
 
 namespace ballast {
 
-/// Along an existing dimension. One dtype, and shapes equal but for `dim`; anything else is an Error that shows both.
+/// Along an existing dimension. One dtype, and shapes equal but for `dim`; anything else is an Error that
+/// shows both.
 [[nodiscard]] Tensor concat_lazy(std::span<const Tensor> parts, std::int64_t dim);
 
 }  // namespace ballast

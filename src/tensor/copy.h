@@ -10,8 +10,9 @@
 
 namespace ballast {
 
-/// Elements [first, first + count) of `source` in row-major order, packed to `out`, on the calling thread. Sub-byte elements: `out` gets
-/// whole bytes, so first * bits must be a multiple of 8; unused bits of the last byte become 0.
+/// Elements [first, first + count) of `source` in row-major order, packed to `out`, on the calling thread.
+/// Sub-byte elements: `out` gets whole bytes, so first * bits must be a multiple of 8; unused bits of the
+/// last byte become 0.
 void gather(const Tensor& source, std::uint64_t first, std::uint64_t count, std::byte* out);
 
 /// All elements of `source`, row-major, on several threads; transposes are cache-blocked.

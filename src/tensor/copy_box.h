@@ -19,23 +19,29 @@ struct CopyOptions {
 };
 
 /// Elements of `size` whole bytes, from `in`, the box's first element; nothing needs to be aligned.
-void copy_box(const std::byte* in, std::size_t size, const Layout& axes, std::byte* out, const CopyOptions& options);
+void copy_box(const std::byte* in, std::size_t size, const Layout& axes, std::byte* out,
+              const CopyOptions& options);
 
 /// Packs elements of fewer than 8 bits one after the other, the lowest bit of a byte first.
 class BitWriter {
  public:
   explicit BitWriter(std::byte* out) : out_(out) {}
+
   void put(std::uint32_t code, int bits) {
     window_ |= code << filled_;
-    for (filled_ += bits; filled_ >= 8; filled_ -= 8, window_ >>= 8U) *out_++ = static_cast<std::byte>(window_ & 0xFFU);
+    for (filled_ += bits; filled_ >= 8; filled_ -= 8, window_ >>= 8U)
+      *out_++ = static_cast<std::byte>(window_ & 0xFFU);
   }
+
   /// Between two bytes: the next element begins one.
   [[nodiscard]] bool on_byte() const { return filled_ == 0; }
+
   /// Whole bytes of elements; on_byte() must hold.
   void put_bytes(const std::byte* bytes, std::size_t count) {
     std::memcpy(out_, bytes, count);
     out_ += count;
   }
+
   void finish() {
     if (filled_ > 0) *out_ = static_cast<std::byte>(window_);
   }

@@ -53,11 +53,14 @@ constexpr bool in_enum_order() {
   }
   return true;
 }
+
 static_assert(in_enum_order(), "rows stand in the order of the enumerators");
 
 }  // namespace
 
-const DTypeInfo& info(DType dtype) noexcept { return kTable[static_cast<std::size_t>(dtype)]; }
+const DTypeInfo& info(DType dtype) noexcept {
+  return kTable[static_cast<std::size_t>(dtype)];
+}
 
 std::optional<DType> dtype_from_code(std::string_view code) noexcept {
   for (const DTypeInfo& row : kTable) {
@@ -82,11 +85,16 @@ std::optional<DType> dtype_from_torch_scalar(std::string_view torch_scalar) noex
 
 bool is_real(DType dtype) noexcept {
   const DTypeKind kind = info(dtype).kind;
-  return kind == K::boolean || kind == K::unsigned_integer || kind == K::signed_integer || kind == K::floating;
+  return kind == K::boolean || kind == K::unsigned_integer || kind == K::signed_integer ||
+         kind == K::floating;
 }
 
-bool is_floating(DType dtype) noexcept { return info(dtype).kind == K::floating; }
+bool is_floating(DType dtype) noexcept {
+  return info(dtype).kind == K::floating;
+}
 
-std::ostream& operator<<(std::ostream& out, DType dtype) { return out << info(dtype).code; }
+std::ostream& operator<<(std::ostream& out, DType dtype) {
+  return out << info(dtype).code;
+}
 
 }  // namespace ballast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating formats of 16 bits and fewer, described by their layout: every one of their values is a float exactly, and a
-// float becomes one of them by one rounding to nearest even. Written for being right; the fast paths are held against it.
+// The floating formats of 16 bits and fewer, described by their layout: every one of their values is a float
+// exactly, and a float becomes one of them by one rounding to nearest even. Written for being right; the fast
+// paths are held against it.
 #pragma once
 
 #include <bit>
@@ -24,13 +25,18 @@ struct FloatFormat {
   Specials specials;
 
   [[nodiscard]] constexpr std::uint32_t sign_bit() const { return 1U << (exponent_bits + mantissa_bits); }
+
   [[nodiscard]] constexpr std::uint32_t exponent_mask() const { return sign_bit() - (1U << mantissa_bits); }
+
   [[nodiscard]] constexpr std::uint32_t largest_finite() const {
     switch (specials) {
-      case Specials::ieee: return exponent_mask() - 1;
-      case Specials::nan_all_ones: return sign_bit() - 2;
+      case Specials::ieee:
+        return exponent_mask() - 1;
+      case Specials::nan_all_ones:
+        return sign_bit() - 2;
       case Specials::nan_negative_zero:
-      case Specials::none: break;
+      case Specials::none:
+        break;
     }
     return sign_bit() - 1;
   }
@@ -56,7 +62,8 @@ template <FloatFormat F>
   const std::uint32_t sign = (code & F.sign_bit()) != 0 ? kF32Sign : 0;
   const std::uint32_t magnitude = code & (F.sign_bit() - 1);
   constexpr int kShift = 23 - F.mantissa_bits;
-  if constexpr (F.bias == 127) return std::bit_cast<float>(sign | magnitude << kShift);  // bf16 is the upper half of f32
+  if constexpr (F.bias == 127)
+    return std::bit_cast<float>(sign | magnitude << kShift);  // bf16 is the upper half of f32
   if constexpr (F.specials == Specials::nan_negative_zero) {
     if (code == F.sign_bit()) return std::bit_cast<float>(kF32QuietNaN);
   }
@@ -68,7 +75,8 @@ template <FloatFormat F>
     if (magnitude > F.exponent_mask()) return std::bit_cast<float>(sign | kF32QuietNaN | magnitude << kShift);
   }
   if ((magnitude >> F.mantissa_bits) == 0) {
-    constexpr float kQuantum = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - F.bias - F.mantissa_bits) << 23U);
+    constexpr float kQuantum =
+        std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - F.bias - F.mantissa_bits) << 23U);
     const float value = static_cast<float>(magnitude) * kQuantum;
     return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
   }
@@ -85,8 +93,9 @@ template <FloatFormat F>
   return quotient + (rest > half || (rest == half && (quotient & 1U) != 0) ? 1U : 0U);
 }
 
-/// `value` rounded to nearest even. Beyond the largest number: infinity where the format has it, else NaN where it has that, else the
-/// largest number. NaN in a format without one: the largest positive number, as the conversion instructions of GPUs do.
+/// `value` rounded to nearest even. Beyond the largest number: infinity where the format has it, else NaN
+/// where it has that, else the largest number. NaN in a format without one: the largest positive number, as
+/// the conversion instructions of GPUs do.
 template <FloatFormat F>
 [[nodiscard]] constexpr std::uint32_t encode_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -98,10 +107,14 @@ template <FloatFormat F>
       case Specials::ieee:
         // Eight bits are too few for a payload: PyTorch sets them all.
         if constexpr (F.mantissa_bits < 7) return sign | (F.sign_bit() - 1);
-        return sign | F.exponent_mask() | 1U << (F.mantissa_bits - 1) | (magnitude >> kShift & (F.sign_bit() - 1));
-      case Specials::nan_all_ones: return sign | (F.sign_bit() - 1);
-      case Specials::nan_negative_zero: return F.sign_bit();
-      case Specials::none: return F.largest_finite();
+        return sign | F.exponent_mask() | 1U << (F.mantissa_bits - 1) |
+               (magnitude >> kShift & (F.sign_bit() - 1));
+      case Specials::nan_all_ones:
+        return sign | (F.sign_bit() - 1);
+      case Specials::nan_negative_zero:
+        return F.sign_bit();
+      case Specials::none:
+        return F.largest_finite();
     }
   }
   const int exponent = static_cast<int>(magnitude >> 23U);  // biased by 127
@@ -115,10 +128,14 @@ template <FloatFormat F>
   }
   if (code > F.largest_finite() || magnitude == kF32Infinity) {
     switch (F.specials) {
-      case Specials::ieee: return sign | F.exponent_mask();
-      case Specials::nan_all_ones: return sign | (F.sign_bit() - 1);
-      case Specials::nan_negative_zero: return F.sign_bit();
-      case Specials::none: return sign | F.largest_finite();
+      case Specials::ieee:
+        return sign | F.exponent_mask();
+      case Specials::nan_all_ones:
+        return sign | (F.sign_bit() - 1);
+      case Specials::nan_negative_zero:
+        return F.sign_bit();
+      case Specials::none:
+        return sign | F.largest_finite();
     }
   }
   if (F.specials == Specials::nan_negative_zero && code == 0) return 0;
@@ -131,8 +148,8 @@ template <FloatFormat F>
   return std::bit_cast<float>(code == 0 ? 0x0040'0000U : code << 23U);
 }
 
-/// PyTorch's rule: the sign is dropped, half way goes up, zero becomes the smallest scale, what lies between the two smallest scales
-/// becomes the larger, infinity and overflow become NaN.
+/// PyTorch's rule: the sign is dropped, half way goes up, zero becomes the smallest scale, what lies between
+/// the two smallest scales becomes the larger, infinity and overflow become NaN.
 [[nodiscard]] constexpr std::uint32_t encode_e8m0(float value) {
   const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & ~kF32Sign;
   const std::uint32_t exponent = magnitude >> 23U;
@@ -142,8 +159,8 @@ template <FloatFormat F>
   return exponent + (up ? 1U : 0U);
 }
 
-/// The next float towards zero with its last bit set, unless `value` is a float: keeps enough of `value` to round it again, once,
-/// to any format of 16 bits and fewer. Needs the usual rounding mode.
+/// The next float towards zero with its last bit set, unless `value` is a float: keeps enough of `value` to
+/// round it again, once, to any format of 16 bits and fewer. Needs the usual rounding mode.
 [[nodiscard]] inline float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   const auto back = static_cast<double>(nearest);
@@ -164,7 +181,8 @@ template <FloatFormat F>
 }
 
 [[nodiscard]] inline float round_to_odd(std::int64_t value) {
-  return value < 0 ? -round_to_odd(std::uint64_t{0} - static_cast<std::uint64_t>(value)) : round_to_odd(static_cast<std::uint64_t>(value));
+  return value < 0 ? -round_to_odd(std::uint64_t{0} - static_cast<std::uint64_t>(value))
+                   : round_to_odd(static_cast<std::uint64_t>(value));
 }
 
 }  // namespace ballast

@@ -39,11 +39,16 @@ PlainFloatingPoint::PlainFloatingPoint() noexcept : saved_(_mm_getcsr()) {
   _mm_setcsr(kPowerOn);
 }
 
-PlainFloatingPoint::~PlainFloatingPoint() { _mm_setcsr(saved_); }
+PlainFloatingPoint::~PlainFloatingPoint() {
+  _mm_setcsr(saved_);
+}
 
 #else
 
-Isa best_isa() noexcept { return Isa::scalar; }
+Isa best_isa() noexcept {
+  return Isa::scalar;
+}
+
 PlainFloatingPoint::PlainFloatingPoint() noexcept = default;
 PlainFloatingPoint::~PlainFloatingPoint() = default;
 

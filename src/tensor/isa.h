@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which vector instructions this machine has, found out at run time. Kernels take it as an argument, so that tests can hold every
-// variant the machine can run against the plain one.
+// Which vector instructions this machine has, found out at run time. Kernels take it as an argument, so that
+// tests can hold every variant the machine can run against the plain one.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ enum class Isa : std::uint8_t {
 /// The best this machine can run.
 [[nodiscard]] Isa best_isa() noexcept;
 
-/// Round to nearest even, denormals kept, whatever the calling thread has set; the old state comes back at the end.
+/// Round to nearest even, denormals kept, whatever the calling thread has set; the old state comes back at
+/// the end.
 class PlainFloatingPoint {
  public:
   PlainFloatingPoint() noexcept;

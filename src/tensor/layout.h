@@ -22,8 +22,8 @@ using Layout = std::vector<Axis>;
 /// Without dimensions of size 1, and with neighbours joined that one stride can walk.
 [[nodiscard]] Layout simplified(ShapeView shape, ShapeView strides);
 
-/// A part of a layout that is itself a layout: it starts `offset` elements from the view's first and fills `count` output elements from
-/// `first`.
+/// A part of a layout that is itself a layout: it starts `offset` elements from the view's first and fills
+/// `count` output elements from `first`.
 struct Box {
   std::int64_t offset;
   std::uint64_t first;
@@ -32,6 +32,7 @@ struct Box {
 };
 
 /// Cuts elements [first, first + count) of the row-major order into boxes, at most two for each dimension.
-void for_each_box(const Layout& layout, std::uint64_t first, std::uint64_t count, const std::function<void(const Box&)>& visit);
+void for_each_box(const Layout& layout, std::uint64_t first, std::uint64_t count,
+                  const std::function<void(const Box&)>& visit);
 
 }  // namespace ballast

@@ -15,8 +15,8 @@
 namespace ballast {
 namespace {
 
-// Elements converted at once; a multiple of 8, so that pieces end on bytes. Strided sources (transposes) waste less of every cache line they
-// touch when more of their rows are taken together.
+// Elements converted at once; a multiple of 8, so that pieces end on bytes. Strided sources (transposes)
+// waste less of every cache line they touch when more of their rows are taken together.
 constexpr std::uint64_t kPiece = 1U << 16U;
 constexpr std::uint64_t kStridedPiece = 1U << 18U;
 
@@ -24,20 +24,27 @@ constexpr std::uint64_t kStridedPiece = 1U << 18U;
 class Converter {
  public:
   Converter(const Tensor& source, DType dtype, std::uint64_t most, std::atomic<std::uint64_t>* overflowed)
-      : source_(source), dtype_(dtype), overflowed_(overflowed), bits_(info(source.dtype()).bits),
-        buffer_(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>((most * bits_ + 7) / 8))) {}
+      : source_(source),
+        dtype_(dtype),
+        overflowed_(overflowed),
+        bits_(info(source.dtype()).bits),
+        buffer_(
+            std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>((most * bits_ + 7) / 8))) {}
 
   // From a multiple of eight on.
   void operator()(std::uint64_t first, std::uint64_t count, std::byte* out) {
     source_.read(first * bits_ / 8, {buffer_.get(), static_cast<std::size_t>((count * bits_ + 7) / 8)});
     cast_elements(source_.dtype(), buffer_.get(), dtype_, out, count);
-    if (overflowed_ != nullptr) *overflowed_ += not_finite(dtype_, out, count) - not_finite(source_.dtype(), buffer_.get(), count);
+    if (overflowed_ != nullptr)
+      *overflowed_ += not_finite(dtype_, out, count) - not_finite(source_.dtype(), buffer_.get(), count);
   }
 
  private:
   static std::uint64_t not_finite(DType dtype, const std::byte* elements, std::uint64_t count) {
     const std::uint64_t size = (count * info(dtype).bits + 7) / 8;
-    return count_not_finite(Tensor::contiguous_view(dtype, {static_cast<std::int64_t>(count)}, Storage::borrow(static_cast<const void*>(elements), size)));
+    return count_not_finite(
+        Tensor::contiguous_view(dtype, {static_cast<std::int64_t>(count)},
+                                Storage::borrow(static_cast<const void*>(elements), size)));
   }
 
   const Tensor& source_;
@@ -50,7 +57,10 @@ class Converter {
 class CastStorage final : public Storage {
  public:
   CastStorage(Tensor source, DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed)
-      : Storage(Tensor(dtype, source.shape()).size_bytes()), source_(std::move(source)), dtype_(dtype), overflowed_(std::move(overflowed)) {}
+      : Storage(Tensor(dtype, source.shape()).size_bytes()),
+        source_(std::move(source)),
+        dtype_(dtype),
+        overflowed_(std::move(overflowed)) {}
 
   [[nodiscard]] const std::byte* data() const override {
     std::call_once(once_, [this] {
@@ -62,6 +72,7 @@ class CastStorage final : public Storage {
   }
 
   [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
+
   void check_unchanged() const override {
     if (source_.storage()) source_.storage()->check_unchanged();
   }
@@ -88,16 +99,19 @@ class CastStorage final : public Storage {
   [[nodiscard]] std::uint64_t numel() const noexcept { return static_cast<std::uint64_t>(source_.numel()); }
 
   // The part of elements [first, first + count) that lies in `out`, which begins at byte `offset`.
-  void read_piece(Converter& convert, std::uint64_t first, std::uint64_t count, std::uint64_t offset, std::span<std::byte> out) const {
+  void read_piece(Converter& convert, std::uint64_t first, std::uint64_t count, std::uint64_t offset,
+                  std::span<std::byte> out) const {
     const std::uint64_t bits = info(dtype_).bits;
     const std::uint64_t begin = first * bits / 8;
     const std::uint64_t end = begin + (count * bits + 7) / 8;
-    if (begin >= offset && end <= offset + out.size()) return convert(first, count, out.data() + (begin - offset));
+    if (begin >= offset && end <= offset + out.size())
+      return convert(first, count, out.data() + (begin - offset));
     const auto block = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(end - begin));
     convert(first, count, block.get());
     const std::uint64_t low = std::max(begin, offset);
     const std::uint64_t high = std::min<std::uint64_t>(end, offset + out.size());
-    std::memcpy(out.data() + (low - offset), block.get() + (low - begin), static_cast<std::size_t>(high - low));
+    std::memcpy(out.data() + (low - offset), block.get() + (low - begin),
+                static_cast<std::size_t>(high - low));
   }
 
   Tensor source_;
@@ -110,7 +124,8 @@ class CastStorage final : public Storage {
 
 }  // namespace
 
-std::shared_ptr<const Storage> lazy_cast(Tensor source, DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed) {
+std::shared_ptr<const Storage> lazy_cast(Tensor source, DType dtype,
+                                         std::shared_ptr<std::atomic<std::uint64_t>> overflowed) {
   return std::make_shared<CastStorage>(std::move(source), dtype, std::move(overflowed));
 }
 

@@ -13,8 +13,10 @@ enum class FileAccess : std::uint8_t {
   read,  ///< data() reads the range into memory of its own
 };
 
-/// Bytes [offset, offset + size) of `file`, which must lie inside it.
-[[nodiscard]] std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file, std::uint64_t offset,
-                                                          std::uint64_t size, FileAccess access);
+/// Bytes [offset, offset + size) of `file`, which must lie inside it. `holds_many`: see
+/// Storage::holds_many().
+[[nodiscard]] std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file,
+                                                          std::uint64_t offset, std::uint64_t size,
+                                                          FileAccess access, bool holds_many = false);
 
 }  // namespace ballast

@@ -11,8 +11,10 @@
 namespace ballast {
 
 Dims::Dims(ShapeView values) : size_(values.size()) {
-  if (size_ > kInline) heap_.assign(values.begin(), values.end());
-  else std::copy(values.begin(), values.end(), inline_);
+  if (size_ > kInline)
+    heap_.assign(values.begin(), values.end());
+  else
+    std::copy(values.begin(), values.end(), inline_);
 }
 
 Dims::Dims(Dims&& other) noexcept : size_(std::exchange(other.size_, 0)), heap_(std::move(other.heap_)) {
@@ -27,9 +29,13 @@ Dims& Dims::operator=(Dims&& other) noexcept {
   return *this;
 }
 
-Dims Dims::filled(std::size_t count, std::int64_t value) { return Dims(std::vector<std::int64_t>(count, value)); }
+Dims Dims::filled(std::size_t count, std::int64_t value) {
+  return Dims(std::vector<std::int64_t>(count, value));
+}
 
-void Dims::push_back(std::int64_t value) { insert(size_, value); }
+void Dims::push_back(std::int64_t value) {
+  insert(size_, value);
+}
 
 void Dims::insert(std::size_t position, std::int64_t value) {
   std::vector<std::int64_t> values(begin(), end());
@@ -43,7 +49,9 @@ void Dims::erase(std::size_t position) {
   *this = Dims(values);
 }
 
-bool operator==(const Dims& a, const Dims& b) noexcept { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+bool operator==(const Dims& a, const Dims& b) noexcept {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
 
 std::optional<std::int64_t> try_numel(ShapeView shape) noexcept {
   // An empty tensor has no elements however large its other dimensions are.
@@ -69,8 +77,12 @@ Strides contiguous_strides(ShapeView shape) {
   return strides;
 }
 
-std::string to_string(ShapeView shape) { return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", ")); }
+std::string to_string(ShapeView shape) {
+  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+}
 
-std::ostream& operator<<(std::ostream& out, ShapeView shape) { return out << to_string(shape); }
+std::ostream& operator<<(std::ostream& out, ShapeView shape) {
+  return out << to_string(shape);
+}
 
 }  // namespace ballast

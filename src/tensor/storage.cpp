@@ -10,8 +10,8 @@
 #include <new>
 #include <utility>
 
-#include "base/checked.h"
 #include "ballast/display.h"
+#include "base/checked.h"
 #include "base/file.h"
 #include "tensor/mapped.h"
 
@@ -23,6 +23,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 struct FreeBytes {
   void operator()(std::byte* bytes) const { std::free(bytes); }  // NOLINT(cppcoreguidelines-no-malloc)
 };
+
 using Bytes = std::unique_ptr<std::byte, FreeBytes>;
 
 // Large blocks on huge pages: half of the cost of fresh memory is in its page faults.
@@ -42,7 +43,9 @@ class HeapStorage final : public Storage {
   HeapStorage(std::uint64_t size, bool zeroed) : Storage(size), bytes_(allocate(size)) {
     if (zeroed) std::memset(bytes_.get(), 0, size);
   }
+
   [[nodiscard]] const std::byte* data() const override { return bytes_.get(); }
+
   [[nodiscard]] std::byte* mutable_data() override { return bytes_.get(); }
 
  private:
@@ -51,12 +54,16 @@ class HeapStorage final : public Storage {
 
 class BorrowedStorage final : public Storage {
  public:
-  BorrowedStorage(const std::byte* data, std::byte* writable, std::uint64_t size, std::function<void()> release, Device device)
+  BorrowedStorage(const std::byte* data, std::byte* writable, std::uint64_t size,
+                  std::function<void()> release, Device device)
       : Storage(size, device), data_(data), writable_(writable), release_(std::move(release)) {}
+
   ~BorrowedStorage() override {
     if (release_) release_();
   }
+
   [[nodiscard]] const std::byte* data() const override { return data_; }
+
   [[nodiscard]] std::byte* mutable_data() override { return writable_; }
 
  private:
@@ -69,6 +76,7 @@ class DeferredStorage final : public Storage {
  public:
   DeferredStorage(std::uint64_t size, std::function<void(std::span<std::byte>)> fill)
       : Storage(size), fill_(std::move(fill)) {}
+
   [[nodiscard]] const std::byte* data() const override {
     std::call_once(once_, [this] {
       Bytes bytes = allocate(size());
@@ -79,6 +87,7 @@ class DeferredStorage final : public Storage {
     });
     return bytes_.get();
   }
+
   [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
 
  private:
@@ -90,8 +99,12 @@ class DeferredStorage final : public Storage {
 
 class FileStorage final : public Storage {
  public:
-  FileStorage(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t size, FileAccess access)
-      : Storage(size), file_(std::move(file)), offset_(offset), access_(access) {}
+  FileStorage(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t size, FileAccess access,
+              bool holds_many)
+      : Storage(size), file_(std::move(file)), offset_(offset), access_(access), holds_many_(holds_many) {}
+
+  [[nodiscard]] bool holds_many() const noexcept override { return holds_many_; }
+
   [[nodiscard]] const std::byte* data() const override {
     if (size() == 0) return nullptr;
     if (access_ == FileAccess::map) return file_->map().data() + offset_;
@@ -103,20 +116,25 @@ class FileStorage final : public Storage {
     });
     return bytes_.get();
   }
+
   [[nodiscard]] bool ready() const noexcept override {
     return access_ == FileAccess::map || ready_.load(std::memory_order_acquire);
   }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
     file_->read(offset_ + offset, out);
   }
+
   [[nodiscard]] std::optional<FileSpan> file_span() const override { return FileSpan{file_, offset_}; }
+
   void check_unchanged() const override { file_->check_unchanged(); }
 
  private:
   std::shared_ptr<const File> file_;
   std::uint64_t offset_;
   FileAccess access_;
+  bool holds_many_;
   mutable std::once_flag once_;
   mutable Bytes bytes_;
   mutable std::atomic<bool> ready_{false};
@@ -128,37 +146,43 @@ std::shared_ptr<Storage> Storage::heap(std::uint64_t size, bool zeroed) {
   return std::make_shared<HeapStorage>(size, zeroed);
 }
 
-std::shared_ptr<Storage> Storage::borrow(void* data, std::uint64_t size, std::function<void()> release, Device device) {
+std::shared_ptr<Storage> Storage::borrow(void* data, std::uint64_t size, std::function<void()> release,
+                                         Device device) {
   auto* bytes = static_cast<std::byte*>(data);
   return std::make_shared<BorrowedStorage>(bytes, bytes, size, std::move(release), device);
 }
 
-std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size, std::function<void()> release, Device device) {
-  return std::make_shared<BorrowedStorage>(static_cast<const std::byte*>(data), nullptr, size, std::move(release), device);
+std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size,
+                                               std::function<void()> release, Device device) {
+  return std::make_shared<BorrowedStorage>(static_cast<const std::byte*>(data), nullptr, size,
+                                           std::move(release), device);
 }
 
-std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size, std::function<void(std::span<std::byte>)> fill) {
+std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size,
+                                                 std::function<void(std::span<std::byte>)> fill) {
   return std::make_shared<DeferredStorage>(size, std::move(fill));
 }
 
-std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t size,
-                                            FileAccess access) {
+std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file, std::uint64_t offset,
+                                            std::uint64_t size, FileAccess access, bool holds_many) {
   if (!fits(offset, size, file->size())) {
-    fail(Errc::truncated, display(file->path()), "{} bytes at offset {} lie outside the file of {} bytes", size, offset,
-         file->size());
+    fail(Errc::truncated, display(file->path()), "{} bytes at offset {} lie outside the file of {} bytes",
+         size, offset, file->size());
   }
-  return std::make_shared<FileStorage>(std::move(file), offset, size, access);
+  return std::make_shared<FileStorage>(std::move(file), offset, size, access, holds_many);
 }
 
 void Storage::check_range(std::uint64_t offset, std::uint64_t length) const {
   if (!fits(offset, length, size_)) {
-    fail(Errc::offset_out_of_range, "storage", "{} bytes at offset {} lie outside its {} bytes", length, offset, size_);
+    fail(Errc::offset_out_of_range, "storage", "{} bytes at offset {} lie outside its {} bytes", length,
+         offset, size_);
   }
 }
 
 void Storage::read(std::uint64_t offset, std::span<std::byte> out) const {
   check_range(offset, out.size());
-  if (device_.type != DeviceType::cpu) fail(Errc::unsupported, "storage", "lies in the memory of another device");
+  if (device_.type != DeviceType::cpu)
+    fail(Errc::unsupported, "storage", "lies in the memory of another device");
   if (!out.empty()) std::memcpy(out.data(), data() + offset, out.size());
 }
 

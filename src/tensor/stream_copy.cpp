@@ -27,6 +27,7 @@ namespace {
 // A cast that changes nothing.
 struct Copy {
   static constexpr std::size_t kIn = 64, kOut = 64, kElement = 1;
+
   template <bool kStream>
   static void convert(const std::byte* in, std::byte* out, std::size_t steps) {
     if constexpr (kStream) {
@@ -41,24 +42,34 @@ struct Copy {
 }  // namespace
 
 void stream_lines(Isa isa, const std::byte* in, std::byte* out, std::size_t lines) {
-  if (isa >= Isa::avx2) write_lines(in, out, lines);
-  else std::memcpy(out, in, lines * kCacheLine);
+  if (isa >= Isa::avx2)
+    write_lines(in, out, lines);
+  else
+    std::memcpy(out, in, lines * kCacheLine);
 }
 
-void stream_fence() noexcept { _mm_sfence(); }
+void stream_fence() noexcept {
+  _mm_sfence();
+}
 
 void stream_copy(Isa isa, const std::byte* in, std::byte* out, std::size_t size) {
-  if (isa >= Isa::avx2) convert_by_steps<Copy>(in, out, size, true);
-  else std::memcpy(out, in, size);
+  if (isa >= Isa::avx2)
+    convert_by_steps<Copy>(in, out, size, true);
+  else
+    std::memcpy(out, in, size);
 }
 
 #else
 
-void stream_lines(Isa /*isa*/, const std::byte* in, std::byte* out, std::size_t lines) { std::memcpy(out, in, lines * 64); }
+void stream_lines(Isa /*isa*/, const std::byte* in, std::byte* out, std::size_t lines) {
+  std::memcpy(out, in, lines * 64);
+}
 
 void stream_fence() noexcept {}
 
-void stream_copy(Isa /*isa*/, const std::byte* in, std::byte* out, std::size_t size) { std::memcpy(out, in, size); }
+void stream_copy(Isa /*isa*/, const std::byte* in, std::byte* out, std::size_t size) {
+  std::memcpy(out, in, size);
+}
 
 #endif
 

@@ -8,7 +8,8 @@
 
 namespace ballast {
 
-/// `lines` whole cache lines to `out`, which begins one. Call stream_fence() after the last of many: others may not see the bytes before.
+/// `lines` whole cache lines to `out`, which begins one. Call stream_fence() after the last of many: others
+/// may not see the bytes before.
 void stream_lines(Isa isa, const std::byte* in, std::byte* out, std::size_t lines);
 void stream_fence() noexcept;
 

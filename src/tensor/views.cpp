@@ -11,7 +11,8 @@
 namespace ballast {
 namespace {
 
-// What start:stop:step means in a dimension of `size`, by Python's rules: everything clamped, negative numbers from the end.
+// What start:stop:step means in a dimension of `size`, by Python's rules: everything clamped, negative
+// numbers from the end.
 struct Range {
   std::int64_t start;
   std::int64_t step;
@@ -32,8 +33,9 @@ Range resolve(const Slice& slice, std::int64_t size) {
   return {start, step, distance > 0 ? (distance - 1) / (step < 0 ? -step : step) + 1 : 0};
 }
 
-// The strides with which `shape` shows the same elements in the same order, if there are any. Both have the same, nonzero number of
-// elements. Dimensions of the two are matched in groups of equal product; inside a group the old ones must be walkable by one stride.
+// The strides with which `shape` shows the same elements in the same order, if there are any. Both have the
+// same, nonzero number of elements. Dimensions of the two are matched in groups of equal product; inside a
+// group the old ones must be walkable by one stride.
 std::optional<Strides> strides_for(ShapeView old_shape, ShapeView old_strides, ShapeView shape) {
   Strides strides = Dims::filled(shape.size(), 1);
   std::size_t next = 0;  // of `shape`
@@ -66,8 +68,10 @@ struct IndexCounts {
 IndexCounts count_indices(std::span<const Index> indices) {
   IndexCounts counts;
   for (const Index& index : indices) {
-    if (std::holds_alternative<Ellipsis>(index)) ++counts.ellipses;
-    else if (!std::holds_alternative<NewAxis>(index)) ++counts.dimensions;
+    if (std::holds_alternative<Ellipsis>(index))
+      ++counts.ellipses;
+    else if (!std::holds_alternative<NewAxis>(index))
+      ++counts.dimensions;
   }
   return counts;
 }
@@ -76,7 +80,8 @@ IndexCounts count_indices(std::span<const Index> indices) {
 
 std::size_t Tensor::axis(std::int64_t dim, std::size_t rank) const {
   const auto count = static_cast<std::int64_t>(rank);
-  if (dim < -count || dim >= count) fail(Errc::shape_mismatch, describe(dtype_, shape_), "has no dimension {}", dim);
+  if (dim < -count || dim >= count)
+    fail(Errc::shape_mismatch, describe(dtype_, shape_), "has no dimension {}", dim);
   return static_cast<std::size_t>(dim < 0 ? dim + count : dim);
 }
 
@@ -103,7 +108,8 @@ Tensor Tensor::permute(std::span<const std::int64_t> order) const {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::size_t from = axis(order[i], rank());
     if (seen[from]) {
-      fail(Errc::shape_mismatch, describe(dtype_, shape_), "dimension {} appears twice in the permutation", order[i]);
+      fail(Errc::shape_mismatch, describe(dtype_, shape_), "dimension {} appears twice in the permutation",
+           order[i]);
     }
     seen[from] = true;
     view.shape_[i] = shape_[from];
@@ -115,7 +121,8 @@ Tensor Tensor::permute(std::span<const std::int64_t> order) const {
 Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const {
   const std::size_t i = axis(dim, rank());
   if (start < 0 || length < 0 || start > shape_[i] - length) {
-    fail(Errc::shape_mismatch, describe(dtype_, shape_), "has no {} elements from {} in dimension {}", length, start, i);
+    fail(Errc::shape_mismatch, describe(dtype_, shape_), "has no {} elements from {} in dimension {}", length,
+         start, i);
   }
   Tensor view = *this;
   view.shape_[i] = length;
@@ -142,7 +149,9 @@ Tensor Tensor::squeeze(std::int64_t dim) const {
 }
 
 Tensor Tensor::expand(Shape shape) const {
-  const auto refuse = [&] { fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be expanded to {}", to_string(shape)); };
+  const auto refuse = [&] {
+    fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be expanded to {}", to_string(shape));
+  };
   if (shape.size() < rank()) refuse();
   const std::size_t extra = shape.size() - rank();
   Tensor view = *this;
@@ -160,7 +169,8 @@ Tensor Tensor::expand(Shape shape) const {
 
 Tensor Tensor::reshape(Shape shape) const {
   const auto refuse = [&](const char* why) {
-    fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be reshaped to {}: {}", to_string(shape), why);
+    fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be reshaped to {}: {}", to_string(shape),
+         why);
   };
   const auto open = std::find(shape.begin(), shape.end(), -1);
   if (open != shape.end()) {
@@ -189,9 +199,12 @@ Tensor Tensor::reshape(Shape shape) const {
 Tensor Tensor::index(std::span<const Index> indices) const {
   const IndexCounts counts = count_indices(indices);
   if (counts.dimensions > rank()) {
-    fail(Errc::shape_mismatch, describe(dtype_, shape_), "has {} dimensions, {} were indexed", rank(), counts.dimensions);
+    fail(Errc::shape_mismatch, describe(dtype_, shape_), "has {} dimensions, {} were indexed", rank(),
+         counts.dimensions);
   }
-  if (counts.ellipses > 1) fail(Errc::invalid_argument, describe(dtype_, shape_), "an index can have one ellipsis, not {}", counts.ellipses);
+  if (counts.ellipses > 1)
+    fail(Errc::invalid_argument, describe(dtype_, shape_), "an index can have one ellipsis, not {}",
+         counts.ellipses);
   Tensor view = *this;
   view.shape_ = {};
   view.strides_ = {};
@@ -214,7 +227,8 @@ Tensor Tensor::index(std::span<const Index> indices) const {
     } else if (std::holds_alternative<Ellipsis>(index)) {
       keep_whole(rank() - counts.dimensions);
     } else if (const auto* slice = std::get_if<Slice>(&index)) {
-      if (slice->step == 0) fail(Errc::invalid_argument, describe(dtype_, shape_), "a slice cannot have step 0");
+      if (slice->step == 0)
+        fail(Errc::invalid_argument, describe(dtype_, shape_), "a slice cannot have step 0");
       const Range range = resolve(*slice, shape_[dim]);
       if (range.length > 0) move(range.start);
       // A single element's stride is never used, and a step may be too large to multiply.
@@ -223,7 +237,8 @@ Tensor Tensor::index(std::span<const Index> indices) const {
     } else {
       const std::int64_t position = std::get<std::int64_t>(index);
       if (position < -shape_[dim] || position >= shape_[dim]) {
-        fail(Errc::offset_out_of_range, describe(dtype_, shape_), "index {} is outside dimension {} of size {}", position, dim, shape_[dim]);
+        fail(Errc::offset_out_of_range, describe(dtype_, shape_),
+             "index {} is outside dimension {} of size {}", position, dim, shape_[dim]);
       }
       move(position < 0 ? position + shape_[dim] : position);
       ++dim;

@@ -30,8 +30,10 @@ class AtomicFileTest : public Scratch {
     file.append(text);
     file.commit();
   }
+
   static unsigned mode(const std::string& path) {
     struct stat status {};
+
     EXPECT_EQ(stat(path.c_str(), &status), 0);
     return status.st_mode & 07777U;
   }
@@ -179,7 +181,8 @@ TEST_F(AtomicFileTest, OfManyWritersWithoutOverwriteOneWins) {
 
 TEST_F(AtomicFileTest, NamesThatCannotBeFilesAreRefused) {
   EXPECT_EQ(error_of([] { AtomicFile("", true); }).code(), Errc::invalid_argument);
-  EXPECT_EQ(error_of([&] { AtomicFile(path("a") + std::string("\0b", 2), true); }).code(), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { AtomicFile(path("a") + std::string("\0b", 2), true); }).code(),
+            Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { AtomicFile(path(""), true); }).code(), Errc::not_regular_file);
   EXPECT_EQ(error_of([&] { AtomicFile("/dev/null", true); }).code(), Errc::not_regular_file);
   EXPECT_EQ(error_of([&] { AtomicFile(path("no/such/folder"), true); }).code(), Errc::not_found);
@@ -204,7 +207,8 @@ TEST_F(AtomicFileTest, ReserveGivesTheSizeAtOnce) {
   EXPECT_EQ(error_of([&] { huge.reserve(UINT64_MAX); }).code(), Errc::size_overflow);
 }
 
-// In a process of its own, in which no file may grow beyond 100,000 bytes: a write is cut short there, and the next one refused.
+// In a process of its own, in which no file may grow beyond 100,000 bytes: a write is cut short there, and
+// the next one refused.
 TEST_F(AtomicFileTest, AFullDiskIsAnErrorThatLeavesTheOldFileAndNothingElse) {
   write(path("a"), "old");
   const pid_t child = fork();

@@ -13,7 +13,9 @@ template <class T>
 void check_every_pair() {
   const int low = std::numeric_limits<T>::min();
   const int high = std::numeric_limits<T>::max();
-  const auto expected = [&](int exact) { return exact >= low && exact <= high ? std::optional<T>(static_cast<T>(exact)) : std::nullopt; };
+  const auto expected = [&](int exact) {
+    return exact >= low && exact <= high ? std::optional<T>(static_cast<T>(exact)) : std::nullopt;
+  };
   for (int a = low; a <= high; ++a) {
     for (int b = low; b <= high; ++b) {
       ASSERT_EQ(try_add(static_cast<T>(a), static_cast<T>(b)), expected(a + b)) << a << " + " << b;
@@ -31,7 +33,9 @@ TEST(Checked, FitsIsWhatTheSumSaysAtEveryTripleOfBytes) {
   for (int offset = 0; offset < 256; ++offset) {
     for (int length = 0; length < 256; ++length) {
       for (int size = 0; size < 256; ++size) {
-        const bool got = fits<std::uint8_t>(static_cast<std::uint8_t>(offset), static_cast<std::uint8_t>(length), static_cast<std::uint8_t>(size));
+        const bool got =
+            fits<std::uint8_t>(static_cast<std::uint8_t>(offset), static_cast<std::uint8_t>(length),
+                               static_cast<std::uint8_t>(size));
         ASSERT_EQ(got, offset + length <= size) << offset << ' ' << length << ' ' << size;
       }
     }
@@ -57,7 +61,8 @@ TEST(Checked, OverflowIsAnErrorThatShowsTheNumbers) {
 }
 
 TEST(ByteReader, NeverLeavesItsBytes) {
-  const std::array<std::byte, 5> bytes = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{5}};
+  const std::array<std::byte, 5> bytes = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4},
+                                          std::byte{5}};
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
     ByteReader reader{std::span(bytes).first(size), "file", 100};
     if (size < 4) {

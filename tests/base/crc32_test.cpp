@@ -20,7 +20,8 @@ std::vector<std::byte> noise(std::size_t size) {
 }
 
 std::uint32_t by_zlib(std::uint32_t crc, std::span<const std::byte> bytes) {
-  return static_cast<std::uint32_t>(::crc32(crc, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+  return static_cast<std::uint32_t>(
+      ::crc32(crc, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
 TEST(Crc32, HasTheCheckValueOfItsDefinition) {
@@ -42,7 +43,8 @@ TEST(Crc32, EqualsZlibAtEveryLengthAndAlignment) {
 TEST(Crc32, EqualsZlibOnMoreThanOnePiece) {
   const auto bytes = noise(3'000'001);
   EXPECT_EQ(crc32(0, bytes), by_zlib(0, bytes));
-  EXPECT_EQ(crc32(crc32(0, std::span(bytes).first(1'000'003)), std::span(bytes).subspan(1'000'003)), by_zlib(0, bytes));
+  EXPECT_EQ(crc32(crc32(0, std::span(bytes).first(1'000'003)), std::span(bytes).subspan(1'000'003)),
+            by_zlib(0, bytes));
 }
 
 TEST(Crc32, CombinesPiecesComputedApart) {

@@ -14,17 +14,23 @@ std::string utf8(char32_t c) {
   if (c < 0x80) return {byte(c)};
   if (c < 0x800) return {byte(0xC0 | c >> 6), byte(0x80 | (c & 0x3F))};
   if (c < 0x10000) return {byte(0xE0 | c >> 12), byte(0x80 | (c >> 6 & 0x3F)), byte(0x80 | (c & 0x3F))};
-  return {byte(0xF0 | c >> 18), byte(0x80 | (c >> 12 & 0x3F)), byte(0x80 | (c >> 6 & 0x3F)), byte(0x80 | (c & 0x3F))};
+  return {byte(0xF0 | c >> 18), byte(0x80 | (c >> 12 & 0x3F)), byte(0x80 | (c >> 6 & 0x3F)),
+          byte(0x80 | (c & 0x3F))};
 }
 
 // The bidirectional controls of Unicode (UAX 9, table 2), and the two separators that break lines.
 bool moves_text(char32_t c) {
-  return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
+  return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
 }
 
-bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0);
+}
 
-bool is_surrogate(char32_t c) { return c >= 0xD800 && c <= 0xDFFF; }
+bool is_surrogate(char32_t c) {
+  return c >= 0xD800 && c <= 0xDFFF;
+}
 
 TEST(Display, EveryCodePointIsShownAsItselfOrAsAnEscape) {
   std::size_t escaped = 0;
@@ -54,17 +60,21 @@ TEST(Display, EveryPairOfBytesThatIsNotUtf8IsEscaped) {
       for (const char byte : shown) {
         const auto value = static_cast<unsigned char>(byte);
         ASSERT_FALSE(value < 0x20 || value == 0x7F) << first << ' ' << second;
-        ASSERT_TRUE(value < 0x80 || valid_pair) << first << ' ' << second << ": a byte that is no text came through";
+        ASSERT_TRUE(value < 0x80 || valid_pair)
+            << first << ' ' << second << ": a byte that is no text came through";
       }
       // U+0080..U+009F are controls that terminals obey.
-      ASSERT_TRUE(first != 0xC2 || second >= 0xA0 || shown.find(static_cast<char>(0xC2)) == std::string::npos) << second;
+      ASSERT_TRUE(first != 0xC2 || second >= 0xA0 || shown.find(static_cast<char>(0xC2)) == std::string::npos)
+          << second;
     }
   }
-  EXPECT_EQ(display("a\xFF" "b"), "a\\xffb");
-  EXPECT_EQ(display("\xED\xA0\x80"), "\\xed\\xa0\\x80");      // a surrogate
-  EXPECT_EQ(display("\xC0\xAF"), "\\xc0\\xaf");               // overlong
+  EXPECT_EQ(display("a\xFF"
+                    "b"),
+            "a\\xffb");
+  EXPECT_EQ(display("\xED\xA0\x80"), "\\xed\\xa0\\x80");           // a surrogate
+  EXPECT_EQ(display("\xC0\xAF"), "\\xc0\\xaf");                    // overlong
   EXPECT_EQ(display("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
-  EXPECT_EQ(display("\xE2\x82"), "\\xe2\\x82");               // cut short
+  EXPECT_EQ(display("\xE2\x82"), "\\xe2\\x82");                    // cut short
 }
 
 TEST(Display, LongTextIsCutAndItsLengthShown) {

@@ -24,8 +24,12 @@ TEST_F(FileTest, ReadsWhatIsThereAndNothingElse) {
   EXPECT_EQ(as_text(file->read(3, 4)), "3456");
   EXPECT_EQ(as_text(file->map()), "0123456789");
   EXPECT_TRUE(file->read(10, 0).empty());
-  for (const auto& [offset, length] : {std::pair<std::uint64_t, std::uint64_t>{7, 4}, {11, 0}, {UINT64_MAX, 1}, {1, UINT64_MAX}}) {
-    EXPECT_EQ(error_of([&, offset = offset, length = length] { static_cast<void>(file->read(offset, length)); }).code(), Errc::truncated);
+  for (const auto& [offset, length] :
+       {std::pair<std::uint64_t, std::uint64_t>{7, 4}, {11, 0}, {UINT64_MAX, 1}, {1, UINT64_MAX}}) {
+    EXPECT_EQ(error_of([&, offset = offset, length = length] {
+                static_cast<void>(file->read(offset, length));
+              }).code(),
+              Errc::truncated);
   }
   EXPECT_NO_THROW(file->check_unchanged());
   EXPECT_TRUE(file->is_same_file(path("a")));
@@ -58,7 +62,9 @@ TEST_F(FileTest, SaysWhyAFileCannotBeOpened) {
   EXPECT_THAT(missing.what(), HasSubstr("missing: cannot open: No such file or directory"));
   // What the system would silently cut off.
   write(path("a"), "secret");
-  EXPECT_EQ(error_of([&] { static_cast<void>(File::open(path("a") + std::string("\0.safetensors", 13))); }).code(), Errc::invalid_argument);
+  EXPECT_EQ(
+      error_of([&] { static_cast<void>(File::open(path("a") + std::string("\0.safetensors", 13))); }).code(),
+      Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { static_cast<void>(File::open("")); }).code(), Errc::not_found);
 }
 

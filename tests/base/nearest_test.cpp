@@ -23,21 +23,25 @@ TEST(Nearest, FindsTypingErrorsNearestFirst) {
 }
 
 TEST(Nearest, AMissingOrExtraPrefixIsNear) {
-  EXPECT_THAT(nearest("fc1.weight", Names{"model.backbone.fc1.weight", "xfc1.weight.other.thing"}), ElementsAre("model.backbone.fc1.weight"));
+  EXPECT_THAT(nearest("fc1.weight", Names{"model.backbone.fc1.weight", "xfc1.weight.other.thing"}),
+              ElementsAre("model.backbone.fc1.weight"));
   EXPECT_THAT(nearest("module.very.deep.fc1.weight", Names{"fc1.weight"}), ElementsAre("fc1.weight"));
   EXPECT_THAT(nearest("a.", Names{""}), ElementsAre(""));
 }
 
 TEST(Nearest, EqualDistancesKeepTheFilesOrder) {
-  EXPECT_THAT(nearest("layer5", Names{"layer9", "layer1", "layer3", "layer2"}), ElementsAre("layer9", "layer1", "layer3"));
+  EXPECT_THAT(nearest("layer5", Names{"layer9", "layer1", "layer3", "layer2"}),
+              ElementsAre("layer9", "layer1", "layer3"));
   // A nearer one found late still comes first.
-  EXPECT_THAT(nearest("layer5", Names{"layer99", "layer98", "layer1", "layer5"}), ElementsAre("layer5", "layer1", "layer99"));
+  EXPECT_THAT(nearest("layer5", Names{"layer99", "layer98", "layer1", "layer5"}),
+              ElementsAre("layer5", "layer1", "layer99"));
 }
 
 TEST(Nearest, AsksInASentence) {
   EXPECT_EQ(did_you_mean("abc", Names{"abd"}), "; did you mean \"abd\"?");
   EXPECT_EQ(did_you_mean("abc", Names{"abd", "abe"}), "; did you mean \"abd\" or \"abe\"?");
-  EXPECT_EQ(did_you_mean("abc", Names{"abd", "abe", "ab\x1B"}), "; did you mean \"abd\", \"abe\" or \"ab\\x1b\"?");
+  EXPECT_EQ(did_you_mean("abc", Names{"abd", "abe", "ab\x1B"}),
+            "; did you mean \"abd\", \"abe\" or \"ab\\x1b\"?");
   EXPECT_EQ(did_you_mean("abc", Names{"zzzzzz"}), "");
 }
 

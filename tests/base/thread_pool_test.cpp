@@ -40,8 +40,12 @@ TEST_F(ThreadPool, EveryElementIsWorkedOnOnce) {
           for (std::uint64_t i = begin; i < end; ++i) ++seen[i];
         });
         for (const auto& times : seen) ASSERT_EQ(times, 1);
-        if (count == 0) { EXPECT_EQ(pieces, 0); }
-        if (count > 0 && grain >= count) { EXPECT_EQ(pieces, 1); }
+        if (count == 0) {
+          EXPECT_EQ(pieces, 0);
+        }
+        if (count > 0 && grain >= count) {
+          EXPECT_EQ(pieces, 1);
+        }
       }
     }
   }
@@ -104,7 +108,8 @@ TEST_F(ThreadPool, SeveralCallersShareIt) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
-      for (int round = 0; round < 50; ++round) parallel_for(64, 1, [&](std::uint64_t begin, std::uint64_t end) { sum += end - begin; });
+      for (int round = 0; round < 50; ++round)
+        parallel_for(64, 1, [&](std::uint64_t begin, std::uint64_t end) { sum += end - begin; });
     });
   }
   for (std::thread& caller : callers) caller.join();

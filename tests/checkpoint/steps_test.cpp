@@ -52,21 +52,29 @@ std::string message(Errc code, F&& f) {
 }
 
 TEST(Rename, EveryMatchAndEveryRuleInOrder) {
-  const Renamed result = rename(with({"encoder.a.gamma", "decoder.a.a.weight"}), {{R"(^encoder\.)", "transformer.encoder."}, {R"(\.gamma$)", ".weight"}, {"a", "b"}});
-  EXPECT_THAT(names(result.checkpoint), ElementsAre("trbnsformer.encoder.b.weight", "decoder.b.b.weight"));  // sic: unanchored patterns match anywhere
+  const Renamed result =
+      rename(with({"encoder.a.gamma", "decoder.a.a.weight"}),
+             {{R"(^encoder\.)", "transformer.encoder."}, {R"(\.gamma$)", ".weight"}, {"a", "b"}});
+  EXPECT_THAT(names(result.checkpoint),
+              ElementsAre("trbnsformer.encoder.b.weight",
+                          "decoder.b.b.weight"));  // sic: unanchored patterns match anywhere
   EXPECT_EQ(result.changed.size(), 2U);
   EXPECT_THAT(result.idle, IsEmpty());
 }
 
 TEST(Rename, GroupsByNumberAndName) {
   const Checkpoint in = with({"layer.1.block.0.weight"});
-  EXPECT_THAT(names(rename(in, {{R"((.+)\.block\.0\.(.+))", "$1.conv.$2"}}).checkpoint), ElementsAre("layer.1.conv.weight"));
-  EXPECT_THAT(names(rename(in, {{R"(layer\.(?P<n>[0-9]))", "blocks.${n}x"}}).checkpoint), ElementsAre("blocks.1x.block.0.weight"));
-  EXPECT_THAT(names(rename(in, {{R"(layer\.([0-9]))", "$$${1}0$0"}}).checkpoint), ElementsAre("$10layer.1.block.0.weight"));
+  EXPECT_THAT(names(rename(in, {{R"((.+)\.block\.0\.(.+))", "$1.conv.$2"}}).checkpoint),
+              ElementsAre("layer.1.conv.weight"));
+  EXPECT_THAT(names(rename(in, {{R"(layer\.(?P<n>[0-9]))", "blocks.${n}x"}}).checkpoint),
+              ElementsAre("blocks.1x.block.0.weight"));
+  EXPECT_THAT(names(rename(in, {{R"(layer\.([0-9]))", "$$${1}0$0"}}).checkpoint),
+              ElementsAre("$10layer.1.block.0.weight"));
   EXPECT_THAT(names(rename(in, {{"block", R"(a\1b)"}}).checkpoint), ElementsAre(R"(layer.1.a\1b.0.weight)"));
 }
 
-// Rust's and Python's answer for an empty match: before, between and after every character, but not right behind a match.
+// Rust's and Python's answer for an empty match: before, between and after every character, but not right
+// behind a match.
 TEST(Rename, EmptyMatches) {
   EXPECT_THAT(names(rename(with({"abc"}), {{"x*", "-"}}).checkpoint), ElementsAre("-a-b-c-"));
   EXPECT_THAT(names(rename(with({"abaac"}), {{"a*", "-"}}).checkpoint), ElementsAre("-b-c-"));
@@ -81,15 +89,33 @@ TEST(Rename, SaysWhichRuleMatchedNothing) {
 }
 
 TEST(Rename, RefusesTwoKeysOnOneName) {
-  const std::string text = message(Errc::duplicate_key, [] { static_cast<void>(rename(with({"a.weight", "b.weight"}), {{"^[ab]", "x"}})); });
+  const std::string text = message(Errc::duplicate_key, [] {
+    static_cast<void>(rename(with({"a.weight", "b.weight"}), {{"^[ab]", "x"}}));
+  });
   EXPECT_THAT(text, HasSubstr("\"a.weight\" and \"b.weight\" both become \"x.weight\""));
 }
 
 TEST(Rename, RefusesBadPatternsAndGroups) {
-  EXPECT_THAT(message(Errc::invalid_argument, [] { static_cast<void>(rename(with({"a"}), {{"(", ""}})); }), HasSubstr("missing )"));
-  EXPECT_THAT(message(Errc::invalid_argument, [] { static_cast<void>(rename(with({"a"}), {{"(a)", "$2"}})); }), HasSubstr("names group \"2\""));
-  EXPECT_THAT(message(Errc::invalid_argument, [] { static_cast<void>(rename(with({"a"}), {{"(a)", "${x}"}})); }), HasSubstr("names group \"x\""));
-  EXPECT_THAT(message(Errc::invalid_argument, [] { static_cast<void>(rename(with({"a"}), {{"(a)", "x$"}})); }), HasSubstr("$$"));
+  EXPECT_THAT(message(Errc::invalid_argument,
+                      [] {
+                        static_cast<void>(rename(with({"a"}), {{"(", ""}}));
+                      }),
+              HasSubstr("missing )"));
+  EXPECT_THAT(message(Errc::invalid_argument,
+                      [] {
+                        static_cast<void>(rename(with({"a"}), {{"(a)", "$2"}}));
+                      }),
+              HasSubstr("names group \"2\""));
+  EXPECT_THAT(message(Errc::invalid_argument,
+                      [] {
+                        static_cast<void>(rename(with({"a"}), {{"(a)", "${x}"}}));
+                      }),
+              HasSubstr("names group \"x\""));
+  EXPECT_THAT(message(Errc::invalid_argument,
+                      [] {
+                        static_cast<void>(rename(with({"a"}), {{"(a)", "x$"}}));
+                      }),
+              HasSubstr("$$"));
 }
 
 TEST(Rename, ACatastrophicPatternTakesLinearTime) {
@@ -107,13 +133,17 @@ TEST(StripCommonPrefixes, OnlyWhenAllKeysHaveThem) {
 }
 
 TEST(Reindex, CompactsEachPrefixByItself) {
-  EXPECT_THAT(names(reindex(with({"fc.0.w", "fc.2.w", "fc.10.w"})).checkpoint), ElementsAre("fc.0.w", "fc.1.w", "fc.2.w"));
+  EXPECT_THAT(names(reindex(with({"fc.0.w", "fc.2.w", "fc.10.w"})).checkpoint),
+              ElementsAre("fc.0.w", "fc.1.w", "fc.2.w"));
   EXPECT_THAT(names(reindex(with({"encoder.0.w", "encoder.2.w", "decoder.1.w", "decoder.5.w"})).checkpoint),
               ElementsAre("encoder.0.w", "encoder.1.w", "decoder.0.w", "decoder.1.w"));
-  EXPECT_THAT(names(reindex(with({"f.layers.0.b.0.w", "f.layers.0.b.2.w", "f.layers.2.b.0.w", "f.layers.2.b.2.w"})).checkpoint),
-              ElementsAre("f.layers.0.b.0.w", "f.layers.0.b.1.w", "f.layers.1.b.0.w", "f.layers.1.b.1.w"));
+  EXPECT_THAT(
+      names(reindex(with({"f.layers.0.b.0.w", "f.layers.0.b.2.w", "f.layers.2.b.0.w", "f.layers.2.b.2.w"}))
+                .checkpoint),
+      ElementsAre("f.layers.0.b.0.w", "f.layers.0.b.1.w", "f.layers.1.b.0.w", "f.layers.1.b.1.w"));
   EXPECT_THAT(names(reindex(with({"a.1.b.2.c.3"})).checkpoint), ElementsAre("a.0.b.0.c.0"));
-  EXPECT_THAT(names(reindex(with({"plain", "x1.w", "a.01.w"})).checkpoint), ElementsAre("plain", "x1.w", "a.01.w"));
+  EXPECT_THAT(names(reindex(with({"plain", "x1.w", "a.01.w"})).checkpoint),
+              ElementsAre("plain", "x1.w", "a.01.w"));
 }
 
 TEST(Reindex, OnlyWherePrefixesSay) {
@@ -126,7 +156,8 @@ TEST(Filter, IncludesAnyExcludesAny) {
   EXPECT_THAT(names(filter(in, {})), ElementsAre("encoder.w", "encoder.b", "decoder.w", "head"));
   EXPECT_THAT(names(filter(in, {R"(^encoder\.)", "^head$"})), ElementsAre("encoder.w", "encoder.b", "head"));
   EXPECT_THAT(names(filter(in, {R"(^encoder\.)"}, {R"(\.b$)"})), ElementsAre("encoder.w"));
-  EXPECT_THAT(message(Errc::invalid_argument, [&] { static_cast<void>(filter(in, {"["})); }), HasSubstr("missing ]"));
+  EXPECT_THAT(message(Errc::invalid_argument, [&] { static_cast<void>(filter(in, {"["})); }),
+              HasSubstr("missing ]"));
 }
 
 TEST(Cast, FloatsOnlyAndTiedTensorsStayTied) {
@@ -153,13 +184,16 @@ TEST(Merge, JoinsAndRefusesDuplicates) {
 TEST(Rules, ChangeTensors) {
   Checkpoint in;
   in.add("w", counting({2, 3}));
-  const auto applied = [&](std::vector<rules::Operation> operations) { return rules::apply(in, {rules::Change{"^w$", std::move(operations), {}}}).checkpoint.tensor("w"); };
+  const auto applied = [&](std::vector<rules::Operation> operations) {
+    return rules::apply(in, {rules::Change{"^w$", std::move(operations), {}}}).checkpoint.tensor("w");
+  };
   EXPECT_EQ(floats(applied({rules::Transpose{0, 1}})), (std::vector<float>{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(applied({rules::Permute{{1, 0}}}).shape(), (Shape{3, 2}));
   EXPECT_EQ(applied({rules::Transpose{0, 1}, rules::Reshape{{-1}}}).shape(), (Shape{6}));
   EXPECT_EQ(floats(applied({rules::Narrow{1, {1, {}, {}}}})), (std::vector<float>{1, 2, 4, 5}));
   EXPECT_EQ(applied({rules::Cast{DType::bf16}}).dtype(), DType::bf16);
-  EXPECT_THAT(message(Errc::shape_mismatch, [&] { static_cast<void>(applied({rules::Reshape{{4}}})); }), HasSubstr("rule \"^w$\" on \"w\""));
+  EXPECT_THAT(message(Errc::shape_mismatch, [&] { static_cast<void>(applied({rules::Reshape{{4}}})); }),
+              HasSubstr("rule \"^w$\" on \"w\""));
 }
 
 TEST(Rules, SplitAndJoinAreInverse) {
@@ -169,7 +203,8 @@ TEST(Rules, SplitAndJoinAreInverse) {
   const auto split = rules::apply(in, {rules::Split{R"((.*)\.qkv$)", {"$1.q", "$1.k", "$1.v"}, 0, {}}});
   EXPECT_THAT(names(split.checkpoint), ElementsAre("l.0.q", "l.0.k", "l.0.v", "l.1.q", "l.1.k", "l.1.v"));
   EXPECT_EQ(floats(split.checkpoint.tensor("l.1.k")), (std::vector<float>{4, 5, 6, 7}));
-  const auto joined = rules::apply(split.checkpoint, {rules::Join{R"((.*)\.q$)", {"$1.k", "$1.v"}, "$1.qkv", 0, false}});
+  const auto joined =
+      rules::apply(split.checkpoint, {rules::Join{R"((.*)\.q$)", {"$1.k", "$1.v"}, "$1.qkv", 0, false}});
   EXPECT_THAT(names(joined.checkpoint), ElementsAre("l.0.qkv", "l.1.qkv"));
   EXPECT_THAT(joined.origins, ElementsAre("l.0.q + l.0.k + l.0.v", "l.1.q + l.1.k + l.1.v"));
   EXPECT_EQ(floats(joined.checkpoint.tensor("l.1.qkv")), floats(counting({6, 2})));
@@ -188,15 +223,23 @@ TEST(Rules, JoinsInnerDimensionsAndStacks) {
   Checkpoint equal;
   equal.add("x", counting({2}));
   equal.add("y", counting({2}));
-  EXPECT_EQ(floats(rules::apply(equal, {rules::Join{"^x$", {"y"}, "s", 0, true}}).checkpoint.tensor("s")), (std::vector<float>{0, 1, 0, 1}));
-  EXPECT_EQ(rules::apply(equal, {rules::Join{"^x$", {"y"}, "s", 1, true}}).checkpoint.tensor("s").shape(), (Shape{2, 2}));
-  message(Errc::shape_mismatch, [&] { static_cast<void>(rules::apply(in, {rules::Join{"^a$", {"b"}, "c", 0, false}})); });
-  message(Errc::not_found, [&] { static_cast<void>(rules::apply(in, {rules::Join{"^a$", {"z"}, "c", 0, false}})); });
+  EXPECT_EQ(floats(rules::apply(equal, {rules::Join{"^x$", {"y"}, "s", 0, true}}).checkpoint.tensor("s")),
+            (std::vector<float>{0, 1, 0, 1}));
+  EXPECT_EQ(rules::apply(equal, {rules::Join{"^x$", {"y"}, "s", 1, true}}).checkpoint.tensor("s").shape(),
+            (Shape{2, 2}));
+  message(Errc::shape_mismatch, [&] {
+    static_cast<void>(rules::apply(in, {rules::Join{"^a$", {"b"}, "c", 0, false}}));
+  });
+  message(Errc::not_found, [&] {
+    static_cast<void>(rules::apply(in, {rules::Join{"^a$", {"z"}, "c", 0, false}}));
+  });
 }
 
 TEST(Rules, DropAliasAndIdle) {
   const Checkpoint in = with({"wte.weight", "mask", "x"});
-  const auto result = rules::apply(in, {rules::Drop{"^mask$"}, rules::Alias{R"(^wte\.weight$)", "lm_head.weight"}, rules::Drop{"^nothing$"}});
+  const auto result = rules::apply(
+      in,
+      {rules::Drop{"^mask$"}, rules::Alias{R"(^wte\.weight$)", "lm_head.weight"}, rules::Drop{"^nothing$"}});
   EXPECT_THAT(names(result.checkpoint), ElementsAre("wte.weight", "lm_head.weight", "x"));
   EXPECT_TRUE(result.checkpoint.tensor("wte.weight").same_view(result.checkpoint.tensor("lm_head.weight")));
   EXPECT_THAT(result.idle, ElementsAre("^nothing$"));
@@ -222,9 +265,12 @@ TEST(Rules, ReadFromJson) {
 }
 
 TEST(Rules, RefusesFilesThatMakeNoSense) {
-  const auto refused = [](const char* json) { return message(Errc::bad_json, [&] { static_cast<void>(rules::parse(json)); }); };
+  const auto refused = [](const char* json) {
+    return message(Errc::bad_json, [&] { static_cast<void>(rules::parse(json)); });
+  };
   EXPECT_THAT(refused("[]"), HasSubstr("rules"));
-  EXPECT_THAT(refused(R"({"rules": [{"match": "a", "transpse": [0, 1]}]})"), HasSubstr("did you mean \"transpose\""));
+  EXPECT_THAT(refused(R"({"rules": [{"match": "a", "transpse": [0, 1]}]})"),
+              HasSubstr("did you mean \"transpose\""));
   EXPECT_THAT(refused(R"({"rules": [{"to": "a"}]})"), HasSubstr("rule 1: has no \"match\""));
   EXPECT_THAT(refused(R"({"rules": [{"match": "a"}]})"), HasSubstr("nothing to do"));
   EXPECT_THAT(refused(R"({"rules": [{"match": "a", "transpose": [0]}]})"), HasSubstr("two dimensions"));

@@ -21,11 +21,14 @@ Errc code_of(const auto& action) {
 }
 
 Value sample() {
-  return Value::dict({{"epoch", 3},
-                      {"optimizer", Value::dict({{"param_groups", Value::list({Value::dict({{"lr", 0.5}, {"betas", Value::tuple({0.9, 0.999})}})})},
-                                                 {"state", Value::dict({{0, Value::dict({{"step", 7}})}})}})},
-                      {"layer.0.weight", "dotted"},
-                      {"layer", Value::dict({{"0", Value::dict({{"bias", true}})}})}});
+  return Value::dict(
+      {{"epoch", 3},
+       {"optimizer",
+        Value::dict({{"param_groups",
+                      Value::list({Value::dict({{"lr", 0.5}, {"betas", Value::tuple({0.9, 0.999})}})})},
+                     {"state", Value::dict({{0, Value::dict({{"step", 7}})}})}})},
+       {"layer.0.weight", "dotted"},
+       {"layer", Value::dict({{"0", Value::dict({{"bias", true}})}})}});
 }
 
 TEST(Value, PathsGoThroughKeysIndicesAndIntegerKeys) {
@@ -53,7 +56,8 @@ TEST(Value, AMissingPathSaysHowFarItGot) {
   try {
     static_cast<void>(root.at("optimizer.param_groups.0.momentum"));
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("\"optimizer.param_groups.0\" is there"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("\"optimizer.param_groups.0\" is there"), std::string::npos)
+        << error.what();
   }
   EXPECT_FALSE(root.find_path("nope").has_value());
   EXPECT_FALSE(root.find_path("optimizer.param_groups.0.").has_value());
@@ -79,7 +83,8 @@ TEST(Value, BigIntegersPrintAsPythonPrintsThem) {
     auto owner = std::make_shared<ValueTree>();
     return ValueTree::value(owner, owner->big_integer(owner->store(bytes))).as_decimal();
   };
-  EXPECT_EQ(decimal("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv), "119547037146038801333356");  // torch's magic number
+  EXPECT_EQ(decimal("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv),
+            "119547037146038801333356");  // torch's magic number
   EXPECT_EQ(decimal("\xff"sv), "-1");
   EXPECT_EQ(decimal("\x00\x80"sv), "-32768");
   EXPECT_EQ(decimal(""sv), "0");
@@ -97,7 +102,9 @@ TEST(Value, SharedPartsStayShared) {
 }
 
 TEST(Value, TypesAreKeptApartFromStructure) {
-  const Value ordered = Value::dict({{"a", 1}}).as_type("collections.OrderedDict").with_attributes(Value::dict({{"_metadata", "m"}}));
+  const Value ordered = Value::dict({{"a", 1}})
+                            .as_type("collections.OrderedDict")
+                            .with_attributes(Value::dict({{"_metadata", "m"}}));
   EXPECT_EQ(ordered.kind(), Kind::dict);
   EXPECT_EQ(ordered.type(), "collections.OrderedDict");
   EXPECT_EQ(ordered.at("a").as_int(), 1);
@@ -147,7 +154,8 @@ TEST(Value, SummariesFitOnOneLine) {
   EXPECT_EQ(Value(0.001).summary(), "0.001");
   EXPECT_EQ(Value("a\n").summary(), "\"a\\n\"");
   EXPECT_EQ(Value::list({1, 2}).summary(), "list of 2");
-  EXPECT_EQ(Value::dict({}).as_type("collections.OrderedDict").summary(), "dict of 0 (collections.OrderedDict)");
+  EXPECT_EQ(Value::dict({}).as_type("collections.OrderedDict").summary(),
+            "dict of 0 (collections.OrderedDict)");
   EXPECT_EQ(Value(Tensor::zeros(DType::f32, {2, 3})).summary(), "F32 [2, 3]");
 }
 

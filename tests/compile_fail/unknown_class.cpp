@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: wrap what holds no parameters in ballast::Skip
+#include <mutex>
+
 #include "ballast/module.h"
 #include "ballast/nn.h"
-
-#include <mutex>
 
 struct Model {
   ballast::Tensor weight;

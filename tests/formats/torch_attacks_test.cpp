@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every hostile file of tests/attacks is refused with its own code, and every odd but legal one is read: mapped and not, and from memory.
+// Every hostile file of tests/attacks is refused with its own code, and every odd but legal one is read:
+// mapped and not, and from memory.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -27,7 +28,8 @@ const std::string& folder() {
   static const std::string made = [] {
     const std::string out = BALLAST_TEST_OUTPUT "/attacks";
     std::filesystem::create_directories(out);
-    const std::string command = std::string(BALLAST_PYTHON) + " " + BALLAST_TEST_DATA + "/attacks/make.py " + out + " > " + out + "/log.txt";
+    const std::string command = std::string(BALLAST_PYTHON) + " " + BALLAST_TEST_DATA + "/attacks/make.py " +
+                                out + " > " + out + "/log.txt";
     EXPECT_EQ(std::system(command.c_str()), 0);  // NOLINT(cert-env33-c): a test's own script
     return out;
   }();
@@ -54,7 +56,9 @@ std::vector<Sample> samples() {
   return rows;
 }
 
-bool is_index(const Sample& sample) { return sample.file.ends_with(".index.json"); }
+bool is_index(const Sample& sample) {
+  return sample.file.ends_with(".index.json");
+}
 
 // Opens, and reads every byte of every tensor: what is wrong must show by then.
 std::string verdict(const std::function<Checkpoint()>& open_it) {
@@ -63,7 +67,8 @@ std::string verdict(const std::function<Checkpoint()>& open_it) {
     for (const Entry& entry : checkpoint) {
       const Tensor tensor = entry.tensor();
       if (!tensor.has_data()) continue;
-      std::vector<std::byte> bytes(static_cast<std::size_t>(std::min<std::uint64_t>(tensor.size_bytes(), 1U << 20U)));
+      std::vector<std::byte> bytes(
+          static_cast<std::size_t>(std::min<std::uint64_t>(tensor.size_bytes(), 1U << 20U)));
       tensor.read(0, bytes);
     }
     return "ok";
@@ -86,8 +91,11 @@ void check(const std::function<Checkpoint(const std::string&)>& open_it) {
         return Checkpoint();
       });
     }
-    if (sample.code == "refused-any") { EXPECT_NE(got, "ok") << sample.file << ": " << sample.description; }
-    else { EXPECT_EQ(got, sample.code) << sample.file << ": " << sample.description; }
+    if (sample.code == "refused-any") {
+      EXPECT_NE(got, "ok") << sample.file << ": " << sample.description;
+    } else {
+      EXPECT_EQ(got, sample.code) << sample.file << ": " << sample.description;
+    }
   }
   EXPECT_GE(count, 150U);
 }
@@ -104,8 +112,9 @@ TEST(TorchAttacks, ScanFindsWhatOpenRefusesAndNothingInLegalFiles) {
   for (const Sample& sample : samples()) {
     if (is_index(sample)) continue;
     const ScanReport report = scan(folder() + "/" + sample.file);
-    EXPECT_EQ(report.clean(), sample.code == "ok") << sample.file << ": " << sample.description
-                                                   << (report.findings.empty() ? "" : "; " + report.findings.front().what);
+    EXPECT_EQ(report.clean(), sample.code == "ok")
+        << sample.file << ": " << sample.description
+        << (report.findings.empty() ? "" : "; " + report.findings.front().what);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pickle machine and the meaning of tensors, case by case. Files are written by hand here, opcode by opcode; numbers of strided views are
-// computed from their definition.
+// The pickle machine and the meaning of tensors, case by case. Files are written by hand here, opcode by
+// opcode; numbers of strided views are computed from their definition.
 #include <gtest/gtest.h>
 
 #include "ballast/error.h"
@@ -11,7 +11,9 @@ namespace {
 
 using namespace testing::pickle;
 
-Value value_of(const std::string& code, int protocol = 2) { return *read(whole(code, protocol)).tree; }
+Value value_of(const std::string& code, int protocol = 2) {
+  return *read(whole(code, protocol)).tree;
+}
 
 Errc refusal(const std::string& file) {
   try {
@@ -23,7 +25,9 @@ Errc refusal(const std::string& file) {
   return Errc::io_error;
 }
 
-Errc refusal_of(const std::string& code, int protocol = 2) { return refusal(whole(code, protocol)); }
+Errc refusal_of(const std::string& code, int protocol = 2) {
+  return refusal(whole(code, protocol));
+}
 
 const std::vector<Blob> kFloats = {counted<float>("0", 100)};
 
@@ -33,7 +37,8 @@ std::string floats(std::int64_t offset, const std::string& sizes, const std::str
 
 // Row-major elements of a view over 0, 1, 2, … are the numbers of the elements it shows.
 template <class T>
-void expect_view(const Checkpoint& checkpoint, std::int64_t offset, std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides) {
+void expect_view(const Checkpoint& checkpoint, std::int64_t offset, std::vector<std::int64_t> sizes,
+                 std::vector<std::int64_t> strides) {
   const Tensor tensor = checkpoint.tensor("w");
   EXPECT_EQ(tensor.shape(), Shape(sizes));
   std::vector<T> expected;
@@ -59,7 +64,8 @@ std::string numbers(const std::vector<std::int64_t>& values) {
   return code + "t";
 }
 
-void check_view(std::int64_t offset, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides) {
+void check_view(std::int64_t offset, const std::vector<std::int64_t>& sizes,
+                const std::vector<std::int64_t>& strides) {
   expect_view<float>(read(floats(offset, numbers(sizes), numbers(strides))), offset, sizes, strides);
 }
 
@@ -108,13 +114,18 @@ TEST(Pickle, IntegersBeyond64BitsStayWhatTheyAre) {
 }
 
 TEST(Pickle, JunkInTextNumbersIsRefused) {
-  for (const char* const line : {"L12xL\n", "LL\n", "I1e3\n", "I0x10\n", "Fabc\n", "F1,5\n", "I\n"}) EXPECT_EQ(refusal_of(line), Errc::bad_pickle) << line;
+  for (const char* const line : {"L12xL\n", "LL\n", "I1e3\n", "I0x10\n", "Fabc\n", "F1,5\n", "I\n"})
+    EXPECT_EQ(refusal_of(line), Errc::bad_pickle) << line;
 }
 
 TEST(Pickle, ALengthBeyondTheFileIsRefusedBeforeAnythingIsAllocated) {
-  EXPECT_EQ(refusal_of("X\xff\xff\xff\xff" "ab"), Errc::truncated);
+  EXPECT_EQ(refusal_of("X\xff\xff\xff\xff"
+                       "ab"),
+            Errc::truncated);
   EXPECT_EQ(refusal_of("\x8e"s + le(UINT64_MAX, 8) + "ab", 4), Errc::truncated);
-  EXPECT_EQ(refusal_of("\x8b\xff\xff\xff\x7f" "ab"), Errc::truncated);
+  EXPECT_EQ(refusal_of("\x8b\xff\xff\xff\x7f"
+                       "ab"),
+            Errc::truncated);
 }
 
 TEST(Pickle, MemoSlotsBeyondWhatWasRunAreRefused) {
@@ -124,7 +135,8 @@ TEST(Pickle, MemoSlotsBeyondWhatWasRunAreRefused) {
 
 TEST(Pickle, TheMemoHoldsReferences) {
   // A dict is memoized empty, put under one name, filled, and fetched again under another.
-  const Value value = value_of("}" + text("a") + "}q\x05s" + text("b") + "h\x05" + "sh\x05" + text("x") + "K\x07s0");
+  const Value value =
+      value_of("}" + text("a") + "}q\x05s" + text("b") + "h\x05" + "sh\x05" + text("x") + "K\x07s0");
   EXPECT_EQ(value.at("a.x").as_int(), 7);
   EXPECT_TRUE(value.at("a").same_object(value.at("b")));
 }
@@ -137,29 +149,36 @@ TEST(Pickle, DoublingByDupIsReadButNotUnfolded) {
 }
 
 TEST(Pickle, NestingTo900LevelsIsReadAnd1500Refused) {
-  const auto nested = [](std::size_t levels) { return std::string(levels, ']') + std::string(levels - 1, 'a'); };
+  const auto nested = [](std::size_t levels) {
+    return std::string(levels, ']') + std::string(levels - 1, 'a');
+  };
   EXPECT_EQ(value_of(nested(900)).size(), 1U);
   EXPECT_EQ(refusal_of(nested(1500)), Errc::too_deep);
   EXPECT_EQ(refusal_of(")" + std::string(200'000, '\x85')), Errc::too_deep);
 }
 
 TEST(Pickle, CyclesAreOrdinary) {
-  const Value value = value_of("]q\x02h\x02" "a");
+  const Value value = value_of(
+      "]q\x02h\x02"
+      "a");
   EXPECT_TRUE(value.element(0).same_object(value));
 }
 
 TEST(Pickle, MisusedMarksAreRefused) {
-  for (const char* const code : {"(a", "]((a", "(R", "N(", "(o", "u", "(Nu", "]Ne", "t"}) EXPECT_EQ(refusal_of(code), Errc::bad_pickle) << code;
+  for (const char* const code : {"(a", "]((a", "(R", "N(", "(o", "u", "(Nu", "]Ne", "t"})
+    EXPECT_EQ(refusal_of(code), Errc::bad_pickle) << code;
 }
 
 TEST(Pickle, OperandsOfTheWrongKindAreRefused) {
-  for (const std::string& code : {"]K\x01Ns"s, "}Na"s, "K\x05}b"s, "K\x05)R"s, "}]Ns"s, global("mynet", "f") + "]R"}) {
+  for (const std::string& code :
+       {"]K\x01Ns"s, "}Na"s, "K\x05}b"s, "K\x05)R"s, "}]Ns"s, global("mynet", "f") + "]R"}) {
     EXPECT_EQ(refusal_of(code), Errc::type_mismatch) << code;
   }
 }
 
 TEST(Pickle, UnknownCallsBecomeInertObjects) {
-  const Value value = value_of(global("mynet", "make") + "K\x01" + text("x") + "\x86R" + dict({{"lr", "K\x03"}}) + "b");
+  const Value value =
+      value_of(global("mynet", "make") + "K\x01" + text("x") + "\x86R" + dict({{"lr", "K\x03"}}) + "b");
   EXPECT_EQ(value.kind(), Kind::object);
   EXPECT_EQ(value.type(), "mynet.make");
   EXPECT_EQ(value.args().element(1).as_string(), "x");
@@ -201,19 +220,21 @@ TEST(Pickle, APersistentIdWithoutStoragesIsRefused) {
 // Tensors
 
 TEST(TorchTensor, StridedViewsShowTheElementsTheyName) {
-  check_view(0, {2, 3, 2, 2}, {12, 1, 6, 3});   // channels_last
-  check_view(2, {3, 4}, {1, 3});                // transposed, with an offset
-  check_view(1, {5}, {7});                      // every seventh
-  check_view(0, {4, 3}, {1, 1});                // overlapping windows
-  check_view(3, {1, 4, 1}, {999, 2, 12345});    // size-1 dims with odd strides
-  check_view(5, {2, 3, 2}, {2, 0, 1});          // expanded in the middle
-  check_view(100, {0}, {1});                    // nothing, at the very end
-  check_view(42, {}, {});                       // one number
+  check_view(0, {2, 3, 2, 2}, {12, 1, 6, 3});  // channels_last
+  check_view(2, {3, 4}, {1, 3});               // transposed, with an offset
+  check_view(1, {5}, {7});                     // every seventh
+  check_view(0, {4, 3}, {1, 1});               // overlapping windows
+  check_view(3, {1, 4, 1}, {999, 2, 12345});   // size-1 dims with odd strides
+  check_view(5, {2, 3, 2}, {2, 0, 1});         // expanded in the middle
+  check_view(100, {0}, {1});                   // nothing, at the very end
+  check_view(42, {}, {});                      // one number
 }
 
 TEST(TorchTensor, StridedViewsOfOtherTypes) {
   const auto check = []<class T>(const char* type, T) {
-    const std::string file = legacy(dict({{"w", tensor(storage("0", type, 100), 3, tuple({4, 5}), tuple({1, 4}))}}), {counted<T>("0", 100)});
+    const std::string file =
+        legacy(dict({{"w", tensor(storage("0", type, 100), 3, tuple({4, 5}), tuple({1, 4}))}}),
+               {counted<T>("0", 100)});
     expect_view<T>(read(file), 3, {4, 5}, {1, 4});
   };
   check("Short", std::int16_t{});
@@ -227,10 +248,13 @@ TEST(TorchTensor, NegativeStridesSizesAndOffsetsAreRefused) {
   EXPECT_EQ(refusal(floats(0, tuple({-4}), tuple({1}))), Errc::shape_mismatch);
 }
 
-TEST(TorchTensor, AsManyStridesAsSizes) { EXPECT_EQ(refusal(floats(0, tuple({2, 2}), tuple({1}))), Errc::size_mismatch); }
+TEST(TorchTensor, AsManyStridesAsSizes) {
+  EXPECT_EQ(refusal(floats(0, tuple({2, 2}), tuple({1}))), Errc::size_mismatch);
+}
 
 TEST(TorchTensor, OverflowingSizesAreRefused) {
-  EXPECT_EQ(refusal(floats(0, tuple({INT64_C(1) << 32, INT64_C(1) << 32}), tuple({0, 0}))), Errc::size_overflow);
+  EXPECT_EQ(refusal(floats(0, tuple({INT64_C(1) << 32, INT64_C(1) << 32}), tuple({0, 0}))),
+            Errc::size_overflow);
   EXPECT_EQ(refusal(floats(0, tuple({INT64_C(1) << 62}), tuple({0}))), Errc::size_overflow);
 }
 
@@ -258,16 +282,19 @@ TEST(TorchTensor, ExpandedViewsOfTerabytesAreRefused) {
 
 TEST(TorchTensor, StorageViewsOfOldFilesAreWindows) {
   const std::string view = "(" + text("7") + integer(10) + integer(20) + "t";
-  const std::string file = legacy(dict({{"w", tensor(storage("0", "Float", 100, view), 5, tuple({3}), tuple({2}))}}), kFloats);
+  const std::string file =
+      legacy(dict({{"w", tensor(storage("0", "Float", 100, view), 5, tuple({3}), tuple({2}))}}), kFloats);
   expect_view<float>(read(file), 15, {3}, {2});
-  const std::string beyond = legacy(dict({{"w", tensor(storage("0", "Float", 100, view), 0, tuple({21}), tuple({1}))}}), kFloats);
+  const std::string beyond =
+      legacy(dict({{"w", tensor(storage("0", "Float", 100, view), 0, tuple({21}), tuple({1}))}}), kFloats);
   EXPECT_EQ(refusal(beyond), Errc::offset_out_of_range);
 }
 
 TEST(TorchTensor, UntypedStoragesAreSeenThroughTheTensorsType) {
-  const std::string store = "(" + text("storage") + global("torch.storage", "UntypedStorage") + text("0") + text("cpu") + integer(200) + "NtQ";
-  const std::string code = global("torch._utils", "_rebuild_tensor_v3") + "(" + store + integer(3) + tuple({5}) + tuple({2}) + "\x89" + kHooks +
-                           global("torch", "uint16") + "tR";
+  const std::string store = "(" + text("storage") + global("torch.storage", "UntypedStorage") + text("0") +
+                            text("cpu") + integer(200) + "NtQ";
+  const std::string code = global("torch._utils", "_rebuild_tensor_v3") + "(" + store + integer(3) +
+                           tuple({5}) + tuple({2}) + "\x89" + kHooks + global("torch", "uint16") + "tR";
   Blob blob = counted<std::uint16_t>("0", 100);
   blob.numel = 200;
   const Checkpoint checkpoint = read(legacy(dict({{"w", code}}), {blob}));
@@ -276,30 +303,37 @@ TEST(TorchTensor, UntypedStoragesAreSeenThroughTheTensorsType) {
 }
 
 TEST(TorchTensor, BoolBytesStayAsTheyAre) {
-  const std::string file = legacy(dict({{"w", tensor(storage("0", "Bool", 3), 0, tuple({3}), tuple({1}))}}), {{"0", 3, "\x00\x01\x02"s}});
+  const std::string file = legacy(dict({{"w", tensor(storage("0", "Bool", 3), 0, tuple({3}), tuple({1}))}}),
+                                  {{"0", 3, "\x00\x01\x02"s}});
   std::vector<std::byte> bytes(3);
   read(file).tensor("w").read(0, bytes);
   EXPECT_EQ(bytes[2], std::byte{2});
 }
 
 TEST(TorchTensor, ACountThatDisagreesWithThePickleSaysBothNumbers) {
-  const std::string file = legacy(dict({{"w", tensor(storage("0", "Float", 10), 0, tuple({10}), tuple({1}))}}), {counted<float>("0", 11)});
+  const std::string file =
+      legacy(dict({{"w", tensor(storage("0", "Float", 10), 0, tuple({10}), tuple({1}))}}),
+             {counted<float>("0", 11)});
   try {
     static_cast<void>(read(file));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Errc::size_mismatch);
-    EXPECT_NE(std::string(error.what()).find("holds 11 elements but the pickle declares 10"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("holds 11 elements but the pickle declares 10"),
+              std::string::npos)
+        << error.what();
   }
 }
 
 TEST(TorchTensor, AStorageThatIsNotThereIsAnErrorAndNeverZeros) {
-  EXPECT_EQ(refusal(legacy(dict({{"w", tensor(storage("1", "Float", 4), 0, tuple({4}), tuple({1}))}}), {})), Errc::missing_storage);
+  EXPECT_EQ(refusal(legacy(dict({{"w", tensor(storage("1", "Float", 4), 0, tuple({4}), tuple({1}))}}), {})),
+            Errc::missing_storage);
 }
 
 TEST(TorchTensor, QuantizedTensorsCarryTheirParameters) {
-  const std::string code = global("torch._utils", "_rebuild_qtensor") + "(" + storage("0", "QInt8", 4) + integer(0) + tuple({4}) + tuple({1}) + "(" +
-                           global("torch", "per_tensor_affine") + "G\x3f\xe0\x00\x00\x00\x00\x00\x00"s + integer(-3) + "t\x89" + kHooks + "tR";
+  const std::string code = global("torch._utils", "_rebuild_qtensor") + "(" + storage("0", "QInt8", 4) +
+                           integer(0) + tuple({4}) + tuple({1}) + "(" + global("torch", "per_tensor_affine") +
+                           "G\x3f\xe0\x00\x00\x00\x00\x00\x00"s + integer(-3) + "t\x89" + kHooks + "tR";
   const Checkpoint checkpoint = read(legacy(dict({{"w", code}}), {counted<std::int8_t>("0", 4)}));
   const auto quantization = checkpoint.value("w").tensor_value().quantization;
   ASSERT_TRUE(quantization.has_value());
@@ -310,10 +344,14 @@ TEST(TorchTensor, QuantizedTensorsCarryTheirParameters) {
 
 // Modules and objects
 
-std::string weight() { return tensor(storage("0", "Float", 100), 0, tuple({2}), tuple({1})); }
+std::string weight() {
+  return tensor(storage("0", "Float", 100), 0, tuple({2}), tuple({1}));
+}
 
 std::string module(std::string_view name, const std::string& parameters, const std::string& modules) {
-  return global("net", name) + ")\x81" + dict({{"training", "\x88"}, {"_parameters", parameters}, {"_buffers", "}"}, {"_modules", modules}}) + "b";
+  return global("net", name) + ")\x81" +
+         dict({{"training", "\x88"}, {"_parameters", parameters}, {"_buffers", "}"}, {"_modules", modules}}) +
+         "b";
 }
 
 std::vector<std::string> names_of(const Checkpoint& checkpoint) {
@@ -323,7 +361,9 @@ std::vector<std::string> names_of(const Checkpoint& checkpoint) {
 }
 
 TEST(TorchModule, IsReadAsItsStateDictInEveryProtocol) {
-  const std::string root = module("Net", dict({{"scale", weight()}, {"none", "N"}}), dict({{"fc", module("Linear", dict({{"weight", weight()}}), "}")}, {"gone", "N"}}));
+  const std::string root =
+      module("Net", dict({{"scale", weight()}, {"none", "N"}}),
+             dict({{"fc", module("Linear", dict({{"weight", weight()}}), "}")}, {"gone", "N"}}));
   for (const int protocol : {2, 4}) {
     const Checkpoint checkpoint = read(legacy(root, kFloats, protocol));
     EXPECT_EQ(names_of(checkpoint), (std::vector<std::string>{"scale", "fc.weight"}));
@@ -334,7 +374,8 @@ TEST(TorchModule, IsReadAsItsStateDictInEveryProtocol) {
 
 TEST(TorchModule, SharedUnderTwoNamesHasBoth) {
   const std::string shared = module("Linear", dict({{"weight", weight()}}), "}") + "q\x20";
-  const Checkpoint checkpoint = read(legacy(module("Net", "}", "}(" + text("a") + shared + text("b") + "h\x20u"), kFloats));
+  const Checkpoint checkpoint =
+      read(legacy(module("Net", "}", "}(" + text("a") + shared + text("b") + "h\x20u"), kFloats));
   EXPECT_EQ(names_of(checkpoint), (std::vector<std::string>{"a.weight", "b.weight"}));
   EXPECT_TRUE(checkpoint.tensor("a.weight").same_view(checkpoint.tensor("b.weight")));
 }
@@ -346,7 +387,8 @@ TEST(TorchModule, ObjectsWithTensorAttributesGiveThem) {
 
 TEST(TorchModule, TwoTensorsOfOneNameAreRefused) {
   const std::string other = tensor(storage("0", "Float", 100), 50, tuple({2}), tuple({1}));
-  EXPECT_EQ(refusal(legacy(dict({{"a.b", weight()}, {"a", dict({{"b", other}})}}), kFloats)), Errc::duplicate_key);
+  EXPECT_EQ(refusal(legacy(dict({{"a.b", weight()}, {"a", dict({{"b", other}})}}), kFloats)),
+            Errc::duplicate_key);
   // The same tensor under the same name is only itself.
   EXPECT_EQ(read(legacy(dict({{"a.b", weight()}, {"a", dict({{"b", weight()}})}}), kFloats)).size(), 1U);
 }
@@ -354,7 +396,9 @@ TEST(TorchModule, TwoTensorsOfOneNameAreRefused) {
 // Damage
 
 TEST(TorchDamage, EveryCutAndEveryChangedByteIsReadOrRefused) {
-  const std::string file = legacy(module("Net", dict({{"scale", weight()}}), dict({{"fc", module("Linear", dict({{"weight", weight()}}), "}")}})), {counted<float>("0", 100)});
+  const std::string file = legacy(module("Net", dict({{"scale", weight()}}),
+                                         dict({{"fc", module("Linear", dict({{"weight", weight()}}), "}")}})),
+                                  {counted<float>("0", 100)});
   const auto survive = [](const std::string& bytes) {
     try {
       const Checkpoint checkpoint = read(bytes);
@@ -368,7 +412,8 @@ TEST(TorchDamage, EveryCutAndEveryChangedByteIsReadOrRefused) {
       return false;
     }
   };
-  for (std::size_t size = 0; size < file.size(); ++size) EXPECT_FALSE(survive(file.substr(0, size))) << "cut at " << size;
+  for (std::size_t size = 0; size < file.size(); ++size)
+    EXPECT_FALSE(survive(file.substr(0, size))) << "cut at " << size;
   const std::size_t pickles = file.size() - 408;
   for (std::size_t at = 0; at < pickles; ++at) {
     for (int value = 0; value < 256; value += 5) {

@@ -16,7 +16,9 @@ using simdjson::dom::object;
 
 const std::string kFolder = BALLAST_TEST_DATA "/fixtures/torch";
 
-std::string file(const std::string& name) { return kFolder + "/files/" + name; }
+std::string file(const std::string& name) {
+  return kFolder + "/files/" + name;
+}
 
 Errc code_of(const auto& action) {
   try {
@@ -34,7 +36,9 @@ TEST(Root, IsFoundWhereTorchUsersPutIt) {
   std::size_t claims = 0;
   for (const auto [name, expected] : files) {
     std::string_view where;
-    if (expected["state_dict_root"].get(where) != simdjson::SUCCESS || name == "zip_storage_longer_than_declared.pt") continue;
+    if (expected["state_dict_root"].get(where) != simdjson::SUCCESS ||
+        name == "zip_storage_longer_than_declared.pt")
+      continue;
     SCOPED_TRACE(std::string(name));
     ++claims;
     const bool inert = name.starts_with("legacy_trailing");
@@ -56,7 +60,7 @@ TEST(Root, IsFoundWhereTorchUsersPutIt) {
 TEST(Root, ExplicitPathsReachAnyPart) {
   const Checkpoint checkpoint = open(file("state_under_model.pt"));
   EXPECT_EQ(root(checkpoint, "ema")[0].name, "w");
-  EXPECT_EQ(root(checkpoint, "ema").tensor("w").item() + 0, 0) << "two elements";
+  EXPECT_EQ(root(checkpoint, "ema").tensor("w").shape(), (Shape{2}));
 }
 
 TEST(Root, AWrongPathListsTheCandidates) {
@@ -117,7 +121,8 @@ TEST(Optimizer, OneThatDoesNotFitTheModelIsRefused) {
   const Checkpoint checkpoint = open(file("optim_adam.pt"));
   Checkpoint swapped = checkpoint;
   swapped.tree = Value::dict({{"optimizer", checkpoint.value("optimizer")}});
-  EXPECT_EQ(code_of([&] { static_cast<void>(optimizer_state(open(file("state_plain_dict.pt")))); }), Errc::not_found);
+  EXPECT_EQ(code_of([&] { static_cast<void>(optimizer_state(open(file("state_plain_dict.pt")))); }),
+            Errc::not_found);
 }
 
 }  // namespace

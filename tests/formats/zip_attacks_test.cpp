@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The zip tricks of tests/attacks, at the level of the zip reader. What only a PyTorch reader can refuse (which folder, which records) is tested there.
+// The zip tricks of tests/attacks, at the level of the zip reader. What only a PyTorch reader can refuse
+// (which folder, which records) is tested there.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -25,8 +26,9 @@ with open(sys.argv[1] + '/expect', 'w') as expect:
 )";
 
 // Well-formed archives whose content is the matter.
-const std::set<std::string> kAboveZip = {"zip-two-prefixes", "zip-two-prefixes-order", "zip-root-and-prefix", "zip-no-data", "zip-not-torch",
-                                         "zip-empty-data", "zip-byteorder-junk", "zip-empty-zip", "zip-prefix-script"};
+const std::set<std::string> kAboveZip = {
+    "zip-two-prefixes", "zip-two-prefixes-order", "zip-root-and-prefix", "zip-no-data",      "zip-not-torch",
+    "zip-empty-data",   "zip-byteorder-junk",     "zip-empty-zip",       "zip-prefix-script"};
 
 std::string verdict(const std::string& path) {
   try {
@@ -47,8 +49,10 @@ TEST(ZipAttacks, EachIsRefusedWithItsCode) {
   while (expect >> sample >> code) {
     if (kAboveZip.contains(sample)) continue;
     const std::string found = verdict(folder + "/" + sample);
-    if (code == "refused-any") EXPECT_NE(found, "clean") << sample;
-    else EXPECT_EQ(found, code) << sample;
+    if (code == "refused-any")
+      EXPECT_NE(found, "clean") << sample;
+    else
+      EXPECT_EQ(found, code) << sample;
     ++count;
   }
   EXPECT_GT(count, 100);

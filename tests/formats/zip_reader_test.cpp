@@ -62,7 +62,9 @@ std::string content(const ZipArchive& archive, std::string_view name) {
   const auto bytes = archive.read(*entry, 1U << 20U);
   const auto storage = archive.storage(*entry, FileAccess::map);
   EXPECT_EQ(storage->size(), bytes.size());
-  if (!bytes.empty()) { EXPECT_EQ(std::memcmp(storage->data(), bytes.data(), bytes.size()), 0); }
+  if (!bytes.empty()) {
+    EXPECT_EQ(std::memcmp(storage->data(), bytes.data(), bytes.size()), 0);
+  }
   return std::string(as_text(bytes));
 }
 
@@ -109,7 +111,9 @@ TEST_P(ZipOfPython, IsTheSameInsideAnotherFile) {
   const ZipArchive archive = ZipArchive::open(File::open(path), 4, bytes.size());
   EXPECT_EQ(content(archive, "a/data.pkl"), pickle_text());
   const auto span = archive.storage(*archive.find("a/empty"), FileAccess::map)->file_span();
-  if (archive.find("a/empty")->method == ZipMethod::stored) { EXPECT_GT(span.value().offset, 4U); }
+  if (archive.find("a/empty")->method == ZipMethod::stored) {
+    EXPECT_GT(span.value().offset, 4U);
+  }
 }
 
 TEST_P(ZipOfPython, NeverReadsAsSomethingElseWhenCut) {
@@ -136,15 +140,17 @@ TEST_P(ZipOfPython, SurvivesEveryFlippedByteOfItsDirectories) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zipfile, ZipOfPython,
-                         testing::Values("stored", "deflated", "streamed_stored", "streamed_deflated", "zip64_stored", "zip64_deflated",
-                                         "comment", "folders", "nested"),
+                         testing::Values("stored", "deflated", "streamed_stored", "streamed_deflated",
+                                         "zip64_stored", "zip64_deflated", "comment", "folders", "nested"),
                          [](const auto& spec) { return std::string(spec.param); });
 
 TEST(Zip, NotesWhatIsUnusual) {
   const std::string folder = python_zips();
   EXPECT_TRUE(ZipArchive::open(File::open(folder + "/stored.zip")).anomalies().empty());
-  EXPECT_THAT(ZipArchive::open(File::open(folder + "/comment.zip")).anomalies().at(0), HasSubstr("comment of 5 bytes"));
-  EXPECT_THAT(ZipArchive::open(File::open(folder + "/deflated.zip")).anomalies().at(0), HasSubstr("4 of 4 entries are deflated"));
+  EXPECT_THAT(ZipArchive::open(File::open(folder + "/comment.zip")).anomalies().at(0),
+              HasSubstr("comment of 5 bytes"));
+  EXPECT_THAT(ZipArchive::open(File::open(folder + "/deflated.zip")).anomalies().at(0),
+              HasSubstr("4 of 4 entries are deflated"));
   const auto trailing = ZipArchive::open(storage_of(slurp(folder + "/stored.zip") + "junk"), "x");
   EXPECT_THAT(trailing.anomalies().at(0), HasSubstr("4 bytes after the end"));
 }
@@ -186,7 +192,9 @@ TEST(Zip, DoesNotLookAtLocalHeadersBeforeTheyAreNeeded) {
 }
 
 TEST(Zip, AcceptsAnEmptyArchive) {
-  EXPECT_TRUE(ZipArchive::open(storage_of(std::string("PK\x05\x06", 4) + std::string(18, '\0')), "x").entries().empty());
+  EXPECT_TRUE(ZipArchive::open(storage_of(std::string("PK\x05\x06", 4) + std::string(18, '\0')), "x")
+                  .entries()
+                  .empty());
 }
 
 TEST(Zip, RefusesACommentThatLooksLikeAnotherEnd) {

@@ -44,7 +44,9 @@ torch.save({'a': torch.randn(3), 'b': torch.randn(1000, 1000), 'e': torch.empty(
   const ZipArchive archive = ZipArchive::open(File::open(folder + "/t.pt"));
   std::vector<ZipRecord> records;
   for (const ZipEntry& entry : archive.entries()) {
-    records.push_back({.name = std::string(entry.name), .storage = archive.storage(entry, FileAccess::read), .size = entry.size});
+    records.push_back({.name = std::string(entry.name),
+                       .storage = archive.storage(entry, FileAccess::read),
+                       .size = entry.size});
   }
   ZipWriter writer(std::move(records));
   write(writer, folder + "/ours.pt");
@@ -53,8 +55,10 @@ torch.save({'a': torch.randn(3), 'b': torch.randn(1000, 1000), 'e': torch.empty(
 }
 
 TEST(ZipWriter, IsReadByZipfileAndUnzip) {
-  std::vector<ZipRecord> records = {record("a/first", "one"), record("a/empty", ""), record("a/large", std::string(20'000'001, 'x'))};
-  for (int i = 0; i < 3000; ++i) records.push_back(record("a/" + std::to_string(i), std::string(static_cast<std::size_t>(i), 'y')));
+  std::vector<ZipRecord> records = {record("a/first", "one"), record("a/empty", ""),
+                                    record("a/large", std::string(20'000'001, 'x'))};
+  for (int i = 0; i < 3000; ++i)
+    records.push_back(record("a/" + std::to_string(i), std::string(static_cast<std::size_t>(i), 'y')));
   ZipWriter writer(std::move(records));
   const std::string path = testing::TempDir() + "/writer.zip";
   std::uint64_t reported = 0;
@@ -71,7 +75,8 @@ assert z.testzip() is None
 assert len(z.namelist()) == 3003
 assert z.read('a/large') == b'x' * 20000001 and z.read('a/empty') == b'' and z.read('a/2999') == b'y' * 2999
 subprocess.run(['unzip', '-tq', sys.argv[2]], check=True)
-)", path);
+)",
+             path);
   const ZipArchive archive = ZipArchive::open(File::open(path));
   EXPECT_TRUE(archive.anomalies().empty());
   for (const ZipEntry& entry : archive.entries()) EXPECT_TRUE(archive.check_crc(entry));
@@ -79,9 +84,13 @@ subprocess.run(['unzip', '-tq', sys.argv[2]], check=True)
 
 TEST(ZipWriter, AlignsContentAlsoBeyondFourGigabytes) {
   const std::uint64_t huge = (std::uint64_t{1} << 32U) + 4;
-  const ZipWriter writer({{.name = "a/0", .size = 0xFFFFFFFE}, {.name = "a/1", .size = huge}, {.name = "a/2", .size = 5}, {.name = "a/3", .size = 5}});
+  const ZipWriter writer({{.name = "a/0", .size = 0xFFFFFFFE},
+                          {.name = "a/1", .size = huge},
+                          {.name = "a/2", .size = 5},
+                          {.name = "a/3", .size = 5}});
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(writer.content_at(i) % 64, 0U);
-  // Header 30, name 3, zip64 field 4 + 16, "FB" field 4: 64 with padding; a descriptor of 16 bytes behind a/0.
+  // Header 30, name 3, zip64 field 4 + 16, "FB" field 4: 64 with padding; a descriptor of 16 bytes behind
+  // a/0.
   EXPECT_EQ(writer.content_at(0), 64U);
   const std::uint64_t second = 64 + std::uint64_t{0xFFFFFFFE} + 16;
   EXPECT_EQ(writer.content_at(1), (second + 30 + 3 + 4 + 24 + 4 + 63) / 64 * 64);
@@ -91,7 +100,8 @@ TEST(ZipWriter, AlignsContentAlsoBeyondFourGigabytes) {
 
 TEST(ZipWriter, LeavesNothingBehindWhenReadingFails) {
   const std::string path = testing::TempDir() + "/failing.zip";
-  auto failing = Storage::deferred(1000, [](std::span<std::byte>) { throw Error(Errc::io_error, "disk", "gone"); });
+  auto failing =
+      Storage::deferred(1000, [](std::span<std::byte>) { throw Error(Errc::io_error, "disk", "gone"); });
   ZipWriter writer({record("a/0", "fine"), {.name = "a/1", .storage = failing, .size = 1000}});
   EXPECT_THROW(write(writer, path), Error);
   EXPECT_FALSE(std::filesystem::exists(path));

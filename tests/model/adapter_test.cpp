@@ -66,16 +66,28 @@ void expect_round_trip(Adapter adapter) {
     Model copy;
     // Through bytes, so that nothing is the same only because it is the same storage.
     const auto bytes = std::make_shared<std::vector<std::byte>>(safetensors::serialize(foreign));
-    const LoadReport report = load(copy, safetensors::parse(Storage::borrow(static_cast<const void*>(bytes->data()), bytes->size(), [bytes] {})), {.unused = OnUnused::error});
+    const LoadReport report = load(copy,
+                                   safetensors::parse(Storage::borrow(static_cast<const void*>(bytes->data()),
+                                                                      bytes->size(), [bytes] {})),
+                                   {.unused = OnUnused::error});
     EXPECT_TRUE(report.complete());
     std::map<std::string, Tensor> expected;
-    for_each_tensor(original, [&](std::string_view path, const Tensor& tensor, LayerKind) { expected.emplace(path, tensor); });
-    for_each_tensor(copy, [&](std::string_view path, const Tensor& tensor, LayerKind) { EXPECT_TRUE(same_values(tensor, expected.at(std::string(path)))) << path; });
+    for_each_tensor(original, [&](std::string_view path, const Tensor& tensor, LayerKind) {
+      expected.emplace(path, tensor);
+    });
+    for_each_tensor(copy, [&](std::string_view path, const Tensor& tensor, LayerKind) {
+      EXPECT_TRUE(same_values(tensor, expected.at(std::string(path)))) << path;
+    });
   }
 }
 
-TEST(Adapter, NativeToPytorchAndBackIsTheIdentity) { expect_round_trip<Zoo>(Adapter::pytorch); }
-TEST(Adapter, NativeToNativeIsTheIdentity) { expect_round_trip<Zoo>(Adapter::none); }
+TEST(Adapter, NativeToPytorchAndBackIsTheIdentity) {
+  expect_round_trip<Zoo>(Adapter::pytorch);
+}
+
+TEST(Adapter, NativeToNativeIsTheIdentity) {
+  expect_round_trip<Zoo>(Adapter::none);
+}
 
 struct OneDirection {
   nn::Linear linear{3, 2};
@@ -89,12 +101,16 @@ struct OneDirection {
   nn::LSTM lstm{3, 4};
   nn::GRU gru{3, 4};
 };
+
 struct BurnZoo {
   OneDirection base;
   nn::MultiheadAttention attention{4, 2};
   nn::InstanceNorm2d instance{4, {.affine = true}};
 };
-TEST(Adapter, NativeToBurnAndBackIsTheIdentity) { expect_round_trip<BurnZoo>(Adapter::burn); }
+
+TEST(Adapter, NativeToBurnAndBackIsTheIdentity) {
+  expect_round_trip<BurnZoo>(Adapter::burn);
+}
 
 struct Biasless {
   nn::Linear linear{3, 2};
@@ -108,8 +124,14 @@ struct Biasless {
   nn::LSTM lstm{3, 4, {.bias = false}};  // with biases Flax and Keras keep only their sum
   nn::GRU gru{3, 4, {.bias = false}};
 };
-TEST(Adapter, NativeToFlaxAndBackIsTheIdentity) { expect_round_trip<Biasless>(Adapter::flax); }
-TEST(Adapter, NativeToKerasAndBackIsTheIdentity) { expect_round_trip<Biasless>(Adapter::keras); }
+
+TEST(Adapter, NativeToFlaxAndBackIsTheIdentity) {
+  expect_round_trip<Biasless>(Adapter::flax);
+}
+
+TEST(Adapter, NativeToKerasAndBackIsTheIdentity) {
+  expect_round_trip<Biasless>(Adapter::keras);
+}
 
 TEST(Adapter, PytorchNames) {
   struct Model {
@@ -119,36 +141,46 @@ TEST(Adapter, PytorchNames) {
     nn::MultiheadAttention attn{2, 1};
     nn::MultiheadAttention wide{2, 1, {.bias = false, .kdim = 3}};
   } model;
+
   fill(model, 1);
   std::vector<std::string> names;
-  for (const Entry& entry : to_checkpoint(model)) names.push_back(std::string(entry.name) + " " + to_string(entry.shape));
+  for (const Entry& entry : to_checkpoint(model))
+    names.push_back(std::string(entry.name) + " " + to_string(entry.shape));
   // The state_dict of the same model in PyTorch 1.13, keys in another order.
-  EXPECT_THAT(names, ::testing::UnorderedElementsAre("bn.weight [2]", "bn.bias [2]", "bn.running_mean [2]", "bn.running_var [2]", "bn.num_batches_tracked []", "fc.weight [2, 3]",
-                                                     "fc.bias [2]", "act.weight [1]", "attn.in_proj_weight [6, 2]", "attn.in_proj_bias [6]", "attn.out_proj.weight [2, 2]",
-                                                     "attn.out_proj.bias [2]", "wide.q_proj_weight [2, 2]", "wide.k_proj_weight [2, 3]", "wide.v_proj_weight [2, 2]",
-                                                     "wide.out_proj.weight [2, 2]"));
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre(
+                         "bn.weight [2]", "bn.bias [2]", "bn.running_mean [2]", "bn.running_var [2]",
+                         "bn.num_batches_tracked []", "fc.weight [2, 3]", "fc.bias [2]", "act.weight [1]",
+                         "attn.in_proj_weight [6, 2]", "attn.in_proj_bias [6]", "attn.out_proj.weight [2, 2]",
+                         "attn.out_proj.bias [2]", "wide.q_proj_weight [2, 2]", "wide.k_proj_weight [2, 3]",
+                         "wide.v_proj_weight [2, 2]", "wide.out_proj.weight [2, 2]"));
 }
 
 TEST(Adapter, LinearIsATransposedViewAndNotACopy) {
   struct Model {
     nn::Linear fc{3, 2, {.bias = false}};
   } model;
+
   const Checkpoint file = checkpoint({{"fc.weight", {2, 3}}});
   const LoadReport report = load(model, file);
   EXPECT_EQ(model.fc.weight.storage(), file.tensor("fc.weight").storage());
   EXPECT_EQ(floats(model.fc.weight), (std::vector<float>{1, 4, 2, 5, 3, 6}));
   EXPECT_EQ(report.adapted[0].detail, "transposed");
   Model as_is;
-  EXPECT_THAT(failed_load(as_is, file, {.adapter = Adapter::none}).text(), HasSubstr("transpose of the model's"));
+  EXPECT_THAT(failed_load(as_is, file, {.adapter = Adapter::none}).text(),
+              HasSubstr("transpose of the model's"));
 }
 
 TEST(Adapter, FoundUnderAnotherNameIsNotUnused) {  // burn.md §4: 20, 21
+
   struct Model {
     nn::LayerNorm a{2};
     nn::RMSNorm b{2};
     nn::GroupNorm c{1, 2};
   } model;
-  const LoadReport report = load(model, checkpoint({{"a.weight", {2}}, {"a.bias", {2}}, {"b.weight", {2}}, {"c.gamma", {2}}, {"c.bias", {2}}}));
+
+  const LoadReport report = load(
+      model,
+      checkpoint({{"a.weight", {2}}, {"a.bias", {2}}, {"b.weight", {2}}, {"c.gamma", {2}}, {"c.bias", {2}}}));
   EXPECT_THAT(report.unused, IsEmpty());
   EXPECT_EQ(report.applied[0].source, "a.weight");
   EXPECT_EQ(report.applied[0].target, "a.gamma");
@@ -159,9 +191,11 @@ TEST(Adapter, NormLikeNamesOfOtherStructsStay) {
     Tensor weight{DType::f32, {2, 3}};
     Tensor bias;
   };
+
   struct Model {
     Impostor norm;
   } model;
+
   const Checkpoint file = checkpoint({{"norm.weight", {2, 3}}, {"norm.bias", {2}}});
   EXPECT_THAT(load(model, file).adapted, IsEmpty());
   EXPECT_TRUE(same_values(model.norm.weight, file.tensor("norm.weight")));
@@ -171,8 +205,15 @@ TEST(Adapter, AttentionWrittenWithFourLinears) {
   struct Model {
     nn::MultiheadAttention attn{2, 1};
   } model;
-  const Checkpoint file = checkpoint({{"attn.q_proj.weight", {2, 2}}, {"attn.q_proj.bias", {2}}, {"attn.k_proj.weight", {2, 2}}, {"attn.k_proj.bias", {2}},
-                                      {"attn.v_proj.weight", {2, 2}}, {"attn.v_proj.bias", {2}}, {"attn.out_proj.weight", {2, 2}}, {"attn.out_proj.bias", {2}}});
+
+  const Checkpoint file = checkpoint({{"attn.q_proj.weight", {2, 2}},
+                                      {"attn.q_proj.bias", {2}},
+                                      {"attn.k_proj.weight", {2, 2}},
+                                      {"attn.k_proj.bias", {2}},
+                                      {"attn.v_proj.weight", {2, 2}},
+                                      {"attn.v_proj.bias", {2}},
+                                      {"attn.out_proj.weight", {2, 2}},
+                                      {"attn.out_proj.bias", {2}}});
   EXPECT_TRUE(load(model, file, {.unused = OnUnused::error}).complete());
   EXPECT_EQ(floats(model.attn.key.weight.t()), floats(file.tensor("attn.k_proj.weight")));
 }
@@ -182,6 +223,7 @@ TEST(Adapter, WeightNormInBothSpellings) {
     nn::Conv1d conv{2, 2, 1, {.bias = false}};
     nn::Linear fc{2, 1, {.bias = false}};
   } model;
+
   Checkpoint file;
   file.add("conv.weight_g", Tensor::from<float>({10, 26}, {2, 1, 1}));
   file.add("conv.weight_v", Tensor::from<float>({3, 4, 5, 12}, {2, 2, 1}));
@@ -201,8 +243,15 @@ TEST(Adapter, FlaxKernelsAndCollections) {
     nn::BatchNorm2d bn{3};
     nn::Linear dense{3, 2};
   } model;
-  Checkpoint file = checkpoint({{"params/conv/kernel", {1, 2, 2, 3}}, {"params/conv/bias", {3}}, {"params/bn/scale", {3}}, {"params/bn/bias", {3}}, {"params/dense/kernel", {3, 2}},
-                                {"params/dense/bias", {2}}, {"batch_stats/bn/mean", {3}}, {"batch_stats/bn/var", {3}}});
+
+  Checkpoint file = checkpoint({{"params/conv/kernel", {1, 2, 2, 3}},
+                                {"params/conv/bias", {3}},
+                                {"params/bn/scale", {3}},
+                                {"params/bn/bias", {3}},
+                                {"params/dense/kernel", {3, 2}},
+                                {"params/dense/bias", {2}},
+                                {"batch_stats/bn/mean", {3}},
+                                {"batch_stats/bn/var", {3}}});
   file.metadata = Metadata{{"format", "flax"}};
   const LoadReport report = load(model, file, {.unused = OnUnused::error});
   // numpy: arange(1, 13).reshape(1, 2, 2, 3).transpose(3, 2, 0, 1).ravel()
@@ -217,8 +266,10 @@ TEST(Adapter, KerasNamesAndGates) {
     nn::GRU gru{1, 1};
     nn::LSTM lstm{1, 1};
   } model;
+
   Checkpoint file;
-  for (const char* name : {"bn/gamma:0", "bn/beta:0", "bn/moving_mean:0", "bn/moving_variance:0"}) file.add(name, counting({2}));
+  for (const char* name : {"bn/gamma:0", "bn/beta:0", "bn/moving_mean:0", "bn/moving_variance:0"})
+    file.add(name, counting({2}));
   file.add("gru/gru_cell/kernel:0", Tensor::from<float>({1, 2, 3}, {1, 3}));  // update, reset, new
   file.add("gru/gru_cell/recurrent_kernel:0", Tensor::from<float>({4, 5, 6}, {1, 3}));
   file.add("gru/gru_cell/bias:0", Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3}));
@@ -237,6 +288,7 @@ TEST(Adapter, BurnGates) {
   struct Model {
     nn::LSTM lstm{1, 1};
   } model;
+
   Checkpoint file;
   float value = 0;
   for (const std::string gate : {"input_gate", "forget_gate", "output_gate", "cell_gate"}) {
@@ -247,7 +299,8 @@ TEST(Adapter, BurnGates) {
   }
   file.format = "bpk";
   load(model, file, {.unused = OnUnused::error});
-  EXPECT_EQ(floats(model.lstm.cells[0].weight_ih), (std::vector<float>{0, 2, 6, 4}));  // input, forget, cell, output
+  EXPECT_EQ(floats(model.lstm.cells[0].weight_ih),
+            (std::vector<float>{0, 2, 6, 4}));  // input, forget, cell, output
   EXPECT_EQ(floats(model.lstm.cells[0].bias_hh), (std::vector<float>{2, 4, 8, 6}));
 }
 
@@ -255,6 +308,7 @@ TEST(Adapter, SavingWithoutDataSaysWhichTensor) {
   struct Model {
     nn::Linear fc{2, 2};
   } model;
+
   try {
     static_cast<void>(to_checkpoint(model));
     FAIL();

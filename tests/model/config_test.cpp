@@ -28,7 +28,18 @@ struct NetConfig {
   std::map<std::string, std::string> some_dict;
   friend bool operator==(const NetConfig&, const NetConfig&) = default;
 };
-const NetConfig kExpected{2, 3, 512, 0.1, 1, true, "hello", {1, 2, 3}, {"hello", "world"}, {0.1, 0.2, 0.3}, {{"some_key", "some_value"}}};
+
+const NetConfig kExpected{2,
+                          3,
+                          512,
+                          0.1,
+                          1,
+                          true,
+                          "hello",
+                          {1, 2, 3},
+                          {"hello", "world"},
+                          {0.1, 0.2, 0.3},
+                          {{"some_key", "some_value"}}};
 
 TEST(Config, FromAPytorchFile) {  // burn.md §2.1 config::test_net_config
   EXPECT_EQ(load_config<NetConfig>(kFixtures + "import_config.pt", "my_config"), kExpected);
@@ -40,8 +51,11 @@ TEST(Config, ToJsonAndBack) {
   save_config(kExpected, path, {.overwrite = true});
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_EQ(text, R"({"n_head":2,"n_layer":3,"d_model":512,"some_float":0.1,"some_int":1,"some_bool":true,"some_str":"hello","some_list_int":[1,2,3],)"
-                  R"("some_list_str":["hello","world"],"some_list_float":[0.1,0.2,0.3],"some_dict":{"some_key":"some_value"}})" "\n");
+  EXPECT_EQ(
+      text,
+      R"({"n_head":2,"n_layer":3,"d_model":512,"some_float":0.1,"some_int":1,"some_bool":true,"some_str":"hello","some_list_int":[1,2,3],)"
+      R"("some_list_str":["hello","world"],"some_list_float":[0.1,0.2,0.3],"some_dict":{"some_key":"some_value"}})"
+      "\n");
   EXPECT_EQ(load_config<NetConfig>(path), kExpected);
   EXPECT_THROW(save_config(kExpected, path), Error);
 }
@@ -62,10 +76,12 @@ template <class T>
 struct One {
   T x;
 };
+
 template <class T>
 std::string refused(const Value& value) {
   return refusal<One<T>>(Errc::type_mismatch, Value::dict({{"x", value}}));
 }
+
 template <class T>
 T taken(const Value& value) {
   return read_config<One<T>>(Value::dict({{"x", value}})).x;
@@ -73,7 +89,8 @@ T taken(const Value& value) {
 
 TEST(Config, NumbersMustFit) {  // burn.md §4: 17
   EXPECT_EQ(taken<std::int8_t>(-128), -128);
-  EXPECT_THAT(refused<std::int8_t>(128), HasSubstr(R"(config.x: is 128 of Python type "int", which is not between -128 and 127)"));
+  EXPECT_THAT(refused<std::int8_t>(128),
+              HasSubstr(R"(config.x: is 128 of Python type "int", which is not between -128 and 127)"));
   EXPECT_EQ(taken<std::uint64_t>(Value::integer("18446744073709551615")), UINT64_MAX);
   EXPECT_THAT(refused<std::uint64_t>(Value::integer("18446744073709551616")), HasSubstr("between 0"));
   EXPECT_THAT(refused<std::int64_t>(Value::integer("9223372036854775808")), HasSubstr("between"));
@@ -89,10 +106,12 @@ TEST(Config, NumbersMustFit) {  // burn.md §4: 17
 }
 
 enum class Activation { relu, gelu, tanh_ = 7 };
+
 struct Inner {
   Activation activation;
   std::optional<int> limit;
 };
+
 struct Outer {
   std::vector<Inner> layers;
   std::tuple<int, std::string> pair;
@@ -100,10 +119,13 @@ struct Outer {
 };
 
 TEST(Config, NestedStructsEnumsOptionalsTuples) {
-  const Value value = Value::dict({{"layers", Value::list({Value::dict({{"activation", "gelu"}}), Value::dict({{"activation", 7}, {"limit", 3}}), Value::dict({{"activation", "tanh"}, {"limit", Value()}})})},
-                                   {"pair", Value::tuple({1, "a"})},
-                                   {"table", Value::dict({{"k", Value::list({1, 2.5})}})},
-                                   {"not_in_the_struct", 1}});
+  const Value value =
+      Value::dict({{"layers", Value::list({Value::dict({{"activation", "gelu"}}),
+                                           Value::dict({{"activation", 7}, {"limit", 3}}),
+                                           Value::dict({{"activation", "tanh"}, {"limit", Value()}})})},
+                   {"pair", Value::tuple({1, "a"})},
+                   {"table", Value::dict({{"k", Value::list({1, 2.5})}})},
+                   {"not_in_the_struct", 1}});
   const auto config = read_config<Outer>(value);
   ASSERT_EQ(config.layers.size(), 3U);
   EXPECT_EQ(config.layers[0].activation, Activation::gelu);
@@ -116,11 +138,18 @@ TEST(Config, NestedStructsEnumsOptionalsTuples) {
 }
 
 TEST(Config, ErrorsNameThePath) {
-  const auto layer = [](const Value& activation) { return Value::dict({{"layers", Value::list({Value::dict({{"activation", "relu"}}), Value::dict({{"activation", activation}})})}}); };
-  EXPECT_THAT(refusal<Outer>(Errc::type_mismatch, layer("swish")), HasSubstr("config.layers[1].activation: is \"swish\" of Python type \"str\", which is not one of Activation's relu, gelu, tanh"));
+  const auto layer = [](const Value& activation) {
+    return Value::dict({{"layers", Value::list({Value::dict({{"activation", "relu"}}),
+                                                Value::dict({{"activation", activation}})})}});
+  };
+  EXPECT_THAT(refusal<Outer>(Errc::type_mismatch, layer("swish")),
+              HasSubstr("config.layers[1].activation: is \"swish\" of Python type \"str\", which is not one "
+                        "of Activation's relu, gelu, tanh"));
   EXPECT_THAT(refusal<Outer>(Errc::type_mismatch, layer(2)), HasSubstr("config.layers[1].activation"));
-  EXPECT_THAT(refusal<Inner>(Errc::not_found, Value::dict({{"activatoin", "relu"}})), HasSubstr("config.activation: is not in the file; did you mean \"activatoin\"?"));
-  EXPECT_THAT((refusal<One<std::array<int, 2>>>(Errc::type_mismatch, Value::dict({{"x", Value::list({1})}}))), HasSubstr("of 2 elements"));
+  EXPECT_THAT(refusal<Inner>(Errc::not_found, Value::dict({{"activatoin", "relu"}})),
+              HasSubstr("config.activation: is not in the file; did you mean \"activatoin\"?"));
+  EXPECT_THAT((refusal<One<std::array<int, 2>>>(Errc::type_mismatch, Value::dict({{"x", Value::list({1})}}))),
+              HasSubstr("of 2 elements"));
   EXPECT_THAT(refusal<Inner>(Errc::type_mismatch, Value::list({})), HasSubstr("not a dict"));
 }
 
@@ -130,7 +159,9 @@ TEST(Config, AMissingKeyOrFileIsAnError) {
 }
 
 TEST(Config, NumbersJsonDoesNotHaveAreRefused) {
-  EXPECT_THROW(save_config(One<double>{std::numeric_limits<double>::quiet_NaN()}, BALLAST_TEST_OUTPUT "/nan.json", {.overwrite = true}), Error);
+  EXPECT_THROW(save_config(One<double>{std::numeric_limits<double>::quiet_NaN()},
+                           BALLAST_TEST_OUTPUT "/nan.json", {.overwrite = true}),
+               Error);
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models of examples/models against the keys and shapes PyTorch has for them. The files themselves are too large for a repository: with
-// BALLAST_MODEL_WEIGHTS=folder (tests/fixtures/models/make.py --weights folder) they are loaded too.
-#include <simdjson.h>
-
+// The models of examples/models against the keys and shapes PyTorch has for them. The files themselves are
+// too large for a repository: with BALLAST_MODEL_WEIGHTS=folder (tests/fixtures/models/make.py --weights
+// folder) they are loaded too.
 #include <cstdlib>
 
 #include "../../examples/models/gpt2.h"
 #include "../../examples/models/resnet50.h"
 #include "../../examples/models/vit_b_16.h"
 #include "ballast/load_file.h"
+#include "model/model_keys.h"
 #include "model/model_kit.h"
 
 namespace ballast {
@@ -17,24 +17,14 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Shapes without data.
-Checkpoint keys_of(const std::string& name) {
-  simdjson::dom::parser parser;
-  const simdjson::dom::element all = parser.load(BALLAST_TEST_DATA "/fixtures/models/" + name + ".json");
-  Checkpoint checkpoint;
-  for (const simdjson::dom::element tensor : all["tensors"].get_array()) {
-    Shape shape;
-    for (const std::int64_t size : tensor["shape"].get_array()) shape.push_back(size);
-    checkpoint.add(std::string_view(tensor["name"]), Tensor(*dtype_from_code(std::string_view(tensor["dtype"])), shape));
-  }
-  return checkpoint;
-}
+using testing_kit::keys_of;
+const std::string kTests = BALLAST_TEST_DATA;
 
 template <class Model>
 void expect_complete(const std::string& name, LoadOptions options, std::size_t tensors) {
   options.unused = OnUnused::error;
   Model model;
-  const LoadReport report = load(model, keys_of(name), options);
+  const LoadReport report = load(model, keys_of(kTests, name), options);
   EXPECT_TRUE(report.complete());
   EXPECT_THAT(report.applied, SizeIs(tensors));
   EXPECT_THAT(report.reindexed, IsEmpty());
@@ -44,12 +34,20 @@ void expect_complete(const std::string& name, LoadOptions options, std::size_t t
   }
 }
 
-TEST(Examples, Resnet50IsComplete) { expect_complete<models::ResNet50>("resnet50", {}, 320); }
-TEST(Examples, VitB16IsComplete) { expect_complete<models::VitB16>("vit_b_16", models::VitB16::load_options(), 200); }
-TEST(Examples, Gpt2IsComplete) { expect_complete<models::Gpt2>("gpt2", models::Gpt2::load_options(true), 149); }
+TEST(Examples, Resnet50IsComplete) {
+  expect_complete<models::ResNet50>("resnet50", {}, 320);
+}
+
+TEST(Examples, VitB16IsComplete) {
+  expect_complete<models::VitB16>("vit_b_16", models::VitB16::load_options(), 200);
+}
+
+TEST(Examples, Gpt2IsComplete) {
+  expect_complete<models::Gpt2>("gpt2", models::Gpt2::load_options(true), 149);
+}
 
 TEST(Examples, Gpt2WithoutLmHeadIsTied) {
-  const Checkpoint file = filter(keys_of("gpt2"), {}, {"^lm_head"});
+  const Checkpoint file = filter(keys_of(kTests, "gpt2"), {}, {"^lm_head"});
   models::Gpt2 model;
   LoadOptions options = models::Gpt2::load_options(false);
   options.unused = OnUnused::error;

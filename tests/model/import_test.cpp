@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Burn's import cases (facts/burn.md §2.1) on files PyTorch wrote: each model is loaded and written back in PyTorch's layout, and the bytes of every tensor
-// are compared with what PyTorch says they are (SHA-256 in expect.json). Forward comparisons come with the operations.
+// Burn's import cases (facts/burn.md §2.1) on files PyTorch wrote: each model is loaded and written back in
+// PyTorch's layout, and the bytes of every tensor are compared with what PyTorch says they are (SHA-256 in
+// expect.json). Forward comparisons come with the operations.
 #include <simdjson.h>
 
 #include "ballast/load_file.h"
@@ -16,7 +17,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::string kFolder = BALLAST_TEST_DATA "/fixtures/torch/";
-std::string file(const std::string& name) { return kFolder + "files/import_" + name; }
+
+std::string file(const std::string& name) {
+  return kFolder + "files/import_" + name;
+}
 
 std::map<std::string, std::string> digests(const std::string& name) {
   simdjson::dom::parser parser;
@@ -25,7 +29,8 @@ std::map<std::string, std::string> digests(const std::string& name) {
   simdjson::dom::element expected;
   if (all["files"]["import_" + name].get(expected) != simdjson::SUCCESS) return found;
   for (const simdjson::dom::element tensor : expected["tensors"].get_array()) {
-    found.emplace(std::string(std::string_view(tensor["name"])), std::string(std::string_view(tensor["sha256"])));
+    found.emplace(std::string(std::string_view(tensor["name"])),
+                  std::string(std::string_view(tensor["sha256"])));
   }
   return found;
 }
@@ -48,7 +53,10 @@ void expect_all(Model& model, const std::string& name, const LoadOptions& option
     ASSERT_TRUE(expected.contains(item.source)) << item.source;
     // Written keys are those after renaming, with the file's positions compacted.
     for (const Entry& entry : written) {
-      if (digest(entry.tensor()) == expected.at(item.source)) { ++compared; break; }
+      if (digest(entry.tensor()) == expected.at(item.source)) {
+        ++compared;
+        break;
+      }
     }
   }
   EXPECT_EQ(compared, report.applied.size());
@@ -64,32 +72,62 @@ void expect_same(const std::string& name) {
     if (expected.empty()) continue;
     Model model;
     expect_all(model, name + variant + ".pt");
-    for (const Entry& entry : to_checkpoint(model)) EXPECT_EQ(digest(entry.tensor()), expected.at(std::string(entry.name))) << entry.name;
+    for (const Entry& entry : to_checkpoint(model))
+      EXPECT_EQ(digest(entry.tensor()), expected.at(std::string(entry.name))) << entry.name;
   }
 }
 
-struct Norm2d { nn::BatchNorm2d norm1{5}; };
-struct Table { Tensor buffer; };
+struct Norm2d {
+  nn::BatchNorm2d norm1{5};
+};
+
+struct Table {
+  Tensor buffer;
+};
+
 template <class Conv>
 struct Chain {
   Conv conv1{2, 2, 2};
   Conv conv2{2, 2, 2, {.bias = false}};
 };
-struct Embed { nn::Embedding embed{10, 3}; };
-struct Group { nn::GroupNorm norm1{2, 6}; };
-struct Layer { nn::LayerNorm norm1{2}; };
+
+struct Embed {
+  nn::Embedding embed{10, 3};
+};
+
+struct Group {
+  nn::GroupNorm norm1{2, 6};
+};
+
+struct Layer {
+  nn::LayerNorm norm1{2};
+};
+
 struct TwoLinear {
   nn::Linear fc1{2, 3};
   nn::Linear fc2{3, 4, {.bias = false}};
 };
-struct OneLinear { nn::Linear fc1{2, 3}; };
+
+struct OneLinear {
+  nn::Linear fc1{2, 3};
+};
+
 struct MultiLayer {
   nn::Conv2d conv1{3, 4, 3, {.padding = 1}};
   nn::BatchNorm2d norm1{4};
   nn::Linear fc1{256, 16};
 };
-struct ConvNorm1 { nn::Conv2d conv{2, 4, {3, 2}}; nn::BatchNorm2d norm{4}; };
-struct ConvNorm2 { nn::Conv2d conv{4, 6, {3, 2}}; nn::BatchNorm2d norm{6}; };
+
+struct ConvNorm1 {
+  nn::Conv2d conv{2, 4, {3, 2}};
+  nn::BatchNorm2d norm{4};
+};
+
+struct ConvNorm2 {
+  nn::Conv2d conv{4, 6, {3, 2}};
+  nn::BatchNorm2d norm{6};
+};
+
 struct ComplexNested {
   std::tuple<ConvNorm1, ConvNorm2> conv_blocks;
   nn::BatchNorm2d norm1{6};
@@ -97,21 +135,65 @@ struct ComplexNested {
   nn::Linear fc2{12, 10};
 };
 
-TEST(Import, BatchNorm2d) { expect_same<Norm2d>("batch_norm2d"); }
-TEST(Import, Boolean) { expect_same<Table>("boolean"); }
-TEST(Import, Buffer) { expect_same<Table>("buffer"); }
-TEST(Import, Integer) { expect_same<Table>("integer"); }
-TEST(Import, Conv1d) { expect_same<Chain<nn::Conv1d>>("conv1d"); }
-TEST(Import, Conv2d) { expect_same<Chain<nn::Conv2d>>("conv2d"); }
-TEST(Import, ConvTranspose1d) { expect_same<Chain<nn::ConvTranspose1d>>("conv_transpose1d"); }
-TEST(Import, ConvTranspose2d) { expect_same<Chain<nn::ConvTranspose2d>>("conv_transpose2d"); }
-TEST(Import, Embedding) { expect_same<Embed>("embedding"); }
-TEST(Import, GroupNorm) { expect_same<Group>("group_norm"); }
-TEST(Import, LayerNorm) { expect_same<Layer>("layer_norm"); }
-TEST(Import, Linear) { expect_same<TwoLinear>("linear"); }
-TEST(Import, LinearWithBias) { expect_same<OneLinear>("linear_with_bias"); }
-TEST(Import, MultiLayer) { expect_same<MultiLayer>("multi_layer"); }
-TEST(Import, ComplexNestedFullRecord) { expect_same<ComplexNested>("complex_nested"); }
+TEST(Import, BatchNorm2d) {
+  expect_same<Norm2d>("batch_norm2d");
+}
+
+TEST(Import, Boolean) {
+  expect_same<Table>("boolean");
+}
+
+TEST(Import, Buffer) {
+  expect_same<Table>("buffer");
+}
+
+TEST(Import, Integer) {
+  expect_same<Table>("integer");
+}
+
+TEST(Import, Conv1d) {
+  expect_same<Chain<nn::Conv1d>>("conv1d");
+}
+
+TEST(Import, Conv2d) {
+  expect_same<Chain<nn::Conv2d>>("conv2d");
+}
+
+TEST(Import, ConvTranspose1d) {
+  expect_same<Chain<nn::ConvTranspose1d>>("conv_transpose1d");
+}
+
+TEST(Import, ConvTranspose2d) {
+  expect_same<Chain<nn::ConvTranspose2d>>("conv_transpose2d");
+}
+
+TEST(Import, Embedding) {
+  expect_same<Embed>("embedding");
+}
+
+TEST(Import, GroupNorm) {
+  expect_same<Group>("group_norm");
+}
+
+TEST(Import, LayerNorm) {
+  expect_same<Layer>("layer_norm");
+}
+
+TEST(Import, Linear) {
+  expect_same<TwoLinear>("linear");
+}
+
+TEST(Import, LinearWithBias) {
+  expect_same<OneLinear>("linear_with_bias");
+}
+
+TEST(Import, MultiLayer) {
+  expect_same<MultiLayer>("multi_layer");
+}
+
+TEST(Import, ComplexNestedFullRecord) {
+  expect_same<ComplexNested>("complex_nested");
+}
 
 TEST(Import, IntegerKeepsItsDtype) {
   Table model;
@@ -125,7 +207,8 @@ TEST(Import, HalfPrecisionSettings) {  // what "half" meant when Burn had it: a 
   const LoadReport report = load(model, file("linear.pt"), {.dtype = Precision::half});
   EXPECT_EQ(report.cast.size(), 3U);
   const auto expected = digests("linear_half.pt");
-  for (const Entry& entry : to_checkpoint(model)) EXPECT_EQ(digest(entry.tensor()), expected.at(std::string(entry.name))) << entry.name;
+  for (const Entry& entry : to_checkpoint(model))
+    EXPECT_EQ(digest(entry.tensor()), expected.at(std::string(entry.name))) << entry.name;
 }
 
 TEST(Import, PartialModelLoading) {
@@ -133,10 +216,13 @@ TEST(Import, PartialModelLoading) {
     ConvNorm1 conv1;
     bool extra_field = true;
   } model;
-  const LoadReport report = load(model, file("complex_nested.pt"), {.rename = {{R"(conv_blocks\.0\.(.*))", "conv1.$1"}}});
+
+  const LoadReport report =
+      load(model, file("complex_nested.pt"), {.rename = {{R"(conv_blocks\.0\.(.*))", "conv1.$1"}}});
   EXPECT_EQ(report.applied.size(), 7U);
   EXPECT_TRUE(model.extra_field);
-  EXPECT_EQ(digest(model.conv1.norm.running_var), digests("complex_nested.pt").at("conv_blocks.0.norm.running_var"));
+  EXPECT_EQ(digest(model.conv1.norm.running_var),
+            digests("complex_nested.pt").at("conv_blocks.0.norm.running_var"));
 }
 
 TEST(Import, EnumModuleIsInferredFromTheFile) {
@@ -144,12 +230,15 @@ TEST(Import, EnumModuleIsInferredFromTheFile) {
     nn::Conv2d dconv{2, 2, 3, {.groups = 2}};
     nn::Conv2d pconv{2, 2, 1};
   };
+
   struct Plain {
     Flat<nn::Conv2d> conv{{2, 2, 3}};
   };
+
   struct Model {
     std::variant<Dws, Plain> conv;
   };
+
   for (const std::string precision : {"", "_half"}) {
     Model model;
     expect_all(model, "enum_depthwise_false" + precision + ".pt");
@@ -169,15 +258,20 @@ TEST(Import, KeyRemapChained) {
     nn::Conv2d conv{6, 6, 1, {.bias = false}};
     nn::BatchNorm2d bn{6};
   };
+
   struct Blocks {
     std::vector<Block> blocks = nn::repeat<Block>(2);
   };
+
   struct Model {
     nn::Conv2d conv{3, 6, 3, {.bias = false}};
     nn::BatchNorm2d bn{6};
     Blocks layer;
   };
-  const std::vector<RenameRule> rules{{R"((.+)\.block\.0\.(.+))", "$1.conv.$2"}, {R"((.+)\.block\.1\.(.+))", "$1.bn.$2"}, {R"(layer\.([0-9])\.(.+))", "layer.blocks.$1.$2"}};
+
+  const std::vector<RenameRule> rules{{R"((.+)\.block\.0\.(.+))", "$1.conv.$2"},
+                                      {R"((.+)\.block\.1\.(.+))", "$1.bn.$2"},
+                                      {R"(layer\.([0-9])\.(.+))", "layer.blocks.$1.$2"}};
   for (const std::string variant : {"", "_half", "_legacy"}) {
     Model model;
     expect_all(model, "key_remap_chained" + variant + ".pt", {.rename = rules});
@@ -190,6 +284,7 @@ TEST(Import, MissingModuleFieldIsNamed) {
   struct Model {
     nn::Conv2d do_not_exist_in_pt{2, 2, {2, 2}};
   } model;
+
   try {
     load(model, file("missing_module_field.pt"));
     FAIL();
@@ -203,11 +298,13 @@ TEST(Import, NonContiguousIndexes) {
   struct Model {
     std::vector<nn::Conv2d> fc = nn::repeat<nn::Conv2d>(5, 2, 2, 3);
   };
+
   for (const std::string variant : {"", "_half", "_legacy"}) {
     const auto expected = digests("non_contiguous_indexes" + variant + ".pt");
     Model model;
     expect_all(model, "non_contiguous_indexes" + variant + ".pt");
-    for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(digest(model.fc[i].weight), expected.at("fc." + std::to_string(2 * i) + ".weight"));
+    for (std::size_t i = 0; i < 5; ++i)
+      EXPECT_EQ(digest(model.fc[i].weight), expected.at("fc." + std::to_string(2 * i) + ".weight"));
   }
 }
 
@@ -215,16 +312,19 @@ TEST(Import, TopLevelKey) {
   struct Model {
     nn::Conv2d conv1{2, 2, {2, 2}};
   } model;
+
   EXPECT_TRUE(load(model, file("top_level_key.pt"), {.root = "my_state_dict"}).complete());
   // The only state dict there is is found, and said.
   nn::Linear linear{2, 2};
   const LoadReport found = load(linear, file("config.pt"), {.unused = OnUnused::error});
   EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("\"my_model\"")));
   EXPECT_EQ(found.file, file("config.pt"));
+
   // A model with a member of that name means the whole file.
   struct Whole {
     nn::Linear my_model{2, 2};
   } whole;
+
   EXPECT_TRUE(load(whole, file("config.pt")).complete());
   try {
     load(model, file("top_level_key.pt"), {.root = "my_statedict"});
@@ -243,7 +343,8 @@ TEST(Import, SavedInPytorchsLayoutAndLoadedAgain) {  // burn.md §4: 34
     TwoLinear again;
     EXPECT_TRUE(load(again, path, {.unused = OnUnused::error}).complete());
     const auto expected = digests("linear.pt");
-    for (const Entry& entry : open(path)) EXPECT_EQ(digest(entry.tensor()), expected.at(std::string(entry.name))) << entry.name;
+    for (const Entry& entry : open(path))
+      EXPECT_EQ(digest(entry.tensor()), expected.at(std::string(entry.name))) << entry.name;
   }
 }
 

@@ -18,8 +18,11 @@ struct Net {
   nn::Conv2d conv1{2, 2, {2, 2}};
   nn::Conv2d conv2{2, 2, {2, 2}, {.bias = false}};
 };
+
 Checkpoint net_file(const std::string& prefix = "") {
-  return checkpoint({{prefix + "conv1.weight", {2, 2, 2, 2}}, {prefix + "conv1.bias", {2}}, {prefix + "conv2.weight", {2, 2, 2, 2}}});
+  return checkpoint({{prefix + "conv1.weight", {2, 2, 2, 2}},
+                     {prefix + "conv1.bias", {2}},
+                     {prefix + "conv2.weight", {2, 2, 2, 2}}});
 }
 
 TEST(Load, TakesEveryTensorByName) {
@@ -34,10 +37,12 @@ TEST(Load, TakesEveryTensorByName) {
 }
 
 TEST(Load, MissingIsAnErrorThatCarriesTheReportAndLeavesTheModel) {  // burn.md §4: 22, 23
+
   struct Model {
     nn::Conv2d conv1{2, 2, {2, 2}};
     nn::Conv2d do_not_exist_in_pt{2, 2, {2, 2}};
   } model;
+
   const LoadReport report = failed_load(model, net_file());
   EXPECT_THAT(targets(report.missing), ElementsAre("do_not_exist_in_pt.weight", "do_not_exist_in_pt.bias"));
   EXPECT_THAT(report.text(), HasSubstr("do_not_exist_in_pt.weight"));
@@ -50,6 +55,7 @@ TEST(Load, MissingMayBeKeptOrInitialised) {
     nn::Linear head{4, 3};
     nn::LayerNorm norm{3};
   };
+
   Model kept;
   const LoadReport partial = load(kept, net_file(), {.missing = OnMissing::keep});
   EXPECT_THAT(targets(partial.missing), ElementsAre("head.weight", "head.bias", "norm.gamma", "norm.beta"));
@@ -83,15 +89,20 @@ TEST(Load, UnusedIsReportedAndMayBeAnError) {
 
 TEST(Load, ShapesMustBeEqual) {
   Net net;
-  const LoadReport report = failed_load(net, checkpoint({{"conv1.weight", {2, 2, 3, 2}}, {"conv1.bias", {2}}, {"conv2.weight", {2, 2, 2, 2}}}));
+  const LoadReport report = failed_load(
+      net, checkpoint({{"conv1.weight", {2, 2, 3, 2}}, {"conv1.bias", {2}}, {"conv2.weight", {2, 2, 2, 2}}}));
   ASSERT_THAT(report.mismatched, SizeIs(1));
   EXPECT_EQ(report.mismatched[0].file_shape, (Shape{2, 2, 3, 2}));
   EXPECT_EQ(report.mismatched[0].model_shape, (Shape{2, 2, 2, 2}));
   EXPECT_THAT(report.text(), HasSubstr("conv1.weight: file [2, 2, 3, 2], model [2, 2, 2, 2]"));
   EXPECT_FALSE(net.conv1.bias.has_data());
   Net lenient;
-  EXPECT_THAT(load(lenient, checkpoint({{"conv1.weight", {2, 2, 3, 2}}, {"conv1.bias", {2}}, {"conv2.weight", {2, 2, 2, 2}}}), {.mismatched = OnMismatch::keep}).mismatched,
-              SizeIs(1));
+  EXPECT_THAT(
+      load(lenient,
+           checkpoint({{"conv1.weight", {2, 2, 3, 2}}, {"conv1.bias", {2}}, {"conv2.weight", {2, 2, 2, 2}}}),
+           {.mismatched = OnMismatch::keep})
+          .mismatched,
+      SizeIs(1));
   EXPECT_FALSE(lenient.conv1.weight.has_data());
   EXPECT_TRUE(lenient.conv1.bias.has_data());
 }
@@ -100,8 +111,11 @@ TEST(Load, PartsOfAVocabularyAreRefusedClearly) {
   struct Model {
     nn::Embedding tokens{10, 3};
   } model;
-  EXPECT_THAT(failed_load(model, checkpoint({{"tokens.weight", {8, 3}}})).text(), HasSubstr("parts of a tensor are never loaded"));
-  const auto sliced = load(model, checkpoint({{"tokens.weight", {12, 3}}}), {.rules = {rules::Change{"^tokens", {rules::Narrow{0, {{}, 10, {}}}}, {}}}});
+
+  EXPECT_THAT(failed_load(model, checkpoint({{"tokens.weight", {8, 3}}})).text(),
+              HasSubstr("parts of a tensor are never loaded"));
+  const auto sliced = load(model, checkpoint({{"tokens.weight", {12, 3}}}),
+                           {.rules = {rules::Change{"^tokens", {rules::Narrow{0, {{}, 10, {}}}}, {}}}});
   EXPECT_TRUE(sliced.complete());
 }
 
@@ -110,6 +124,7 @@ TEST(Load, AnUnshapedTensorTakesWhatTheFileHas) {
     Tensor buffer;
     Tensor flags;
   } model;
+
   Checkpoint file = checkpoint({{"buffer", {3, 3}}});
   file.add("flags", Tensor::from<bool>({true, false, true}, {3}));
   load(model, file);
@@ -123,6 +138,7 @@ TEST(Load, ConfigurationMembersAreLeftAlone) {
     bool extra_field = true;
     std::string name = "net";
   } model;
+
   load(model, net_file());
   EXPECT_TRUE(model.extra_field);
   EXPECT_EQ(model.name, "net");
@@ -135,7 +151,9 @@ TEST(Load, RenamesThenFilters) {
   EXPECT_EQ(report.applied[0].source, "conv.conv1.weight");
   EXPECT_EQ(report.applied[0].target, "conv1.weight");
   Net again;
-  const LoadReport filtered = load(again, net_file("conv."), {.rename = {{R"(^conv\.(.*))", "$1"}}, .include = {R"(^conv1\.)"}, .exclude = {R"(\.bias$)"}});
+  const LoadReport filtered =
+      load(again, net_file("conv."),
+           {.rename = {{R"(^conv\.(.*))", "$1"}}, .include = {R"(^conv1\.)"}, .exclude = {R"(\.bias$)"}});
   EXPECT_THAT(targets(filtered.applied), ElementsAre("conv1.weight"));
   EXPECT_THAT(targets(filtered.skipped), ElementsAre("conv1.bias", "conv2.weight"));
   EXPECT_THAT(filtered.unused, IsEmpty());
@@ -146,6 +164,7 @@ TEST(Load, AFilterAlsoSparesWhatTheFileDoesNotHave) {
     nn::Conv2d conv1{2, 2, {2, 2}};
     nn::Linear head{2, 2};
   } model;
+
   const LoadReport report = load(model, net_file(), {.include = {R"(^conv1\.)"}});
   EXPECT_THAT(targets(report.skipped), ElementsAre("head.weight", "head.bias"));
   EXPECT_TRUE(report.complete());
@@ -157,22 +176,30 @@ TEST(Load, ChainedRenames) {
     nn::Conv2d conv{6, 6, 1};
     nn::BatchNorm2d bn{6};
   };
+
   struct Layer {
     std::vector<ConvBlock> blocks = nn::repeat<ConvBlock>(2);
   };
+
   struct Model {
     nn::Conv2d conv{3, 6, 3};
     Layer layer;
   };
+
   std::vector<std::pair<std::string, Shape>> tensors{{"conv.weight", {6, 3, 3, 3}}, {"conv.bias", {6}}};
   for (const std::string i : {"0", "1"}) {
-    tensors.insert(tensors.end(), {{"layer." + i + ".block.0.weight", {6, 6, 1, 1}}, {"layer." + i + ".block.0.bias", {6}}});
-    for (const std::string name : {"weight", "bias", "running_mean", "running_var"}) tensors.emplace_back("layer." + i + ".block.1." + name, Shape{6});
+    tensors.insert(tensors.end(),
+                   {{"layer." + i + ".block.0.weight", {6, 6, 1, 1}}, {"layer." + i + ".block.0.bias", {6}}});
+    for (const std::string name : {"weight", "bias", "running_mean", "running_var"})
+      tensors.emplace_back("layer." + i + ".block.1." + name, Shape{6});
   }
-  const std::vector<RenameRule> rules{{R"((.+)\.block\.0\.(.+))", "$1.conv.$2"}, {R"((.+)\.block\.1\.(.+))", "$1.bn.$2"}, {R"(layer\.([0-9])\.(.+))", "layer.blocks.$1.$2"}};
+  const std::vector<RenameRule> rules{{R"((.+)\.block\.0\.(.+))", "$1.conv.$2"},
+                                      {R"((.+)\.block\.1\.(.+))", "$1.bn.$2"},
+                                      {R"(layer\.([0-9])\.(.+))", "layer.blocks.$1.$2"}};
   Model model;
   EXPECT_TRUE(load(model, checkpoint(tensors), {.rename = rules}).complete());
-  EXPECT_EQ(floats(model.layer.blocks[1].bn.gamma), floats(checkpoint(tensors).tensor("layer.1.block.1.weight")));
+  EXPECT_EQ(floats(model.layer.blocks[1].bn.gamma),
+            floats(checkpoint(tensors).tensor("layer.1.block.1.weight")));
   Model without;
   const LoadReport report = failed_load(without, checkpoint(tensors), {.rename = {rules[0], rules[1]}});
   // The tool proposes what is missing, ready to paste.
@@ -188,9 +215,11 @@ TEST(Load, WrapperPrefixesGoUnlessTheModelHasThem) {
   EXPECT_TRUE(report.complete());
   EXPECT_THAT(report.notes, ElementsAre(HasSubstr("module._orig_mod.")));
   EXPECT_EQ(report.applied[0].source, "module._orig_mod.conv1.weight");
+
   struct Wrapped {
     Net module;
   } wrapped;
+
   EXPECT_TRUE(load(wrapped, net_file("module.")).complete());
   Net told;
   EXPECT_FALSE(failed_load(told, net_file("module."), {.strip_prefixes = false}).complete());
@@ -199,9 +228,12 @@ TEST(Load, WrapperPrefixesGoUnlessTheModelHasThem) {
 struct Mlp {
   std::vector<nn::Conv2d> fc = nn::repeat<nn::Conv2d>(5, 2, 2, 3);
 };
+
 Checkpoint mlp_file(const std::vector<int>& positions) {
   std::vector<std::pair<std::string, Shape>> tensors;
-  for (const int i : positions) tensors.insert(tensors.end(), {{"fc." + std::to_string(i) + ".weight", {2, 2, 3, 3}}, {"fc." + std::to_string(i) + ".bias", {2}}});
+  for (const int i : positions)
+    tensors.insert(tensors.end(), {{"fc." + std::to_string(i) + ".weight", {2, 2, 3, 3}},
+                                   {"fc." + std::to_string(i) + ".bias", {2}}});
   return checkpoint(tensors);
 }
 
@@ -215,7 +247,8 @@ TEST(Load, PositionsAreCompactedWhenTheModelsAreNotThere) {
   EXPECT_THAT(targets(report.reindexed), ElementsAre("fc.1", "fc.2", "fc.3", "fc.4"));
   EXPECT_THAT(sources(report.reindexed), ElementsAre("fc.2", "fc.4", "fc.6", "fc.8"));
   Mlp off;
-  EXPECT_THAT(targets(failed_load(off, file, {.reindex = {.on = false}}).missing), ElementsAre("fc.1.weight", "fc.1.bias", "fc.3.weight", "fc.3.bias"));
+  EXPECT_THAT(targets(failed_load(off, file, {.reindex = {.on = false}}).missing),
+              ElementsAre("fc.1.weight", "fc.1.bias", "fc.3.weight", "fc.3.bias"));
   Mlp except;
   EXPECT_FALSE(failed_load(except, file, {.reindex = {.except = {R"(^fc\.)"}}}).complete());
 }
@@ -225,7 +258,8 @@ TEST(Load, PositionsOfTheFileAreTakenAsTheyAreWhenTheyCan) {
   const Checkpoint longer = mlp_file({0, 1, 2, 3, 4, 5, 6});
   EXPECT_THAT(load(model, longer).reindexed, IsEmpty());
   EXPECT_EQ(floats(model.fc[4].bias), floats(longer.tensor("fc.4.bias")));
-  EXPECT_THAT(targets(failed_load(model, mlp_file({0, 1, 3, 4})).missing), ElementsAre("fc.2.weight", "fc.2.bias"));
+  EXPECT_THAT(targets(failed_load(model, mlp_file({0, 1, 3, 4})).missing),
+              ElementsAre("fc.2.weight", "fc.2.bias"));
 }
 
 // burn.md §1.4: flows at 1 and 3 have no parameters, in the model as in the file
@@ -233,12 +267,17 @@ TEST(Load, RealGapsInTheModelStayGaps) {
   struct Flow {
     std::optional<nn::Linear> linear;
   };
+
   struct Model {
     std::vector<Flow> flows;
   };
+
   Model model;
   for (int i = 0; i < 4; ++i) model.flows.push_back(i % 2 == 0 ? Flow{nn::Linear{2, 2}} : Flow{});
-  const LoadReport report = load(model, checkpoint({{"flows.0.linear.weight", {2, 2}}, {"flows.0.linear.bias", {2}}, {"flows.2.linear.weight", {2, 2}}, {"flows.2.linear.bias", {2}}}));
+  const LoadReport report = load(model, checkpoint({{"flows.0.linear.weight", {2, 2}},
+                                                    {"flows.0.linear.bias", {2}},
+                                                    {"flows.2.linear.weight", {2, 2}},
+                                                    {"flows.2.linear.bias", {2}}}));
   EXPECT_TRUE(report.complete());
   EXPECT_THAT(report.reindexed, IsEmpty());
   EXPECT_THAT(report.unused, IsEmpty());
@@ -248,23 +287,39 @@ TEST(Load, NestedPositionsAreCompactedOneByOne) {
   struct Inner {
     std::vector<nn::Linear> conv_block = nn::repeat<nn::Linear>(2, 1, 1, nn::LinearOptions{.bias = false});
   };
+
   struct Model {
     std::vector<Inner> layers = nn::repeat<Inner>(2);
   } model;
-  const Checkpoint file = checkpoint({{"layers.0.conv_block.0.weight", {1, 1}}, {"layers.0.conv_block.1.weight", {1, 1}}, {"layers.2.conv_block.1.weight", {1, 1}}, {"layers.2.conv_block.3.weight", {1, 1}}});
+
+  const Checkpoint file = checkpoint({{"layers.0.conv_block.0.weight", {1, 1}},
+                                      {"layers.0.conv_block.1.weight", {1, 1}},
+                                      {"layers.2.conv_block.1.weight", {1, 1}},
+                                      {"layers.2.conv_block.3.weight", {1, 1}}});
   EXPECT_TRUE(load(model, file).complete());
-  EXPECT_EQ(floats(model.layers[0].conv_block[1].weight), floats(file.tensor("layers.0.conv_block.1.weight")));
-  EXPECT_EQ(floats(model.layers[1].conv_block[0].weight), floats(file.tensor("layers.2.conv_block.1.weight")));
+  EXPECT_EQ(floats(model.layers[0].conv_block[1].weight),
+            floats(file.tensor("layers.0.conv_block.1.weight")));
+  EXPECT_EQ(floats(model.layers[1].conv_block[0].weight),
+            floats(file.tensor("layers.2.conv_block.1.weight")));
 }
 
 TEST(Load, SequentialIsExact) {
   struct Model {
     nn::Sequential<nn::Linear, nn::ReLU, nn::Linear> net{{2, 3}, {}, {3, 4}};
   };
+
   Model model;
-  EXPECT_TRUE(load(model, checkpoint({{"net.0.weight", {3, 2}}, {"net.0.bias", {3}}, {"net.2.weight", {4, 3}}, {"net.2.bias", {4}}})).complete());
+  EXPECT_TRUE(load(model, checkpoint({{"net.0.weight", {3, 2}},
+                                      {"net.0.bias", {3}},
+                                      {"net.2.weight", {4, 3}},
+                                      {"net.2.bias", {4}}}))
+                  .complete());
   Model other;
-  EXPECT_THAT(targets(failed_load(other, checkpoint({{"net.0.weight", {3, 2}}, {"net.0.bias", {3}}, {"net.3.weight", {4, 3}}, {"net.3.bias", {4}}})).missing),
+  EXPECT_THAT(targets(failed_load(other, checkpoint({{"net.0.weight", {3, 2}},
+                                                     {"net.0.bias", {3}},
+                                                     {"net.3.weight", {4, 3}},
+                                                     {"net.3.bias", {4}}}))
+                          .missing),
               ElementsAre("net.2.weight", "net.2.bias"));
 }
 
@@ -273,6 +328,7 @@ TEST(Load, SeveralFilesMakeOneModel) {
     nn::Linear encoder{2, 3};
     nn::Linear head{3, 1};
   } model;
+
   const auto encoder = checkpoint({{"encoder.weight", {3, 2}}, {"encoder.bias", {3}}});
   const auto head = checkpoint({{"head.weight", {1, 3}}, {"head.bias", {1}}});
   EXPECT_TRUE(load(model, std::vector<Checkpoint>{encoder, head}).complete());
@@ -285,10 +341,12 @@ TEST(Load, SeveralFilesMakeOneModel) {
 }
 
 TEST(Load, DtypePolicies) {  // burn.md §4: 28, 29, 30
+
   struct Model {
     nn::Linear fc{2, 1, {.bias = false}};
     Tensor ids;
   };
+
   Checkpoint file;
   file.add("fc.weight", Tensor::from<float>({1e6F, 0.5F}, {1, 2}));
   file.add("ids", Tensor::from<std::int64_t>({1, 2, 3}, {3}));
@@ -316,16 +374,20 @@ TEST(Load, AnotherKindOfDtypeIsAMismatch) {
   struct Model {
     nn::Linear fc{2, 1, {.bias = false}};
   } model;
+
   Checkpoint file;
   file.add("fc.weight", Tensor::from<std::int8_t>({1, 2}, {1, 2}));
-  EXPECT_THAT(failed_load(model, file).text(), HasSubstr("the file holds I8, the model wants F32 (a quantized file?)"));
+  EXPECT_THAT(failed_load(model, file).text(),
+              HasSubstr("the file holds I8, the model wants F32 (a quantized file?)"));
 }
 
 TEST(Load, TiedTensorsStayTied) {  // burn.md §4: 37
+
   struct Model {
     nn::Embedding wte{4, 3};
     nn::Linear lm_head{3, 4, {.bias = false}};
   };
+
   Checkpoint file;
   const Tensor shared = counting({4, 3});
   file.add("wte.weight", shared);
@@ -356,6 +418,7 @@ TEST(Load, AMemberSharedByTwoNamesNeedsOneOfThem) {
     std::shared_ptr<nn::Linear> a = std::make_shared<nn::Linear>(2, 2, nn::LinearOptions{.bias = false});
     std::shared_ptr<nn::Linear> b = a;
   } model;
+
   EXPECT_TRUE(load(model, checkpoint({{"b.weight", {2, 2}}})).complete());
   EXPECT_TRUE(model.a->weight.has_data());
 }
@@ -365,10 +428,18 @@ TEST(Load, NearestNamesAndRules) {
     nn::Linear classifier{2, 3};
     nn::Conv2d stem{3, 4, 1};
   } model;
-  const LoadReport report = failed_load(model, checkpoint({{"backbone.stem.weight", {4, 3, 1, 1}}, {"backbone.stem.bias", {4}}, {"clasifier.weight", {3, 2}}, {"clasifier.bias", {3}}}));
+
+  const LoadReport report = failed_load(model, checkpoint({{"backbone.stem.weight", {4, 3, 1, 1}},
+                                                           {"backbone.stem.bias", {4}},
+                                                           {"clasifier.weight", {3, 2}},
+                                                           {"clasifier.bias", {3}}}));
   EXPECT_THAT(report.text(), HasSubstr(R"(classifier.weight; did you mean "clasifier.weight"?)"));
   Model again;
-  EXPECT_TRUE(load(again, checkpoint({{"backbone.stem.weight", {4, 3, 1, 1}}, {"backbone.stem.bias", {4}}, {"clasifier.weight", {3, 2}}, {"clasifier.bias", {3}}}),
+  EXPECT_TRUE(load(again,
+                   checkpoint({{"backbone.stem.weight", {4, 3, 1, 1}},
+                               {"backbone.stem.bias", {4}},
+                               {"clasifier.weight", {3, 2}},
+                               {"clasifier.bias", {3}}}),
                    {.rename = report.suggestions})
                   .complete());
   EXPECT_THAT(report.text(), HasSubstr(R"x({R"(^backbone\.)", ""},)x"));
@@ -379,7 +450,10 @@ TEST(Load, ReportAsJson) {
   Checkpoint file = net_file();
   file.add("a\"b", counting({1}));
   const std::string json = load(net, file).to_json();
-  EXPECT_THAT(json, HasSubstr(R"({"schema":1,"file":"test.pt","complete":true,"applied":[{"source":"conv1.weight","target":"conv1.weight","detail":""})"));
+  EXPECT_THAT(
+      json,
+      HasSubstr(
+          R"({"schema":1,"file":"test.pt","complete":true,"applied":[{"source":"conv1.weight","target":"conv1.weight","detail":""})"));
   EXPECT_THAT(json, HasSubstr(R"("unused":[{"source":"a\"b","target":"","detail":"F32 [1]"}])"));
 }
 

@@ -45,7 +45,8 @@ inline bool same_values(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
   const Tensor left = a.contiguous();
   const Tensor right = b.contiguous();
-  return a.numel() == 0 || std::memcmp(left.data(), right.data(), static_cast<std::size_t>(a.size_bytes())) == 0;
+  return a.numel() == 0 ||
+         std::memcmp(left.data(), right.data(), static_cast<std::size_t>(a.size_bytes())) == 0;
 }
 
 /// The report of a load that must fail.
@@ -67,6 +68,7 @@ inline std::vector<std::string> targets(const std::vector<LoadReport::Item>& ite
   for (const auto& item : items) found.push_back(item.target);
   return found;
 }
+
 inline std::vector<std::string> sources(const std::vector<LoadReport::Item>& items) {
   std::vector<std::string> found;
   for (const auto& item : items) found.push_back(item.source);

@@ -33,10 +33,12 @@ struct Net {
 };
 
 TEST(Module, FieldsAreTheNames) {
-  EXPECT_THAT(paths(Net{}), ElementsAre("stem.weight", "stem.bias", "blocks.0.conv.weight", "blocks.0.norm.gamma", "blocks.0.norm.beta",
-                                        "blocks.0.norm.running_mean", "blocks.0.norm.running_var", "blocks.0.norm.num_batches_tracked",
-                                        "blocks.1.conv.weight", "blocks.1.norm.gamma", "blocks.1.norm.beta", "blocks.1.norm.running_mean",
-                                        "blocks.1.norm.running_var", "blocks.1.norm.num_batches_tracked", "head.weight", "head.bias"));
+  EXPECT_THAT(paths(Net{}),
+              ElementsAre("stem.weight", "stem.bias", "blocks.0.conv.weight", "blocks.0.norm.gamma",
+                          "blocks.0.norm.beta", "blocks.0.norm.running_mean", "blocks.0.norm.running_var",
+                          "blocks.0.norm.num_batches_tracked", "blocks.1.conv.weight", "blocks.1.norm.gamma",
+                          "blocks.1.norm.beta", "blocks.1.norm.running_mean", "blocks.1.norm.running_var",
+                          "blocks.1.norm.num_batches_tracked", "head.weight", "head.bias"));
 }
 
 struct Pair {
@@ -78,15 +80,18 @@ struct Everything {
 };
 
 TEST(Module, EveryKindOfMemberHasItsPath) {
-  EXPECT_THAT(paths(Everything{}),
-              ElementsAre("bare", "nested.a", "nested.b", "vector.0", "vector.1", "array.0.weight", "array.1.weight", "tuple.0", "tuple.1.alpha",
-                          "filled", "owned.a", "owned.b", "shared", "map.x", "map.y", "variant.a", "variant.b", "sequential.0.weight",
-                          "sequential.0.bias", "sequential.2.weight", "deep.0.0", "deep.2.0", "weight", "default"));
+  EXPECT_THAT(
+      paths(Everything{}),
+      ElementsAre("bare", "nested.a", "nested.b", "vector.0", "vector.1", "array.0.weight", "array.1.weight",
+                  "tuple.0", "tuple.1.alpha", "filled", "owned.a", "owned.b", "shared", "map.x", "map.y",
+                  "variant.a", "variant.b", "sequential.0.weight", "sequential.0.bias", "sequential.2.weight",
+                  "deep.0.0", "deep.2.0", "weight", "default"));
 }
 
 class Private {
  public:
   explicit Private(int count) : tensors_(static_cast<std::size_t>(count)) {}
+
   virtual ~Private() = default;
   BALLAST_FIELDS(tensors_, second_);
 
@@ -103,21 +108,35 @@ TEST(Module, ListedFieldsServeClassesThatAreNoAggregates) {
 struct Renamed {
   Tensor first;
   Tensor second;
+
   static void visit_fields(auto& self, auto&& visit) {
     visit("class.0", self.first);
     visit("", self.second);
   }
 };
+
+struct HoldsUnderscores {
+  std::map<std::string, Tensor> map{{"x_", {}}};
+  Tensor value_;
+};
+
+TEST(Module, OnlyFieldsLoseTheirUnderscore) {
+  EXPECT_THAT(paths(HoldsUnderscores{}), ElementsAre("map.x_", "value"));
+}
+
 struct HoldsRenamed {
   std::vector<Renamed> items = std::vector<Renamed>(1);
 };
 
-TEST(Module, HandWrittenFieldsChooseTheirNames) { EXPECT_THAT(paths(HoldsRenamed{}), ElementsAre("items.0.class.0", "items.0")); }
+TEST(Module, HandWrittenFieldsChooseTheirNames) {
+  EXPECT_THAT(paths(HoldsRenamed{}), ElementsAre("items.0.class.0", "items.0"));
+}
 
 struct Sixty4 {
-  Tensor a00, a01, a02, a03, a04, a05, a06, a07, a08, a09, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27,
-      a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55,
-      a56, a57, a58, a59, a60, a61, a62, a63;
+  Tensor a00, a01, a02, a03, a04, a05, a06, a07, a08, a09, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19,
+      a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40,
+      a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61,
+      a62, a63;
 };
 
 TEST(Module, SixtyFourFields) {
@@ -131,9 +150,11 @@ struct OwnLinear {
   static constexpr LayerKind kind = LayerKind::linear;
   Tensor weight{DType::f32, {2, 3}};
 };
+
 struct Linear {  // the name means nothing
   Tensor weight{DType::f32, {2, 3}};
 };
+
 struct Kinds {
   OwnLinear own;
   Linear impostor;
@@ -143,7 +164,8 @@ struct Kinds {
 TEST(Module, KindIsATraitAndNotAName) {
   const Kinds model;
   std::map<std::string, LayerKind> kinds;
-  for_each_tensor(model, [&](std::string_view path, const Tensor&, LayerKind kind) { kinds.emplace(path, kind); });
+  for_each_tensor(model,
+                  [&](std::string_view path, const Tensor&, LayerKind kind) { kinds.emplace(path, kind); });
   EXPECT_EQ(kinds.at("own.weight"), LayerKind::linear);
   EXPECT_EQ(kinds.at("impostor.weight"), LayerKind::none);
   EXPECT_EQ(kinds.at("lstm.weight_hr_l1_reverse"), LayerKind::lstm);
@@ -164,6 +186,7 @@ struct Dws {
   nn::Conv2d dconv{2, 2, 3, {.groups = 2}};
   nn::Conv2d pconv{2, 2, 1};
 };
+
 struct WithVariant {
   std::variant<Dws, nn::Conv2d> conv;
   std::optional<Tensor> extra;
@@ -188,7 +211,9 @@ TEST(Module, AlternativesAreCollectedOnRequest) {
 
 TEST(Module, TensorsCanBeChanged) {
   Net net;
-  for_each_tensor(net, [](std::string_view, Tensor& tensor, LayerKind) { tensor = Tensor::zeros(tensor.dtype(), tensor.shape()); });
+  for_each_tensor(net, [](std::string_view, Tensor& tensor, LayerKind) {
+    tensor = Tensor::zeros(tensor.dtype(), tensor.shape());
+  });
   EXPECT_TRUE(net.blocks[1].norm.running_var.has_data());
 }
 
@@ -205,6 +230,7 @@ TEST(Module, PrintsATreeWithShapesAndCounts) {
     Tensor position{DType::f32, {5, 4}};
     nn::ReLU relu;
   };
+
   std::ostringstream text;
   print(Small{}, text);
   EXPECT_EQ(text.str(),
@@ -212,7 +238,8 @@ TEST(Module, PrintsATreeWithShapesAndCounts) {
             "  stem: Conv2d(weight [4, 3, 1, 1], bias [4])\n"
             "  blocks.0: Block (152)\n"
             "    conv: Conv2d(weight [4, 4, 3, 3])\n"
-            "    norm: BatchNorm2d(gamma [4], beta [4], running_mean [4], running_var [4], num_batches_tracked [])\n"
+            "    norm: BatchNorm2d(gamma [4], beta [4], running_mean [4], running_var [4], "
+            "num_batches_tracked [])\n"
             "  position: F32 [5, 4]\n"
             "  relu: ReLU\n"
             "Small: 188 parameters\n");
@@ -233,6 +260,7 @@ TEST(Module, ACycleOfPointersIsAnErrorAndNotACrash) {
     Tensor weight;
     std::shared_ptr<Cyclic> next;
   };
+
   auto a = std::make_shared<Cyclic>();
   a->next = a;
   EXPECT_THROW(paths(*a), Error);

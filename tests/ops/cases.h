@@ -27,7 +27,9 @@ struct Case {
   bool exact;
 };
 
-inline Dims dims_of(const Json& list) { return Dims(list.get<std::vector<std::int64_t>>()); }
+inline Dims dims_of(const Json& list) {
+  return Dims(list.get<std::vector<std::int64_t>>());
+}
 
 inline double number_of(const Json& value) {
   if (value.is_string()) return value == "inf" ? INFINITY : -INFINITY;
@@ -44,7 +46,8 @@ inline Tensor viewed(Tensor x, const Json& steps) {
     } else {
       std::vector<Index> index(x.rank(), Slice{});
       const bool flip = kind == "flip";
-      index[step[1].get<std::size_t>()] = flip ? Slice{{}, {}, -1} : Slice{step[2].get<std::int64_t>(), {}, step[3].get<std::int64_t>()};
+      index[step[1].get<std::size_t>()] =
+          flip ? Slice{{}, {}, -1} : Slice{step[2].get<std::int64_t>(), {}, step[3].get<std::int64_t>()};
       x = x.index(index);
     }
   }
@@ -52,8 +55,10 @@ inline Tensor viewed(Tensor x, const Json& steps) {
 }
 
 inline PadMode pad_mode(const Json& args) {
-  static const std::map<std::string, PadMode> modes = {
-      {"constant", PadMode::constant}, {"reflect", PadMode::reflect}, {"replicate", PadMode::replicate}, {"circular", PadMode::circular}};
+  static const std::map<std::string, PadMode> modes = {{"constant", PadMode::constant},
+                                                       {"reflect", PadMode::reflect},
+                                                       {"replicate", PadMode::replicate},
+                                                       {"circular", PadMode::circular}};
   return modes.at(args["mode"]);
 }
 
@@ -70,7 +75,8 @@ inline std::vector<Case> cases_of(const Checkpoint& bundle, const std::string& o
   for (const Json& entry : Json::parse(found->second)) {
     Case one{{}, entry["args"], {}, entry["exact"].get<bool>()};
     for (const Json& input : entry["in"]) {
-      one.inputs.push_back(input.is_null() ? Tensor() : viewed(bundle.tensor(input["t"].get<std::string>()), input["view"]));
+      one.inputs.push_back(
+          input.is_null() ? Tensor() : viewed(bundle.tensor(input["t"].get<std::string>()), input["view"]));
     }
     for (const Json& output : entry["out"]) one.expected.push_back(bundle.tensor(output.get<std::string>()));
     cases.push_back(std::move(one));
@@ -78,7 +84,8 @@ inline std::vector<Case> cases_of(const Checkpoint& bundle, const std::string& o
   return cases;
 }
 
-/// Norm-wise relative error of the finite values; infinite when NaN or infinities are at other places, or shapes or dtypes differ.
+/// Norm-wise relative error of the finite values; infinite when NaN or infinities are at other places, or
+/// shapes or dtypes differ.
 inline double error_of(const Tensor& got, const Tensor& expected) {
   if (!(got.shape() == expected.shape()) || got.dtype() != expected.dtype()) return INFINITY;
   const Tensor a = got.to(DType::f64).contiguous();

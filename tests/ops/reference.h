@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operation once more, in the plainest way: loops over indices, in double, nothing shared with the library but the Tensor. A second
-// oracle beside torch, for machines without it; slow on purpose.
+// Every operation once more, in the plainest way: loops over indices, in double, nothing shared with the
+// library but the Tensor. A second oracle beside torch, for machines without it; slow on purpose.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct Array {
   std::vector<double> values;
 
   Array() = default;
+
   explicit Array(Place dims, double value = 0) : shape(std::move(dims)), values(count(shape), value) {}
 
   static std::size_t count(const Place& dims) {
@@ -28,19 +29,25 @@ struct Array {
     for (const std::int64_t dim : dims) n *= static_cast<std::size_t>(dim);
     return n;
   }
+
   [[nodiscard]] std::size_t offset(const Place& at) const {
     std::size_t n = 0;
-    for (std::size_t i = 0; i < shape.size(); ++i) n = n * static_cast<std::size_t>(shape[i]) + static_cast<std::size_t>(at[i]);
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      n = n * static_cast<std::size_t>(shape[i]) + static_cast<std::size_t>(at[i]);
     return n;
   }
+
   double& operator()(const Place& at) { return values[offset(at)]; }
+
   double operator()(const Place& at) const { return values[offset(at)]; }
+
   /// The element that stands at `at` when this is broadcast to at's rank.
   [[nodiscard]] double spread(const Place& at) const {
     Place own(at.end() - static_cast<std::ptrdiff_t>(shape.size()), at.end());
     for (std::size_t i = 0; i < own.size(); ++i) own[i] = shape[i] == 1 ? 0 : own[i];
     return (*this)(own);
   }
+
   [[nodiscard]] std::size_t rank() const { return shape.size(); }
 };
 
@@ -78,7 +85,9 @@ inline std::size_t place_of(std::int64_t dim, std::size_t rank) {
   return static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(rank) : dim);
 }
 
-inline Place numbers(const Json& list) { return list.get<Place>(); }
+inline Place numbers(const Json& list) {
+  return list.get<Place>();
+}
 
 inline Place broadcast_shape(const Place& a, const Place& b) {
   Place shape(std::max(a.size(), b.size()), 1);
@@ -96,7 +105,8 @@ inline double activation_value(const std::string& name, double x) {
   if (name == "relu") return x < 0 ? 0 : x;
   if (name == "relu6") return x < 0 ? 0 : (x > 6 ? 6 : x);
   if (name == "gelu") return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-  if (name == "gelu_tanh") return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+  if (name == "gelu_tanh")
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
   if (name == "silu") return x * sigmoid;
   if (name == "sigmoid") return sigmoid;
   if (name == "tanh") return std::tanh(x);
@@ -109,7 +119,9 @@ inline double activation_value(const std::string& name, double x) {
 }
 
 /// Element i of an optional parameter.
-inline double value_or(const Array& x, std::size_t i, double otherwise) { return x.values.empty() ? otherwise : x.values[i]; }
+inline double value_or(const Array& x, std::size_t i, double otherwise) {
+  return x.values.empty() ? otherwise : x.values[i];
+}
 
 using Arrays = std::vector<Array>;
 using Reference = std::function<Arrays(const Arrays& in, const Json& args)>;

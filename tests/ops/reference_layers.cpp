@@ -7,7 +7,9 @@
 namespace ballast::ops_tests {
 namespace {
 
-std::int64_t integer(const Json& args, const char* name) { return args[name].get<std::int64_t>(); }
+std::int64_t integer(const Json& args, const char* name) {
+  return args[name].get<std::int64_t>();
+}
 
 Place each(const Json& list, std::size_t count) {
   const Place given = numbers(list);
@@ -20,7 +22,8 @@ Array product(Array a, Array b) {
   const bool column = b.rank() == 1;
   if (row) a.shape.insert(a.shape.begin(), 1);
   if (column) b.shape.push_back(1);
-  Place shape = broadcast_shape(Place(a.shape.begin(), a.shape.end() - 2), Place(b.shape.begin(), b.shape.end() - 2));
+  Place shape =
+      broadcast_shape(Place(a.shape.begin(), a.shape.end() - 2), Place(b.shape.begin(), b.shape.end() - 2));
   shape.push_back(a.shape[a.rank() - 2]);
   shape.push_back(b.shape.back());
   Array out = filled(shape, [&](const Place& at) {
@@ -54,7 +57,8 @@ Arrays bilinear_of(const Arrays& in, const Json&) {
     Place a = at;
     Place b = at;
     for (a.back() = 0; a.back() < in[2].shape[1]; ++a.back()) {
-      for (b.back() = 0; b.back() < in[2].shape[2]; ++b.back()) sum += in[0](a) * in[2]({at.back(), a.back(), b.back()}) * in[1](b);
+      for (b.back() = 0; b.back() < in[2].shape[2]; ++b.back())
+        sum += in[0](a) * in[2]({at.back(), a.back(), b.back()}) * in[1](b);
     }
     return sum;
   })};
@@ -98,7 +102,8 @@ Arrays conv_of(const Arrays& in, const Json& a) {
       weight.insert(weight.end(), tap.begin(), tap.end());
       from[1] = at[1] / out_group * w.shape[1] + tap[0];
       for (std::size_t i = 0; i < n; ++i) {
-        from[i + 2] = inside(a["mode"], at[i + 2] * stride[i] - before[i] + tap[i + 1] * dilation[i], x.shape[i + 2]);
+        from[i + 2] =
+            inside(a["mode"], at[i + 2] * stride[i] - before[i] + tap[i + 1] * dilation[i], x.shape[i + 2]);
         if (from[i + 2] < 0) return;
       }
       sum += x(from) * w(weight);
@@ -121,8 +126,11 @@ Arrays conv_transpose_of(const Arrays& in, const Json& a) {
   const Place extra = each(a["output_padding"], n);
   const std::int64_t groups = integer(a, "groups");
   Place shape = {x.shape[0], w.shape[1] * groups};
-  for (std::size_t i = 0; i < n; ++i) shape.push_back((x.shape[i + 2] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (w.shape[i + 2] - 1) + extra[i] + 1);
-  Array out = filled(shape, [&](const Place& at) { return value_or(in[2], static_cast<std::size_t>(at[1]), 0); });
+  for (std::size_t i = 0; i < n; ++i)
+    shape.push_back((x.shape[i + 2] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (w.shape[i + 2] - 1) +
+                    extra[i] + 1);
+  Array out =
+      filled(shape, [&](const Place& at) { return value_or(in[2], static_cast<std::size_t>(at[1]), 0); });
   const std::int64_t in_group = x.shape[1] / groups;
   for_each_place(x.shape, [&](const Place& from) {
     for_each_place(Place(w.shape.begin() + 1, w.shape.end()), [&](const Place& tap) {
@@ -150,14 +158,19 @@ Arrays attention_of(const Arrays& in, const Json& a) {
     return key(at);
   });
   Array scores = product(in[0], turned);
-  const double scale = a.contains("scale") ? number_of(a["scale"]) : 1 / std::sqrt(static_cast<double>(in[0].shape.back()));
+  const double scale =
+      a.contains("scale") ? number_of(a["scale"]) : 1 / std::sqrt(static_cast<double>(in[0].shape.back()));
   const double hidden = -std::numeric_limits<double>::infinity();
-  const bool numbers_mask = in[3].values.size() > 0 && !std::all_of(in[3].values.begin(), in[3].values.end(), [](double v) { return v == 0 || v == 1; });
+  const bool numbers_mask =
+      in[3].values.size() > 0 &&
+      !std::all_of(in[3].values.begin(), in[3].values.end(), [](double v) { return v == 0 || v == 1; });
   for_each_place(scores.shape, [&](const Place& at) {
     double& score = scores(at);
     score *= scale;
-    if (!in[3].values.empty()) score += numbers_mask ? in[3].spread(at) : (in[3].spread(at) != 0 ? 0 : hidden);
-    if (a["causal"].get<bool>() && at[at.size() - 1] > at[at.size() - 2] + integer(a, "offset")) score = hidden;
+    if (!in[3].values.empty())
+      score += numbers_mask ? in[3].spread(at) : (in[3].spread(at) != 0 ? 0 : hidden);
+    if (a["causal"].get<bool>() && at[at.size() - 1] > at[at.size() - 2] + integer(a, "offset"))
+      score = hidden;
   });
   const Array weights = reference_elementwise().at("softmax")({scores}, Json{{"dim", -1}})[0];
   return {product(weights, in[2])};
@@ -167,12 +180,15 @@ Arrays attention_of(const Arrays& in, const Json& a) {
 
 References reference_layers() {
   return {{"matmul", [](const Arrays& in, const Json&) -> Arrays { return {product(in[0], in[1])}; }},
-          {"linear", [](const Arrays& in, const Json& a) -> Arrays {
+          {"linear",
+           [](const Arrays& in, const Json& a) -> Arrays {
              Array out = linear_of(in[0], in[1], in[2]);
              for (double& v : out.values) v = activation_value(a["activation"], v);
              return {out};
            }},
-          {"bilinear", bilinear_of}, {"conv", conv_of}, {"conv_transpose", conv_transpose_of},
+          {"bilinear", bilinear_of},
+          {"conv", conv_of},
+          {"conv_transpose", conv_transpose_of},
           {"scaled_dot_product_attention", attention_of}};
 }
 

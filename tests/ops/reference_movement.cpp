@@ -6,7 +6,9 @@
 namespace ballast::ops_tests {
 namespace {
 
-std::int64_t integer(const Json& args, const char* name) { return args[name].get<std::int64_t>(); }
+std::int64_t integer(const Json& args, const char* name) {
+  return args[name].get<std::int64_t>();
+}
 
 // `size` slices of `dim` from `first`.
 Array part(const Array& x, std::size_t dim, std::int64_t first, std::int64_t size) {
@@ -51,32 +53,45 @@ Array reshaped(Array x, Place shape) {
 }
 
 References joining() {
-  return {{"concat", [](const Arrays& in, const Json& a) -> Arrays { return {joined(in, place_of(integer(a, "dim"), in[0].rank()))}; }},
-          {"stack", [](const Arrays& in, const Json& a) -> Arrays {
+  return {{"concat",
+           [](const Arrays& in, const Json& a) -> Arrays {
+             return {joined(in, place_of(integer(a, "dim"), in[0].rank()))};
+           }},
+          {"stack",
+           [](const Arrays& in, const Json& a) -> Arrays {
              const std::size_t dim = place_of(integer(a, "dim"), in[0].rank() + 1);
              Arrays raised = in;
-             for (Array& one : raised) one.shape.insert(one.shape.begin() + static_cast<std::ptrdiff_t>(dim), 1);
+             for (Array& one : raised)
+               one.shape.insert(one.shape.begin() + static_cast<std::ptrdiff_t>(dim), 1);
              return {joined(raised, dim)};
            }},
-          {"split", [](const Arrays& in, const Json& a) -> Arrays {
+          {"split",
+           [](const Arrays& in, const Json& a) -> Arrays {
              const std::size_t dim = place_of(integer(a, "dim"), in[0].rank());
-             return cut(in[0], dim, a.contains("size") ? equal_sizes(in[0].shape[dim], integer(a, "size")) : numbers(a["sizes"]));
+             return cut(in[0], dim,
+                        a.contains("size") ? equal_sizes(in[0].shape[dim], integer(a, "size"))
+                                           : numbers(a["sizes"]));
            }},
-          {"chunk", [](const Arrays& in, const Json& a) -> Arrays {
+          {"chunk",
+           [](const Arrays& in, const Json& a) -> Arrays {
              const std::size_t dim = place_of(integer(a, "dim"), in[0].rank());
              const std::int64_t count = integer(a, "count");
              return cut(in[0], dim, equal_sizes(in[0].shape[dim], (in[0].shape[dim] + count - 1) / count));
            }},
-          {"flatten", [](const Arrays& in, const Json& a) -> Arrays {
+          {"flatten",
+           [](const Arrays& in, const Json& a) -> Arrays {
              Place shape;
              for (std::size_t i = 0; i < in[0].rank(); ++i) {
                const auto dim = static_cast<std::int64_t>(i);
-               if (dim > integer(a, "start") && dim <= integer(a, "end")) shape.back() *= in[0].shape[i];
-               else shape.push_back(in[0].shape[i]);
+               if (dim > integer(a, "start") && dim <= integer(a, "end"))
+                 shape.back() *= in[0].shape[i];
+               else
+                 shape.push_back(in[0].shape[i]);
              }
              return {reshaped(in[0], shape)};
            }},
-          {"repeat", [](const Arrays& in, const Json& a) -> Arrays {
+          {"repeat",
+           [](const Arrays& in, const Json& a) -> Arrays {
              const Place times = numbers(a["repeats"]);
              Place own(times.size() - in[0].rank(), 1);
              own.insert(own.end(), in[0].shape.begin(), in[0].shape.end());
@@ -115,23 +130,30 @@ Array padded(const Array& x, const Place& pads, const std::string& mode, double 
   return filled(shape, [&](Place at) {
     for (std::size_t i = 0; i < at.size(); ++i) {
       at[i] -= before[i];
-      if (mode != "constant") at[i] = pad_source(mode, at[i], x.shape[i]);
-      else if (at[i] < 0 || at[i] >= x.shape[i]) return value;
+      if (mode != "constant")
+        at[i] = pad_source(mode, at[i], x.shape[i]);
+      else if (at[i] < 0 || at[i] >= x.shape[i])
+        return value;
     }
     return x(at);
   });
 }
 
 References choosing() {
-  return {{"pad", [](const Arrays& in, const Json& a) -> Arrays { return {padded(in[0], numbers(a["pads"]), a["mode"], number_of(a["value"]))}; }},
-          {"gather", [](const Arrays& in, const Json& a) -> Arrays {
+  return {{"pad",
+           [](const Arrays& in, const Json& a) -> Arrays {
+             return {padded(in[0], numbers(a["pads"]), a["mode"], number_of(a["value"]))};
+           }},
+          {"gather",
+           [](const Arrays& in, const Json& a) -> Arrays {
              const std::size_t dim = place_of(integer(a, "dim"), in[0].rank());
              return {filled(in[1].shape, [&](Place at) {
                at[dim] = static_cast<std::int64_t>(in[1](at));
                return in[0](at);
              })};
            }},
-          {"scatter", [](const Arrays& in, const Json& a) -> Arrays {
+          {"scatter",
+           [](const Arrays& in, const Json& a) -> Arrays {
              const std::size_t dim = place_of(integer(a, "dim"), in[0].rank());
              Array out = in[0];
              for_each_place(in[1].shape, [&](const Place& at) {
@@ -141,7 +163,8 @@ References choosing() {
              });
              return {out};
            }},
-          {"index_select", [](const Arrays& in, const Json& a) -> Arrays {
+          {"index_select",
+           [](const Arrays& in, const Json& a) -> Arrays {
              const std::size_t dim = place_of(integer(a, "dim"), in[0].rank());
              Place shape = in[0].shape;
              shape[dim] = static_cast<std::int64_t>(in[1].values.size());
@@ -150,7 +173,8 @@ References choosing() {
                return in[0](at);
              })};
            }},
-          {"embedding", [](const Arrays& in, const Json&) -> Arrays {
+          {"embedding",
+           [](const Arrays& in, const Json&) -> Arrays {
              Place shape = in[0].shape;
              shape.push_back(in[1].shape[1]);
              return {filled(shape, [&](const Place& at) {
@@ -158,21 +182,31 @@ References choosing() {
                return in[1]({static_cast<std::int64_t>(in[0](row)), at.back()});
              })};
            }},
-          {"one_hot", [](const Arrays& in, const Json& a) -> Arrays {
+          {"one_hot",
+           [](const Arrays& in, const Json& a) -> Arrays {
              Place shape = in[0].shape;
-             shape.push_back(integer(a, "classes") == -1 ? static_cast<std::int64_t>(*std::max_element(in[0].values.begin(), in[0].values.end())) + 1 : integer(a, "classes"));
-             return {filled(shape, [&](const Place& at) { return in[0](Place(at.begin(), at.end() - 1)) == static_cast<double>(at.back()) ? 1.0 : 0.0; })};
+             shape.push_back(integer(a, "classes") == -1 ? static_cast<std::int64_t>(*std::max_element(
+                                                               in[0].values.begin(), in[0].values.end())) +
+                                                               1
+                                                         : integer(a, "classes"));
+             return {filled(shape, [&](const Place& at) {
+               return in[0](Place(at.begin(), at.end() - 1)) == static_cast<double>(at.back()) ? 1.0 : 0.0;
+             })};
            }},
-          {"flip", [](const Arrays& in, const Json& a) -> Arrays {
+          {"flip",
+           [](const Arrays& in, const Json& a) -> Arrays {
              return {filled(in[0].shape, [&](Place at) {
-               for (const std::int64_t dim : numbers(a["dims"])) at[place_of(dim, at.size())] = in[0].shape[place_of(dim, at.size())] - 1 - at[place_of(dim, at.size())];
+               for (const std::int64_t dim : numbers(a["dims"]))
+                 at[place_of(dim, at.size())] =
+                     in[0].shape[place_of(dim, at.size())] - 1 - at[place_of(dim, at.size())];
                return in[0](at);
              })};
            }},
           {"roll", [](const Arrays& in, const Json& a) -> Arrays {
              const Place dims = numbers(a["dims"]);
              const Place shifts = numbers(a["shifts"]);
-             const Array x = dims.empty() ? reshaped(in[0], {static_cast<std::int64_t>(in[0].values.size())}) : in[0];
+             const Array x =
+                 dims.empty() ? reshaped(in[0], {static_cast<std::int64_t>(in[0].values.size())}) : in[0];
              const Array rolled = filled(x.shape, [&](Place at) {
                for (std::size_t i = 0; i < shifts.size(); ++i) {
                  const std::size_t dim = dims.empty() ? 0 : place_of(dims[i], x.rank());
@@ -194,7 +228,8 @@ Reference triangle(bool lower) {
   };
 }
 
-// [..., c * r * r, h, w] and [..., c, h * r, w * r] hold the same elements: the place in the first of a place in the second.
+// [..., c * r * r, h, w] and [..., c, h * r, w * r] hold the same elements: the place in the first of a place
+// in the second.
 Place unshuffled(Place at, std::int64_t r) {
   const std::size_t n = at.size();
   at[n - 3] = at[n - 3] * r * r + at[n - 2] % r * r + at[n - 1] % r;
@@ -204,8 +239,10 @@ Place unshuffled(Place at, std::int64_t r) {
 }
 
 References pictures() {
-  return {{"tril", triangle(true)}, {"triu", triangle(false)},
-          {"pixel_shuffle", [](const Arrays& in, const Json& a) -> Arrays {
+  return {{"tril", triangle(true)},
+          {"triu", triangle(false)},
+          {"pixel_shuffle",
+           [](const Arrays& in, const Json& a) -> Arrays {
              const std::int64_t r = integer(a, "factor");
              Place shape = in[0].shape;
              const std::size_t n = shape.size();
@@ -235,18 +272,25 @@ double cubic(double d) {
 }
 
 // How much input i contributes to output o in one dimension.
-double resize_weight(const Json& a, std::size_t dim, std::int64_t in, std::int64_t out, std::int64_t o, std::int64_t i) {
-  const double scale = a.contains("scale") ? 1 / a["scale"][dim].get<double>() : static_cast<double>(in) / static_cast<double>(out);
+double resize_weight(const Json& a, std::size_t dim, std::int64_t in, std::int64_t out, std::int64_t o,
+                     std::int64_t i) {
+  const double scale = a.contains("scale") ? 1 / a["scale"][dim].get<double>()
+                                           : static_cast<double>(in) / static_cast<double>(out);
   const bool align = a["align"].get<bool>();
   // In float, as torch computes positions: the nearest one jumps.
-  if (a["mode"] == "nearest") return std::min(static_cast<std::int64_t>(static_cast<float>(o) * static_cast<float>(scale)), in - 1) == i ? 1 : 0;
+  if (a["mode"] == "nearest")
+    return std::min(static_cast<std::int64_t>(static_cast<float>(o) * static_cast<float>(scale)), in - 1) == i
+               ? 1
+               : 0;
   const double aligned = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
   double source = align ? aligned * static_cast<double>(o) : scale * (static_cast<double>(o) + 0.5) - 0.5;
   if (a["mode"] == "linear") source = std::max(source, 0.0);
   double weight = 0;
-  for (std::int64_t k = static_cast<std::int64_t>(std::floor(source)) - 1; k <= static_cast<std::int64_t>(std::floor(source)) + 2; ++k) {
+  for (std::int64_t k = static_cast<std::int64_t>(std::floor(source)) - 1;
+       k <= static_cast<std::int64_t>(std::floor(source)) + 2; ++k) {
     const double distance = std::abs(source - static_cast<double>(k));
-    if (std::clamp<std::int64_t>(k, 0, in - 1) == i) weight += a["mode"] == "linear" ? std::max(0.0, 1 - distance) : cubic(distance);
+    if (std::clamp<std::int64_t>(k, 0, in - 1) == i)
+      weight += a["mode"] == "linear" ? std::max(0.0, 1 - distance) : cubic(distance);
   }
   return weight;
 }
@@ -255,11 +299,15 @@ Arrays resized(const Arrays& in, const Json& a) {
   Array x = in[0];
   for (std::size_t dim = 2; dim < x.rank(); ++dim) {
     Place shape = x.shape;
-    shape[dim] = a.contains("size") ? a["size"][dim - 2].get<std::int64_t>() : static_cast<std::int64_t>(std::floor(static_cast<double>(shape[dim]) * a["scale"][dim - 2].get<double>()));
+    shape[dim] = a.contains("size")
+                     ? a["size"][dim - 2].get<std::int64_t>()
+                     : static_cast<std::int64_t>(
+                           std::floor(static_cast<double>(shape[dim]) * a["scale"][dim - 2].get<double>()));
     x = filled(shape, [&](Place at) {
       const std::int64_t o = at[dim];
       double sum = 0;
-      for (at[dim] = 0; at[dim] < x.shape[dim]; ++at[dim]) sum += resize_weight(a, dim - 2, x.shape[dim], shape[dim], o, at[dim]) * x(at);
+      for (at[dim] = 0; at[dim] < x.shape[dim]; ++at[dim])
+        sum += resize_weight(a, dim - 2, x.shape[dim], shape[dim], o, at[dim]) * x(at);
       return sum;
     });
   }

@@ -7,7 +7,9 @@
 namespace ballast::ops_tests {
 namespace {
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
 
 // One sample, one layer, one direction; in[3 + 5 * cell …] are its weights.
 struct Cell {
@@ -19,18 +21,22 @@ struct Cell {
 
   [[nodiscard]] double input(const std::vector<double>& x, std::size_t gate) const {
     double sum = value_or(bih, gate, 0);
-    for (std::size_t k = 0; k < x.size(); ++k) sum += x[k] * wih.values[k * static_cast<std::size_t>(wih.shape[1]) + gate];
+    for (std::size_t k = 0; k < x.size(); ++k)
+      sum += x[k] * wih.values[k * static_cast<std::size_t>(wih.shape[1]) + gate];
     return sum;
   }
   [[nodiscard]] double back(const std::vector<double>& h, std::size_t gate) const {
     double sum = value_or(bhh, gate, 0);
-    for (std::size_t k = 0; k < h.size(); ++k) sum += h[k] * whh.values[k * static_cast<std::size_t>(whh.shape[1]) + gate];
+    for (std::size_t k = 0; k < h.size(); ++k)
+      sum += h[k] * whh.values[k * static_cast<std::size_t>(whh.shape[1]) + gate];
     return sum;
   }
 };
 
-void step(const std::string& kind, const std::string& nonlinearity, const Cell& cell, const std::vector<double>& x, std::vector<double>& h, std::vector<double>& c) {
-  const std::size_t n = static_cast<std::size_t>(cell.wih.shape[1]) / (kind == "lstm" ? 4 : (kind == "gru" ? 3 : 1));
+void step(const std::string& kind, const std::string& nonlinearity, const Cell& cell,
+          const std::vector<double>& x, std::vector<double>& h, std::vector<double>& c) {
+  const std::size_t n =
+      static_cast<std::size_t>(cell.wih.shape[1]) / (kind == "lstm" ? 4 : (kind == "gru" ? 3 : 1));
   std::vector<double> next(n);
   for (std::size_t i = 0; i < n; ++i) {
     const auto gate = [&](std::size_t k) { return cell.input(x, k * n + i) + cell.back(h, k * n + i); };
@@ -74,7 +80,9 @@ Reference recurrent(const std::string& kind) {
       std::vector<std::vector<double>> layer;
       for (std::int64_t t = 0; t < steps; ++t) {
         layer.emplace_back();
-        for (std::int64_t k = 0; k < in[0].shape.back(); ++k) layer.back().push_back(in[0](single ? Place{t, k} : (batch_first ? Place{b, t, k} : Place{t, b, k})));
+        for (std::int64_t k = 0; k < in[0].shape.back(); ++k)
+          layer.back().push_back(
+              in[0](single ? Place{t, k} : (batch_first ? Place{b, t, k} : Place{t, b, k})));
       }
       for (std::size_t first = 0; first < cells; first += directions) {
         std::vector<std::vector<double>> next(static_cast<std::size_t>(steps));
@@ -84,8 +92,14 @@ Reference recurrent(const std::string& kind) {
           const auto index = static_cast<std::int64_t>(first + d);
           std::vector<double> h;
           std::vector<double> c;
-          for (std::int64_t k = 0; k < out_size; ++k) h.push_back(in[1].values.empty() ? 0 : in[1].values[static_cast<std::size_t>((index * batch + b) * out_size + k)]);
-          for (std::int64_t k = 0; k < cell_size; ++k) c.push_back(in[2].values.empty() ? 0 : in[2].values[static_cast<std::size_t>((index * batch + b) * cell_size + k)]);
+          for (std::int64_t k = 0; k < out_size; ++k)
+            h.push_back(in[1].values.empty()
+                            ? 0
+                            : in[1].values[static_cast<std::size_t>((index * batch + b) * out_size + k)]);
+          for (std::int64_t k = 0; k < cell_size; ++k)
+            c.push_back(in[2].values.empty()
+                            ? 0
+                            : in[2].values[static_cast<std::size_t>((index * batch + b) * cell_size + k)]);
           for (std::size_t i = 0; i < layer.size(); ++i) {
             const std::size_t t = d == 1 ? layer.size() - 1 - i : i;
             step(kind, kind == "rnn" ? a["nonlinearity"].get<std::string>() : "", cell, layer[t], h, c);
@@ -97,7 +111,9 @@ Reference recurrent(const std::string& kind) {
         layer = next;
       }
       for (std::int64_t t = 0; t < steps; ++t) {
-        for (std::int64_t k = 0; k < width; ++k) output(batch_first ? Place{b, t, k} : Place{t, b, k}) = layer[static_cast<std::size_t>(t)][static_cast<std::size_t>(k)];
+        for (std::int64_t k = 0; k < width; ++k)
+          output(batch_first ? Place{b, t, k} : Place{t, b, k}) =
+              layer[static_cast<std::size_t>(t)][static_cast<std::size_t>(k)];
       }
     }
     if (single) {

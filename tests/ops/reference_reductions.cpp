@@ -44,7 +44,9 @@ Reference reduction(Reduce reduce) {
   };
 }
 
-double total(const Values& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
+double total(const Values& v) {
+  return std::accumulate(v.begin(), v.end(), 0.0);
+}
 
 double variance(const Values& v, const Json& args) {
   const double mean = total(v) / static_cast<double>(v.size());
@@ -88,7 +90,8 @@ Reference place(bool largest) {
     const Place dims = args.contains("dim") ? Place{args["dim"].get<std::int64_t>()} : Place{};
     const Groups groups = grouped(in[0], dims, args["keepdim"].get<bool>());
     Array out(groups.shape);
-    for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = static_cast<double>(best(groups.lists[i], largest));
+    for (std::size_t i = 0; i < out.values.size(); ++i)
+      out.values[i] = static_cast<double>(best(groups.lists[i], largest));
     return {out};
   };
 }
@@ -131,36 +134,46 @@ std::pair<Values, Values> sorted(const Values& line, bool descending) {
 }
 
 References orders() {
-  return {{"sort", [](const Arrays& in, const Json& a) -> Arrays {
-             const std::int64_t dim = a["dim"].get<std::int64_t>();
-             return lines(in[0], dim, in[0].shape[place_of(dim, in[0].rank())], [&](const Values& line) { return sorted(line, a["descending"].get<bool>()); });
-           }},
-          {"topk", [](const Arrays& in, const Json& a) -> Arrays {
-             return lines(in[0], a["dim"].get<std::int64_t>(), a["k"].get<std::int64_t>(), [&](const Values& line) { return sorted(line, a["largest"].get<bool>()); });
-           }},
-          {"cumsum", [](const Arrays& in, const Json& a) -> Arrays {
-             const std::int64_t dim = a["dim"].get<std::int64_t>();
-             Arrays both = lines(in[0], dim, in[0].shape[place_of(dim, in[0].rank())], [](const Values& line) {
-               Values sums;
-               for (const double x : line) sums.push_back(x + (sums.empty() ? 0 : sums.back()));
-               return std::pair(sums, sums);
-             });
-             both.pop_back();
-             return both;
-           }},
-          {"arange", [](const Arrays&, const Json& a) -> Arrays {
-             Array out({0});
-             for (double x = number_of(a["start"]); number_of(a["step"]) > 0 ? x < number_of(a["stop"]) : x > number_of(a["stop"]); x += number_of(a["step"])) out.values.push_back(x);
-             out.shape[0] = static_cast<std::int64_t>(out.values.size());
-             return {out};
-           }},
-          {"linspace", [](const Arrays&, const Json& a) -> Arrays {
-             const std::int64_t steps = a["steps"].get<std::int64_t>();
-             return {filled({steps}, [&](const Place& at) {
-               const double part = steps > 1 ? static_cast<double>(at[0]) / static_cast<double>(steps - 1) : 0;
-               return number_of(a["start"]) * (1 - part) + number_of(a["stop"]) * part;
-             })};
-           }}};
+  return {
+      {"sort",
+       [](const Arrays& in, const Json& a) -> Arrays {
+         const std::int64_t dim = a["dim"].get<std::int64_t>();
+         return lines(in[0], dim, in[0].shape[place_of(dim, in[0].rank())],
+                      [&](const Values& line) { return sorted(line, a["descending"].get<bool>()); });
+       }},
+      {"topk",
+       [](const Arrays& in, const Json& a) -> Arrays {
+         return lines(in[0], a["dim"].get<std::int64_t>(), a["k"].get<std::int64_t>(),
+                      [&](const Values& line) { return sorted(line, a["largest"].get<bool>()); });
+       }},
+      {"cumsum",
+       [](const Arrays& in, const Json& a) -> Arrays {
+         const std::int64_t dim = a["dim"].get<std::int64_t>();
+         Arrays both = lines(in[0], dim, in[0].shape[place_of(dim, in[0].rank())], [](const Values& line) {
+           Values sums;
+           for (const double x : line) sums.push_back(x + (sums.empty() ? 0 : sums.back()));
+           return std::pair(sums, sums);
+         });
+         both.pop_back();
+         return both;
+       }},
+      {"arange",
+       [](const Arrays&, const Json& a) -> Arrays {
+         Array out({0});
+         for (double x = number_of(a["start"]);
+              number_of(a["step"]) > 0 ? x < number_of(a["stop"]) : x > number_of(a["stop"]);
+              x += number_of(a["step"]))
+           out.values.push_back(x);
+         out.shape[0] = static_cast<std::int64_t>(out.values.size());
+         return {out};
+       }},
+      {"linspace", [](const Arrays&, const Json& a) -> Arrays {
+         const std::int64_t steps = a["steps"].get<std::int64_t>();
+         return {filled({steps}, [&](const Place& at) {
+           const double part = steps > 1 ? static_cast<double>(at[0]) / static_cast<double>(steps - 1) : 0;
+           return number_of(a["start"]) * (1 - part) + number_of(a["stop"]) * part;
+         })};
+       }}};
 }
 
 }  // namespace
@@ -168,16 +181,23 @@ References orders() {
 References reference_reductions() {
   References all = orders();
   all["sum"] = reduction([](const Values& v, const Json&) { return total(v); });
-  all["prod"] = reduction([](const Values& v, const Json&) { return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>()); });
-  all["mean"] = reduction([](const Values& v, const Json&) { return total(v) / static_cast<double>(v.size()); });
+  all["prod"] = reduction([](const Values& v, const Json&) {
+    return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>());
+  });
+  all["mean"] =
+      reduction([](const Values& v, const Json&) { return total(v) / static_cast<double>(v.size()); });
   all["var"] = reduction(variance);
   all["stddev"] = reduction([](const Values& v, const Json& args) { return std::sqrt(variance(v, args)); });
-  all["norm"] = reduction([](const Values& v, const Json& args) { return norm_value(v, number_of(args["p"])); });
+  all["norm"] =
+      reduction([](const Values& v, const Json& args) { return norm_value(v, number_of(args["p"])); });
   all["logsumexp"] = reduction([](const Values& v, const Json&) { return log_sum_exp(v); });
   all["max"] = reduction([](const Values& v, const Json&) { return v[best(v, true)]; });
   all["min"] = reduction([](const Values& v, const Json&) { return v[best(v, false)]; });
-  all["any"] = reduction([](const Values& v, const Json&) { return std::count(v.begin(), v.end(), 0.0) < static_cast<std::ptrdiff_t>(v.size()) ? 1.0 : 0.0; });
-  all["all"] = reduction([](const Values& v, const Json&) { return std::count(v.begin(), v.end(), 0.0) == 0 ? 1.0 : 0.0; });
+  all["any"] = reduction([](const Values& v, const Json&) {
+    return std::count(v.begin(), v.end(), 0.0) < static_cast<std::ptrdiff_t>(v.size()) ? 1.0 : 0.0;
+  });
+  all["all"] = reduction(
+      [](const Values& v, const Json&) { return std::count(v.begin(), v.end(), 0.0) == 0 ? 1.0 : 0.0; });
   all["argmax"] = place(true);
   all["argmin"] = place(false);
   return all;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every operation against the plain loops of reference.h, on the inputs of the same cases.
+#include "ops/reference.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
-
-#include "ops/reference.h"
 
 namespace ballast::ops_tests {
 namespace {
@@ -54,7 +54,8 @@ TEST_P(OperationByLoops, EqualsPlainLoops) {
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t k = 0; k < got.size(); ++k) {
       ASSERT_EQ(got[k].shape(), Shape(expected[k].shape));
-      ASSERT_LE(error_of(got[k], rounded(expected[k], got[k].dtype())), one.exact ? 0 : tolerance(got[k].dtype()));
+      ASSERT_LE(error_of(got[k], rounded(expected[k], got[k].dtype())),
+                one.exact ? 0 : tolerance(got[k].dtype()));
     }
   }
 }
@@ -65,7 +66,8 @@ std::vector<std::string> names() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OperationByLoops, testing::ValuesIn(names()), [](const auto& instance) { return instance.param; });
+INSTANTIATE_TEST_SUITE_P(All, OperationByLoops, testing::ValuesIn(names()),
+                         [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace ballast::ops_tests

@@ -10,7 +10,9 @@ namespace {
 std::string shapes_of(const Tensors& tensors) {
   std::string text;
   for (const Tensor& tensor : tensors) {
-    text += tensor.defined() ? std::string(info(tensor.dtype()).code) + ' ' + to_string(tensor.shape()) + " strides " + to_string(tensor.strides()) + "; " : "none; ";
+    text += tensor.defined() ? std::string(info(tensor.dtype()).code) + ' ' + to_string(tensor.shape()) +
+                                   " strides " + to_string(tensor.strides()) + "; "
+                             : "none; ";
   }
   return text;
 }
@@ -36,8 +38,10 @@ TEST_P(Operation, EqualsTorch) {
     for (std::size_t k = 0; k < got.size(); ++k) {
       ASSERT_EQ(got[k].shape(), one.expected[k].shape());
       ASSERT_EQ(got[k].dtype(), one.expected[k].dtype());
-      if (one.exact) ASSERT_TRUE(same_bytes(got[k], one.expected[k]));
-      else ASSERT_LE(error_of(got[k], one.expected[k]), tolerance(got[k].dtype()));
+      if (one.exact)
+        ASSERT_TRUE(same_bytes(got[k], one.expected[k]));
+      else
+        ASSERT_LE(error_of(got[k], one.expected[k]), tolerance(got[k].dtype()));
     }
   }
 }
@@ -48,7 +52,8 @@ std::vector<std::string> names() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Operation, testing::ValuesIn(names()), [](const auto& instance) { return instance.param; });
+INSTANTIATE_TEST_SUITE_P(All, Operation, testing::ValuesIn(names()),
+                         [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace ballast::ops_tests

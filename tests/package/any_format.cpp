@@ -5,7 +5,8 @@
 
 int main(int, char** argv) {
   try {
-    for (const auto& t : ballast::open(argv[1])) std::cout << t.name << ' ' << t.dtype << ' ' << t.shape << '\n';
+    for (const auto& t : ballast::open(argv[1]))
+      std::cout << t.name << ' ' << t.dtype << ' ' << t.shape << '\n';
   } catch (const ballast::Error& error) {
     std::cerr << error.what() << '\n';
     return 2;

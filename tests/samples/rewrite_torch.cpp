@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rewrite_torch IN OUT: opens every file of the folder IN and writes its whole tree to OUT, as a zip archive (NAME) and in the legacy format
-// (NAME.legacy). OUT/outcome.tsv says what became of each. compare_torch.py then loads old and new with a real PyTorch.
+// rewrite_torch IN OUT: opens every file of the folder IN and writes its whole tree to OUT, as a zip archive
+// (NAME) and in the legacy format (NAME.legacy). OUT/outcome.tsv says what became of each. compare_torch.py
+// then loads old and new with a real PyTorch.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_torch_samples FOLDER [--big]: PyTorch files of every kind Ballast writes, and manifest.json that says what torch.load must find in them.
-// scripts/check-torch reads the folder with a real PyTorch.
+// write_torch_samples FOLDER [--big]: PyTorch files of every kind Ballast writes, and manifest.json that says
+// what torch.load must find in them. scripts/check-torch reads the folder with a real PyTorch.
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "ballast/ballast.h"
+#include "samples/torch_manifest.h"
 
 namespace {
 
@@ -39,73 +39,13 @@ Tensor ramp(Shape shape) {
   return tensor;
 }
 
-std::string sha256(const Tensor& tensor) {
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
-  EVP_DigestInit_ex(context, EVP_sha256(), nullptr);
-  std::vector<std::byte> block(1U << 20U);
-  for (std::uint64_t at = 0; at < tensor.size_bytes(); at += block.size()) {
-    const auto piece = std::span(block).first(static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), tensor.size_bytes() - at)));
-    tensor.read(at, piece);
-    EVP_DigestUpdate(context, piece.data(), piece.size());
-  }
-  std::array<unsigned char, 32> digest{};
-  EVP_DigestFinal_ex(context, digest.data(), nullptr);
-  EVP_MD_CTX_free(context);
-  return fmt::format("{:02x}", fmt::join(digest, ""));
-}
-
-// The manifest.
-
-std::string text(std::string_view raw) {
-  std::string out = "\"";
-  for (const char c : raw) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
-struct Sample {
-  std::string file;
-  std::vector<std::string> tensors = {};                    // JSON objects
-  std::vector<std::vector<std::string>> shared = {};        // names on one storage
-  std::vector<std::pair<std::string, std::string>> values = {};  // path, Python's repr()
-  bool legacy = false;
-  bool old_weights_only = true;  // torch 1.13's weights_only=True knows everything in it
-  std::string root = "";         // class of the root, when it matters
-  std::string least = "1.6";     // the first PyTorch that reads it
-
-  // `path` is what to index the loaded object with: keys separated by "/", integers behind "#".
-  void expect(const std::string& path, const Tensor& tensor, bool strides = true, std::string_view kind = "tensor") {
-    const bool pairs = tensor.dtype() == DType::f4;
-    Shape shape = tensor.shape();
-    if (pairs) shape[shape.size() - 1] /= 2;
-    const std::string where = strides && !pairs ? fmt::format("[{}]", fmt::join(tensor.strides().begin(), tensor.strides().end(), ", ")) : "null";
-    tensors.push_back(fmt::format(R"({{"path": {}, "kind": {}, "dtype": {}, "shape": [{}], "strides": {}, "sha256": {}}})", text(path), text(kind),
-                                  text(info(tensor.dtype()).torch_name), fmt::join(shape.begin(), shape.end(), ", "), where,
-                                  tensor.has_data() ? text(sha256(tensor)) : "null"));
-  }
-};
-
-std::string json(const Sample& sample) {
-  std::vector<std::string> shared;
-  for (const auto& names : sample.shared) {
-    std::vector<std::string> quoted_names;
-    for (const std::string& each : names) quoted_names.push_back(text(each));
-    shared.push_back(fmt::format("[{}]", fmt::join(quoted_names, ", ")));
-  }
-  std::vector<std::string> values;
-  for (const auto& [path, repr] : sample.values) values.push_back(fmt::format("[{}, {}]", text(path), text(repr)));
-  return fmt::format("{{\"file\": {}, \"legacy\": {}, \"old_weights_only\": {}, \"root\": {}, \"least\": {},\n \"tensors\": [\n  {}],\n \"shared\": [{}],\n \"values\": [{}]}}",
-                     text(sample.file), sample.legacy, sample.old_weights_only, text(sample.root), text(sample.least),
-                     fmt::join(sample.tensors, ",\n  "), fmt::join(shared, ", "), fmt::join(values, ",\n  "));
-}
-
 // The samples.
 
 class Writer {
  public:
-  explicit Writer(std::string folder) : folder_(std::move(folder)) { std::filesystem::create_directories(folder_); }
+  explicit Writer(std::string folder) : folder_(std::move(folder)) {
+    std::filesystem::create_directories(folder_);
+  }
 
   template <class Content>
   void write(const Sample& sample, const Content& content, torch::SaveOptions options = {}) {
@@ -115,14 +55,17 @@ class Writer {
     samples_.push_back(json(sample));
   }
 
-  void finish() const { std::ofstream(folder_ + "/manifest.json") << fmt::format("[\n{}\n]\n", fmt::join(samples_, ",\n")); }
+  void finish() const {
+    std::ofstream(folder_ + "/manifest.json") << fmt::format("[\n{}\n]\n", fmt::join(samples_, ",\n"));
+  }
 
  private:
   std::string folder_;
   std::vector<std::string> samples_;
 };
 
-void write_dtypes(Writer& writer, const std::string& file, const std::vector<DType>& dtypes, bool legacy, const std::string& least) {
+void write_dtypes(Writer& writer, const std::string& file, const std::vector<DType>& dtypes, bool legacy,
+                  const std::string& least) {
   Sample sample{.file = file, .legacy = legacy, .root = "collections.OrderedDict", .least = least};
   Checkpoint checkpoint;
   for (const DType dtype : dtypes) {
@@ -135,15 +78,24 @@ void write_dtypes(Writer& writer, const std::string& file, const std::vector<DTy
   writer.write(sample, checkpoint);
 }
 
-const std::vector<DType> kOldDTypes = {DType::boolean, DType::u8, DType::i8, DType::i16, DType::f16, DType::bf16, DType::i32,
-                                       DType::f32, DType::c64, DType::f64, DType::i64, DType::c128};
+const std::vector<DType> kOldDTypes = {DType::boolean, DType::u8,   DType::i8,  DType::i16,
+                                       DType::f16,     DType::bf16, DType::i32, DType::f32,
+                                       DType::c64,     DType::f64,  DType::i64, DType::c128};
 
 std::vector<std::pair<std::string, Tensor>> views() {
   const Tensor base = ramp({4, 6});
   const Tensor image = ramp({2, 8, 8, 3});
-  return {{"base", base}, {"tied", base}, {"transposed", base.t()}, {"rows", base.narrow(0, 1, 2)}, {"columns", base.narrow(1, 2, 3)},
-          {"row", base.index({2})}, {"every_other", base.index({Slice{{}, {}, 2}, ellipsis})}, {"expanded", base.index({0}).unsqueeze(0).expand({5, 6})},
-          {"element", base.index({1, 1})}, {"channels_last", image.permute({0, 3, 1, 2})}, {"image", image}};
+  return {{"base", base},
+          {"tied", base},
+          {"transposed", base.t()},
+          {"rows", base.narrow(0, 1, 2)},
+          {"columns", base.narrow(1, 2, 3)},
+          {"row", base.index({2})},
+          {"every_other", base.index({Slice{{}, {}, 2}, ellipsis})},
+          {"expanded", base.index({0}).unsqueeze(0).expand({5, 6})},
+          {"element", base.index({1, 1})},
+          {"channels_last", image.permute({0, 3, 1, 2})},
+          {"image", image}};
 }
 
 void write_views(Writer& writer, const std::string& file, bool legacy) {
@@ -157,7 +109,9 @@ void write_views(Writer& writer, const std::string& file, bool legacy) {
   const Tensor reversed = ramp({5}).index({Slice{{}, {}, -1}});
   checkpoint.add("reversed", reversed);
   sample.expect("reversed", reversed, false);
-  sample.shared = {{"base", "tied", "transposed", "rows", "columns", "row", "every_other", "expanded", "element"}, {"channels_last", "image"}};
+  sample.shared = {
+      {"base", "tied", "transposed", "rows", "columns", "row", "every_other", "expanded", "element"},
+      {"channels_last", "image"}};
   writer.write(sample, checkpoint);
 }
 
@@ -172,42 +126,83 @@ Value training_tree(Sample& sample) {
   sample.expect("optimizer/state/#0/exp_avg", weight);
   sample.expect("rng/#1", noise(DType::u8, {16}, 9));
   sample.shared = {{"model/fc.weight", "model/tied", "optimizer/state/#0/exp_avg"}};
-  sample.values = {{"epoch", "3"}, {"loss", "0.125"}, {"best", "None"}, {"done", "False"}, {"name", "'run \u00e4 1'"},
-                   {"optimizer/param_groups/#0/lr", "0.001"}, {"optimizer/param_groups/#0/betas", "(0.9, 0.999)"},
-                   {"optimizer/param_groups/#0/params", "[0, 1]"}, {"big", "1180591620717411303424"}, {"negative", "-1180591620717411303424"},
-                   {"limits", "[255, 256, 65535, 65536, 2147483647, 2147483648, -1, -2147483648, -2147483649, -9223372036854775808]"},
-                   {"complex", "(1+2j)"}, {"bytes", "b'ab\\xff'"}, {"no_bytes", "b''"}, {"bytearray", "bytearray(b'xy')"}, {"size", "torch.Size([1, 2])"},
-                   {"dtype", "torch.bfloat16"}, {"device", "device(type='cuda', index=1)"}, {"pair", "(1, 'two', (3, [4, ()]))"},
-                   {"inf", "inf"}, {"counter", "Counter({'a': 2, 'b': 1})"}, {"empty", "[{}, [], (), OrderedDict()]"}};
+  sample.values = {{"epoch", "3"},
+                   {"loss", "0.125"},
+                   {"best", "None"},
+                   {"done", "False"},
+                   {"name", "'run \u00e4 1'"},
+                   {"optimizer/param_groups/#0/lr", "0.001"},
+                   {"optimizer/param_groups/#0/betas", "(0.9, 0.999)"},
+                   {"optimizer/param_groups/#0/params", "[0, 1]"},
+                   {"big", "1180591620717411303424"},
+                   {"negative", "-1180591620717411303424"},
+                   {"limits",
+                    "[255, 256, 65535, 65536, 2147483647, 2147483648, -1, -2147483648, -2147483649, "
+                    "-9223372036854775808]"},
+                   {"complex", "(1+2j)"},
+                   {"bytes", "b'ab\\xff'"},
+                   {"no_bytes", "b''"},
+                   {"bytearray", "bytearray(b'xy')"},
+                   {"size", "torch.Size([1, 2])"},
+                   {"dtype", "torch.bfloat16"},
+                   {"device", "device(type='cuda', index=1)"},
+                   {"pair", "(1, 'two', (3, [4, ()]))"},
+                   {"inf", "inf"},
+                   {"counter", "Counter({'a': 2, 'b': 1})"},
+                   {"empty", "[{}, [], (), OrderedDict()]"}};
   const Value text_pair = Value::list({1, 2});
   sample.values.emplace_back("list_a", "[1, 2]");
   sample.values.emplace_back("same:list_a", "list_b");  // one object in two places
   const std::byte raw[] = {std::byte{'a'}, std::byte{'b'}, std::byte{0xFF}};
   const std::byte xy[] = {std::byte{'x'}, std::byte{'y'}};
-  const Value model = Value::dict({{"fc.weight", TensorValue{.tensor = weight}}, {"fc.bias", bias}, {"tied", weight}})
-                          .as_type("collections.OrderedDict")
-                          .with_attributes(Value::dict({{"_metadata", Value::dict({{"", Value::dict({{"version", 1}})}}).as_type("collections.OrderedDict")}}));
-  sample.values.emplace_back("metadata:model", "OrderedDict([('', {'version': 1})])");
+  const Value model =
+      Value::dict({{"fc.weight", TensorValue{.tensor = weight}}, {"fc.bias", bias}, {"tied", weight}})
+          .as_type("collections.OrderedDict")
+          .with_attributes(Value::dict(
+              {{"_metadata",
+                Value::dict({{"", Value::dict({{"version", 1}})}}).as_type("collections.OrderedDict")}}));
+  sample.values.emplace_back("metadata:model", "[('', {'version': 1})]");
   const Value optimizer = Value::dict(
       {{"state", Value::dict({{0, Value::dict({{"step", step}, {"exp_avg", weight}})}})},
-       {"param_groups", Value::list({Value::dict({{"lr", 0.001}, {"betas", Value::tuple({0.9, 0.999})}, {"params", Value::list({0, 1})}})})}});
-  return Value::dict({{"epoch", 3}, {"loss", 0.125}, {"best", {}}, {"done", false}, {"name", "run \u00e4 1"}, {"model", model}, {"optimizer", optimizer},
-                      {"rng", Value::tuple({"cpu", noise(DType::u8, {16}, 9)})}, {"big", Value::integer("1180591620717411303424")},
-                      {"negative", Value::integer("-1180591620717411303424")},
-                      {"limits", Value::list({255, 256, 65535, 65536, 2147483647, 2147483648, -1, -2147483648LL, -2147483649LL, INT64_MIN})},
-                      {"complex", std::complex<double>(1, 2)}, {"bytes", Value::bytes(raw)}, {"no_bytes", Value::bytes({})},
-                      {"bytearray", Value::bytes(xy).as_type("bytearray")}, {"size", Value::tuple({1, 2}).as_type("torch.Size")},
-                      {"dtype", Value("bfloat16").as_type("torch.dtype")}, {"device", Value("cuda:1").as_type("torch.device")},
-                      {"pair", Value::tuple({1, "two", Value::tuple({3, Value::list({4, Value::tuple({})})})})},
-                      {"inf", std::numeric_limits<double>::infinity()},
-                      {"counter", Value::dict({{"a", 2}, {"b", 1}}).as_type("collections.Counter")},
-                      {"empty", Value::list({Value::dict({}), Value::list({}), Value::tuple({}), Value::dict({}).as_type("collections.OrderedDict")})},
-                      {"set", Value::set({1, 2, 3})}, {"list_a", text_pair}, {"list_b", text_pair}});
+       {"param_groups",
+        Value::list({Value::dict(
+            {{"lr", 0.001}, {"betas", Value::tuple({0.9, 0.999})}, {"params", Value::list({0, 1})}})})}});
+  return Value::dict(
+      {{"epoch", 3},
+       {"loss", 0.125},
+       {"best", {}},
+       {"done", false},
+       {"name", "run \u00e4 1"},
+       {"model", model},
+       {"optimizer", optimizer},
+       {"rng", Value::tuple({"cpu", noise(DType::u8, {16}, 9)})},
+       {"big", Value::integer("1180591620717411303424")},
+       {"negative", Value::integer("-1180591620717411303424")},
+       {"limits", Value::list({255, 256, 65535, 65536, 2147483647, 2147483648, -1, -2147483648LL,
+                               -2147483649LL, INT64_MIN})},
+       {"complex", std::complex<double>(1, 2)},
+       {"bytes", Value::bytes(raw)},
+       {"no_bytes", Value::bytes({})},
+       {"bytearray", Value::bytes(xy).as_type("bytearray")},
+       {"size", Value::tuple({1, 2}).as_type("torch.Size")},
+       {"dtype", Value("bfloat16").as_type("torch.dtype")},
+       {"device", Value("cuda:1").as_type("torch.device")},
+       {"pair", Value::tuple({1, "two", Value::tuple({3, Value::list({4, Value::tuple({})})})})},
+       {"inf", std::numeric_limits<double>::infinity()},
+       {"counter", Value::dict({{"a", 2}, {"b", 1}}).as_type("collections.Counter")},
+       {"empty", Value::list({Value::dict({}), Value::list({}), Value::tuple({}),
+                              Value::dict({}).as_type("collections.OrderedDict")})},
+       {"set", Value::set({1, 2, 3})},
+       {"list_a", text_pair},
+       {"list_b", text_pair}});
 }
 
 void write_trees(Writer& writer) {
   for (const bool legacy : {false, true}) {
-    Sample sample{.file = legacy ? "training_legacy.pt" : "training.pth.tar", .legacy = legacy, .old_weights_only = false, .root = "builtins.dict"};
+    Sample sample{.file = legacy ? "training_legacy.pt" : "training.pth.tar",
+                  .legacy = legacy,
+                  .old_weights_only = false,
+                  .root = "builtins.dict"};
     const Value tree = training_tree(sample);
     sample.values.emplace_back("set", "{1, 2, 3}");
     writer.write(sample, tree);
@@ -221,9 +216,11 @@ void write_trees(Writer& writer) {
   kinds.expect("parameter", weight, true, "parameter");
   kinds.expect("grad", weight, true, "requires_grad");
   kinds.expect("shape_only", Tensor(DType::f32, {3, 5}), true, "meta");
-  writer.write(kinds, Value::dict({{"parameter", TensorValue{.tensor = weight, .requires_grad = true, .is_parameter = true}},
-                                   {"grad", TensorValue{.tensor = weight, .requires_grad = true}},
-                                   {"shape_only", Tensor(DType::f32, {3, 5})}}));
+  writer.write(
+      kinds,
+      Value::dict({{"parameter", TensorValue{.tensor = weight, .requires_grad = true, .is_parameter = true}},
+                   {"grad", TensorValue{.tensor = weight, .requires_grad = true}},
+                   {"shape_only", Tensor(DType::f32, {3, 5})}}));
 }
 
 void write_quantized(Writer& writer) {
@@ -232,14 +229,17 @@ void write_quantized(Writer& writer) {
   for (const DType dtype : {DType::qi8, DType::qu8, DType::qi32}) {
     const Tensor tensor = noise(dtype, {3, 4});
     sample.expect(std::string(info(dtype).torch_name), tensor, true, "quantized:0.5:3");
-    pairs.emplace_back(info(dtype).torch_name, TensorValue{.tensor = tensor, .quantization = Quantization{.scale = 0.5, .zero_point = 3}});
+    pairs.emplace_back(
+        info(dtype).torch_name,
+        TensorValue{.tensor = tensor, .quantization = Quantization{.scale = 0.5, .zero_point = 3}});
   }
   const Tensor channels = noise(DType::qi8, {3, 4}, 5);
   sample.expect("channels", channels, true, "channels:0");
   pairs.emplace_back("channels", TensorValue{.tensor = channels,
-                                             .quantization = Quantization{.scheme = "per_channel_affine",
-                                                                          .scales = Tensor::from<double>({0.5, 0.25, 2.0}, {3}),
-                                                                          .zero_points = Tensor::from<std::int64_t>({0, 1, 2}, {3})}});
+                                             .quantization = Quantization{
+                                                 .scheme = "per_channel_affine",
+                                                 .scales = Tensor::from<double>({0.5, 0.25, 2.0}, {3}),
+                                                 .zero_points = Tensor::from<std::int64_t>({0, 1, 2}, {3})}});
   writer.write(sample, Value::dict(pairs));
 }
 
@@ -247,16 +247,21 @@ void write_sparse(Writer& writer) {
   const Tensor dense = Tensor::from<float>({0, 0, 1.5F, 0, 2.5F, 0}, {2, 3});
   Sample coo{.file = "sparse_coo.pt"};
   coo.expect("s", dense, false, "sparse");
-  writer.write(coo, Value::dict({{"s", TensorValue{.tensor = dense,
-                                                  .sparse = Sparse{.indices = Tensor::from<std::int64_t>({0, 1, 2, 1}, {2, 2}),
-                                                                   .values = Tensor::from<float>({1.5F, 2.5F}, {2})}}}}));
+  writer.write(
+      coo,
+      Value::dict(
+          {{"s", TensorValue{.tensor = dense,
+                             .sparse = Sparse{.indices = Tensor::from<std::int64_t>({0, 1, 2, 1}, {2, 2}),
+                                              .values = Tensor::from<float>({1.5F, 2.5F}, {2})}}}}));
   Sample csr{.file = "sparse_csr.pt", .least = "2.0"};
   csr.expect("s", dense, false, "sparse");
-  writer.write(csr, Value::dict({{"s", TensorValue{.tensor = dense,
-                                                  .sparse = Sparse{.layout = "csr",
-                                                                   .compressed = Tensor::from<std::int64_t>({0, 1, 2}, {3}),
-                                                                   .plain = Tensor::from<std::int64_t>({2, 1}, {2}),
-                                                                   .values = Tensor::from<float>({1.5F, 2.5F}, {2})}}}}));
+  writer.write(
+      csr, Value::dict(
+               {{"s", TensorValue{.tensor = dense,
+                                  .sparse = Sparse{.layout = "csr",
+                                                   .compressed = Tensor::from<std::int64_t>({0, 1, 2}, {3}),
+                                                   .plain = Tensor::from<std::int64_t>({2, 1}, {2}),
+                                                   .values = Tensor::from<float>({1.5F, 2.5F}, {2})}}}}));
 }
 
 void write_many(Writer& writer) {
@@ -267,8 +272,11 @@ void write_many(Writer& writer) {
     checkpoint.add(name, noise(DType::f32, {static_cast<std::int64_t>(i % 7), 5}, i));
     if (i % 100 < 3) sample.expect(name, checkpoint.tensor(name));
   }
-  sample.values = {{"metadata:", "OrderedDict([('layer', {'version': 2})])"}};
-  writer.write(sample, checkpoint, {.metadata = Value::dict({{"layer", Value::dict({{"version", 2}})}}).as_type("collections.OrderedDict")});
+  sample.values = {{"metadata:", "[('layer', {'version': 2})]"}};
+  writer.write(
+      sample, checkpoint,
+      {.metadata =
+           Value::dict({{"layer", Value::dict({{"version", 2}})}}).as_type("collections.OrderedDict")});
   Sample none{.file = "no_tensors.pt", .root = "collections.OrderedDict"};
   writer.write(none, Checkpoint{});
 }
@@ -276,7 +284,8 @@ void write_many(Writer& writer) {
 // Beyond 4 GiB: one storage that needs 64-bit sizes, and two behind it whose headers need 64-bit offsets.
 void write_big(Writer& writer) {
   const std::uint64_t size = (std::uint64_t{1} << 32U) + 124;
-  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* bytes = static_cast<unsigned char*>(memory);
   for (std::uint64_t at = 0; at < size; at += 100'000'007) bytes[at] = static_cast<unsigned char>(at % 251);
@@ -302,10 +311,14 @@ int main(int argc, char** argv) {
     Writer writer(argv[1]);
     write_dtypes(writer, "dtypes.pt", kOldDTypes, false, "1.6");
     write_dtypes(writer, "dtypes_legacy.pt", kOldDTypes, true, "1.6");
-    write_dtypes(writer, "dtypes_v3.pt", {DType::f8_e5m2, DType::f8_e4m3, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz, DType::u16, DType::u32, DType::u64, DType::c32}, false, "2.3");
+    write_dtypes(writer, "dtypes_v3.pt",
+                 {DType::f8_e5m2, DType::f8_e4m3, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz, DType::u16,
+                  DType::u32, DType::u64, DType::c32},
+                 false, "2.3");
     write_dtypes(writer, "dtypes_e8m0.pt", {DType::f8_e8m0}, false, "2.7");
     write_dtypes(writer, "dtypes_f4.pt", {DType::f4}, false, "2.8");
-    write_dtypes(writer, "dtypes_bits.pt", {DType::bits1x8, DType::bits2x4, DType::bits4x2, DType::bits8, DType::bits16}, false, "2.1");
+    write_dtypes(writer, "dtypes_bits.pt",
+                 {DType::bits1x8, DType::bits2x4, DType::bits4x2, DType::bits8, DType::bits16}, false, "2.1");
     write_views(writer, "views.pt", false);
     write_views(writer, "views_legacy.pt", true);
     write_trees(writer);

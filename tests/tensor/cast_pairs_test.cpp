@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every pair of real dtypes, by values: what an element is worth and what another dtype makes of a number are both worked out here.
+// Every pair of real dtypes, by values: what an element is worth and what another dtype makes of a number are
+// both worked out here.
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -25,20 +26,27 @@ const reference::Format* format_of(DType dtype) {
 }
 
 long double value_of(DType dtype, std::uint64_t code) {
-  if (const auto* format = format_of(dtype)) return reference::value(*format, static_cast<std::uint32_t>(code));
+  if (const auto* format = format_of(dtype))
+    return reference::value(*format, static_cast<std::uint32_t>(code));
   const std::uint64_t sign = std::uint64_t{1} << (info(dtype).bits - 1);
   switch (info(dtype).kind) {
-    case DTypeKind::boolean: return code == 0 ? 0 : 1;
-    case DTypeKind::unsigned_integer: return static_cast<long double>(code);
-    case DTypeKind::signed_integer: return static_cast<long double>(code) - ((code & sign) != 0 ? 2 * static_cast<long double>(sign) : 0);
-    default: break;
+    case DTypeKind::boolean:
+      return code == 0 ? 0 : 1;
+    case DTypeKind::unsigned_integer:
+      return static_cast<long double>(code);
+    case DTypeKind::signed_integer:
+      return static_cast<long double>(code) - ((code & sign) != 0 ? 2 * static_cast<long double>(sign) : 0);
+    default:
+      break;
   }
   if (dtype == DType::f64) return std::bit_cast<double>(code);
   if (dtype == DType::f32) return std::bit_cast<float>(static_cast<std::uint32_t>(code));
-  return code == 255 ? std::numeric_limits<long double>::quiet_NaN() : std::ldexp(1.0L, static_cast<int>(code) - 127);
+  return code == 255 ? std::numeric_limits<long double>::quiet_NaN()
+                     : std::ldexp(1.0L, static_cast<int>(code) - 127);
 }
 
-// E8M0 by PyTorch's rule: the power of two below the value, or the next from half way on; the two smallest have no half way.
+// E8M0 by PyTorch's rule: the power of two below the value, or the next from half way on; the two smallest
+// have no half way.
 std::uint64_t scale_for(long double value) {
   const long double size = std::fabs(value);
   if (!(size < 0x1.8p127L)) return 255;
@@ -55,7 +63,9 @@ std::uint64_t integer_for(DType dtype, long double value) {
   if (std::isnan(value)) return 0;
   const long double clamped = std::clamp(std::trunc(value), is_signed ? -end : 0.0L, end - 1);
   const std::uint64_t mask = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
-  return (clamped < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(-clamped) : static_cast<std::uint64_t>(clamped)) & mask;
+  return (clamped < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(-clamped)
+                      : static_cast<std::uint64_t>(clamped)) &
+         mask;
 }
 
 // Null when any NaN will do.
@@ -64,7 +74,10 @@ std::optional<std::uint64_t> expected_code(DType to, long double value) {
   if (to == DType::boolean) return std::isnan(value) || value != 0 ? 1 : 0;
   if (info(to).kind != DTypeKind::floating) return integer_for(to, value);
   if (to == DType::f8_e8m0) return scale_for(value);
-  if (std::isnan(value)) return format != nullptr && format->beyond == reference::Beyond::largest ? std::optional<std::uint64_t>(format->largest) : std::nullopt;
+  if (std::isnan(value))
+    return format != nullptr && format->beyond == reference::Beyond::largest
+               ? std::optional<std::uint64_t>(format->largest)
+               : std::nullopt;
   if (format != nullptr) return reference::nearest(*format, value);
   if (to == DType::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
   return std::bit_cast<std::uint64_t>(static_cast<double>(value));
@@ -89,10 +102,13 @@ std::vector<std::uint64_t> sample_codes(DType dtype) {
     }
   }
   if (!is_floating(dtype)) return codes;
-  for (const double value : {0.5, 0.999, 1.5, 127.9, 128.0, 255.9, 256.0, 32767.9, 32768.0, 65535.9, 65536.0, 2147483647.5, 4294967295.5, 9.3e18, 1.9e19}) {
+  for (const double value : {0.5, 0.999, 1.5, 127.9, 128.0, 255.9, 256.0, 32767.9, 32768.0, 65535.9, 65536.0,
+                             2147483647.5, 4294967295.5, 9.3e18, 1.9e19}) {
     for (const double sign : {1.0, -1.0}) {
-      if (dtype == DType::f64) codes.push_back(std::bit_cast<std::uint64_t>(sign * value));
-      else if (dtype == DType::f32) codes.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(sign * value)));
+      if (dtype == DType::f64)
+        codes.push_back(std::bit_cast<std::uint64_t>(sign * value));
+      else if (dtype == DType::f32)
+        codes.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(sign * value)));
     }
   }
   return codes;
@@ -111,7 +127,8 @@ TEST(CastPairs, EveryRealDtypeBecomesEveryOtherByValue) {
           const auto expected = expected_code(to, value);
           const std::uint64_t got = code_at(to, out, i);
           if (expected) {
-            ASSERT_EQ(got, *expected) << from << " to " << to << ", code " << codes[i] << " = " << value << ", isa " << static_cast<int>(isa);
+            ASSERT_EQ(got, *expected) << from << " to " << to << ", code " << codes[i] << " = " << value
+                                      << ", isa " << static_cast<int>(isa);
           } else {
             ASSERT_TRUE(std::isnan(value_of(to, got))) << from << " to " << to << ", code " << codes[i];
           }
@@ -138,21 +155,24 @@ TEST(CastPairs, PiecesAtOddAddressesAreThoseOfTheWhole) {
         for (std::size_t i = 0; i < count; ++i) {
           const auto got = code_at(to, std::span(out).subspan(1), i);
           const auto plain = code_at(to, expected, i);
-          ASSERT_TRUE(got == plain || (std::isnan(value_of(to, got)) && std::isnan(value_of(to, plain)))) << from << " to " << to;
+          ASSERT_TRUE(got == plain || (std::isnan(value_of(to, got)) && std::isnan(value_of(to, plain))))
+              << from << " to " << to;
         }
       }
     }
   }
 }
 
-// Long enough for several threads and for writing past the cache, from outputs on and off a cache line's start.
+// Long enough for several threads and for writing past the cache, from outputs on and off a cache line's
+// start.
 TEST(CastPairs, LargeBuffersAreCastLikeSmallOnes) {
   const int threads = thread_count();
   set_thread_count(3);
   constexpr std::size_t kCount = (1U << 21U) + 77;
   std::vector<float> in(kCount);
   std::mt19937 random(7);
-  for (float& value : in) value = std::ldexp(static_cast<float>(random()), static_cast<int>(random() % 60) - 60);
+  for (float& value : in)
+    value = std::ldexp(static_cast<float>(random()), static_cast<int>(random() % 60) - 60);
   for (const DType to : {DType::f16, DType::bf16, DType::f64, DType::f8_e4m3, DType::f4}) {
     const std::size_t size = (kCount * info(to).bits + 7) / 8;
     for (const Isa isa : usable_isas()) {
@@ -162,10 +182,14 @@ TEST(CastPairs, LargeBuffersAreCastLikeSmallOnes) {
         cast_elements_with(isa, DType::f32, reinterpret_cast<const std::byte*>(in.data()), to, start, kCount);
         for (std::size_t first = 0; first < kCount; first += 40'000) {
           const std::size_t count = std::min<std::size_t>(160, kCount - first);
-          const auto expected = cast_bytes(Isa::scalar, DType::f32, std::as_bytes(std::span(in)).subspan(first * 4), to, count);
-          ASSERT_EQ(std::memcmp(start + first * info(to).bits / 8, expected.data(), count * info(to).bits / 8), 0) << to << ' ' << first;
+          const auto expected =
+              cast_bytes(Isa::scalar, DType::f32, std::as_bytes(std::span(in)).subspan(first * 4), to, count);
+          ASSERT_EQ(
+              std::memcmp(start + first * info(to).bits / 8, expected.data(), count * info(to).bits / 8), 0)
+              << to << ' ' << first;
         }
-        const auto last = cast_bytes(Isa::scalar, DType::f32, std::as_bytes(std::span(in)).subspan((kCount - 5) * 4), to, 5);
+        const auto last = cast_bytes(Isa::scalar, DType::f32,
+                                     std::as_bytes(std::span(in)).subspan((kCount - 5) * 4), to, 5);
         ASSERT_EQ(code_at(to, {start, size}, kCount - 1), code_at(to, last, 4));
       }
     }

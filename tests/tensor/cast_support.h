@@ -46,7 +46,8 @@ inline std::vector<std::byte> packed(DType dtype, std::span<const std::uint64_t>
   return bytes;
 }
 
-inline std::vector<std::byte> cast_bytes(Isa isa, DType from, std::span<const std::byte> in, DType to, std::size_t count) {
+inline std::vector<std::byte> cast_bytes(Isa isa, DType from, std::span<const std::byte> in, DType to,
+                                         std::size_t count) {
   std::vector<std::byte> out((count * info(to).bits + 7) / 8);
   cast_elements_with(isa, from, in.data(), to, out.data(), count);
   return out;

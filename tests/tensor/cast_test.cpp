@@ -31,13 +31,15 @@ std::vector<std::uint64_t> all_codes(DType dtype) {
 template <class T>
 std::vector<T> widened(Isa isa, DType from, std::span<const std::uint64_t> codes, DType to) {
   std::vector<T> values(codes.size());
-  cast_elements_with(isa, from, packed(from, codes).data(), to, reinterpret_cast<std::byte*>(values.data()), codes.size());
+  cast_elements_with(isa, from, packed(from, codes).data(), to, reinterpret_cast<std::byte*>(values.data()),
+                     codes.size());
   return values;
 }
 
 TEST(Cast, LargestAndSmallestNumbersAreThoseOfTheSpecifications) {
   const auto check = [](DType dtype, std::uint64_t code, float expected) {
-    EXPECT_EQ(widened<float>(Isa::scalar, dtype, std::vector{code}, DType::f32)[0], expected) << dtype << ' ' << code;
+    EXPECT_EQ(widened<float>(Isa::scalar, dtype, std::vector{code}, DType::f32)[0], expected)
+        << dtype << ' ' << code;
   };
   check(DType::f16, 0x7BFF, 65504.0F);
   check(DType::f16, 1, 0x1p-24F);
@@ -79,16 +81,22 @@ TEST(Cast, EveryNarrowCodeWidensToItsExactValue) {
       }
     }
     const auto scales = widened<float>(isa, DType::f8_e8m0, all_codes(DType::f8_e8m0), DType::f32);
-    for (int code = 0; code < 255; ++code) ASSERT_EQ(scales[static_cast<std::size_t>(code)], std::ldexp(1.0F, code - 127));
+    for (int code = 0; code < 255; ++code)
+      ASSERT_EQ(scales[static_cast<std::size_t>(code)], std::ldexp(1.0F, code - 127));
     ASSERT_TRUE(std::isnan(scales[255]));
   }
 }
 
-// For each two neighbours of the format: both, the point half way, and that point's neighbours in T, with both signs.
+// For each two neighbours of the format: both, the point half way, and that point's neighbours in T, with
+// both signs.
 template <class T>
 std::vector<T> traps(const Format& format) {
-  std::vector<T> found = {T{0}, -T{0}, std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(),
-                          std::numeric_limits<T>::max(), std::numeric_limits<T>::denorm_min()};
+  std::vector<T> found = {T{0},
+                          -T{0},
+                          std::numeric_limits<T>::infinity(),
+                          -std::numeric_limits<T>::infinity(),
+                          std::numeric_limits<T>::max(),
+                          std::numeric_limits<T>::denorm_min()};
   const auto infinity = std::numeric_limits<T>::infinity();
   for (std::uint32_t code = 0; code <= format.largest; ++code) {
     const long double low = reference::magnitude(format, code);
@@ -113,15 +121,20 @@ void expect_nearest(DType from) {
       const auto codes = cast_codes<T>(isa, from, values, format.dtype);
       for (std::size_t i = 0; i < values.size(); ++i) {
         ASSERT_EQ(codes[i], reference::nearest(format, values[i]))
-            << from << " to " << format.dtype << ": " << std::hexfloat << values[i] << ", isa " << static_cast<int>(isa);
+            << from << " to " << format.dtype << ": " << std::hexfloat << values[i] << ", isa "
+            << static_cast<int>(isa);
       }
     }
   }
 }
 
-TEST(Cast, RoundsFloatsToTheNearestAtEveryHalfWayPoint) { expect_nearest<float>(DType::f32); }
+TEST(Cast, RoundsFloatsToTheNearestAtEveryHalfWayPoint) {
+  expect_nearest<float>(DType::f32);
+}
 
-TEST(Cast, RoundsDoublesOnceAtEveryHalfWayPoint) { expect_nearest<double>(DType::f64); }
+TEST(Cast, RoundsDoublesOnceAtEveryHalfWayPoint) {
+  expect_nearest<double>(DType::f64);
+}
 
 TEST(Cast, DoesNotRoundTwiceByWayOfFloat) {
   // Just above half way between two values, by less than a float can tell.
@@ -134,12 +147,15 @@ TEST(Cast, DoesNotRoundTwiceByWayOfFloat) {
     const std::vector<double> doubles = {above_one, -above_one, 65520.0, 65519.999999999, 1e300, 0x1p-1070};
     EXPECT_THAT(cast_codes<double>(isa, DType::f64, doubles, DType::f16),
                 testing::ElementsAre(0x3C01, 0xBC01, 0x7C00, 0x7BFF, 0x7C00, 0));
-    const std::vector<std::int64_t> integers = {(std::int64_t{1} << 62) + (std::int64_t{1} << 53) + 1, INT64_MIN, -65519, 65520, 2049, 2051};
+    const std::vector<std::int64_t> integers = {
+        (std::int64_t{1} << 62) + (std::int64_t{1} << 53) + 1, INT64_MIN, -65519, 65520, 2049, 2051};
     EXPECT_THAT(cast_codes<std::int64_t>(isa, DType::i64, integers, DType::f16),
                 testing::ElementsAre(0x7C00, 0xFC00, 0xFBFF, 0x7C00, 0x6800, 0x6802));
     const std::vector<std::uint64_t> naturals = {(std::uint64_t{1} << 63) + (std::uint64_t{1} << 55) + 1,
-                                                 (std::uint64_t{1} << 63) + (std::uint64_t{1} << 55), UINT64_MAX};
-    EXPECT_THAT(cast_codes<std::uint64_t>(isa, DType::u64, naturals, DType::bf16), testing::ElementsAre(0x5F01, 0x5F00, 0x5F80));
+                                                 (std::uint64_t{1} << 63) + (std::uint64_t{1} << 55),
+                                                 UINT64_MAX};
+    EXPECT_THAT(cast_codes<std::uint64_t>(isa, DType::u64, naturals, DType::bf16),
+                testing::ElementsAre(0x5F01, 0x5F00, 0x5F80));
   }
 }
 
@@ -157,7 +173,8 @@ TEST(Cast, RoundsLargeIntegersOnceToEveryFormat) {
     for (const Format& format : formats()) {
       const auto codes = cast_codes<std::int64_t>(isa, DType::i64, values, format.dtype);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        ASSERT_EQ(codes[i], reference::nearest(format, static_cast<long double>(values[i]))) << format.dtype << ' ' << values[i];
+        ASSERT_EQ(codes[i], reference::nearest(format, static_cast<long double>(values[i])))
+            << format.dtype << ' ' << values[i];
       }
     }
   }
@@ -168,9 +185,12 @@ TEST(Cast, NaNStaysNaNWhereThereIsOne) {
     for (const Format& format : formats()) {
       for (const std::uint32_t bits : {0x7FC00000U, 0xFFC00000U, 0x7F800001U, 0xFFBFFFFFU, 0x7FFFFFFFU}) {
         const std::vector<float> values(5, std::bit_cast<float>(bits));
-        const auto code = static_cast<std::uint32_t>(cast_codes<float>(isa, DType::f32, values, format.dtype)[3]);
-        if (format.beyond == Beyond::largest) EXPECT_EQ(code, format.largest) << format.dtype;
-        else EXPECT_TRUE(std::isnan(reference::value(format, code))) << format.dtype << ' ' << code;
+        const auto code =
+            static_cast<std::uint32_t>(cast_codes<float>(isa, DType::f32, values, format.dtype)[3]);
+        if (format.beyond == Beyond::largest)
+          EXPECT_EQ(code, format.largest) << format.dtype;
+        else
+          EXPECT_TRUE(std::isnan(reference::value(format, code))) << format.dtype << ' ' << code;
       }
     }
   }
@@ -179,7 +199,8 @@ TEST(Cast, NaNStaysNaNWhereThereIsOne) {
 // Lines of float_cases.txt: PyTorch's results (make_float_cases.py).
 TEST(Cast, AgreesWithPyTorchBitForBit) {
   std::ifstream file(BALLAST_TEST_DATA "/tensor/float_cases.txt");
-  const DType targets[] = {DType::f16, DType::bf16, DType::f8_e5m2, DType::f8_e4m3, DType::f8_e8m0, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz};
+  const DType targets[] = {DType::f16,     DType::bf16,        DType::f8_e5m2,    DType::f8_e4m3,
+                           DType::f8_e8m0, DType::f8_e4m3fnuz, DType::f8_e5m2fnuz};
   std::vector<float> inputs;
   std::vector<std::vector<std::uint64_t>> expected(std::size(targets));
   for (std::uint32_t bits = 0; file >> std::hex >> bits;) {

@@ -34,22 +34,26 @@ std::vector<std::byte> slow_copy(const Tensor& tensor) {
   for (std::int64_t n = 0; n < tensor.numel(); ++n) {
     std::int64_t rest = n;
     std::int64_t place = 0;
-    for (std::size_t dim = tensor.rank(); dim-- > 0; rest /= tensor.shape()[dim]) place += rest % tensor.shape()[dim] * tensor.strides()[dim];
-    const auto from = static_cast<std::size_t>(static_cast<std::int64_t>(tensor.bit_offset()) + place * static_cast<std::int64_t>(bits));
+    for (std::size_t dim = tensor.rank(); dim-- > 0; rest /= tensor.shape()[dim])
+      place += rest % tensor.shape()[dim] * tensor.strides()[dim];
+    const auto from = static_cast<std::size_t>(static_cast<std::int64_t>(tensor.bit_offset()) +
+                                               place * static_cast<std::int64_t>(bits));
     const auto to = static_cast<std::size_t>(n) * bits;
     if (bits % 8 == 0) {
       std::memcpy(out.data() + to / 8, base + from / 8, bits / 8);
       continue;
     }
     for (std::size_t b = 0; b < bits; ++b) {
-      if ((base[(from + b) / 8] >> (from + b) % 8 & std::byte{1}) != std::byte{0}) out[(to + b) / 8] |= std::byte{1} << (to + b) % 8;
+      if ((base[(from + b) / 8] >> (from + b) % 8 & std::byte{1}) != std::byte{0})
+        out[(to + b) / 8] |= std::byte{1} << (to + b) % 8;
     }
   }
   return out;
 }
 
 Tensor over(DType dtype, const Shape& shape, const std::vector<std::byte>& bytes, std::uint64_t bit_offset) {
-  return {dtype, shape, contiguous_strides(shape), Storage::borrow(static_cast<const void*>(bytes.data()), bytes.size()), bit_offset};
+  return {dtype, shape, contiguous_strides(shape),
+          Storage::borrow(static_cast<const void*>(bytes.data()), bytes.size()), bit_offset};
 }
 
 Tensor random_view(Random& random, Tensor tensor) {
@@ -57,14 +61,18 @@ Tensor random_view(Random& random, Tensor tensor) {
     const auto rank = static_cast<std::int64_t>(tensor.rank());
     if (rank == 0) return tensor;
     switch (pick(random, 0, 3)) {
-      case 0: tensor = tensor.transpose(pick(random, 0, rank - 1), pick(random, 0, rank - 1)); break;
+      case 0:
+        tensor = tensor.transpose(pick(random, 0, rank - 1), pick(random, 0, rank - 1));
+        break;
       case 1: {
         std::vector<Index> indices(static_cast<std::size_t>(pick(random, 0, rank - 1)), Index(Slice{}));
         indices.emplace_back(Slice{pick(random, -3, 2), {}, pick(random, 1, 3)});
         tensor = tensor.index(indices);
         break;
       }
-      case 2: tensor = tensor.index({ellipsis, Slice{{}, {}, pick(random, 0, 1) == 0 ? -1 : -2}}); break;
+      case 2:
+        tensor = tensor.index({ellipsis, Slice{{}, {}, pick(random, 0, 1) == 0 ? -1 : -2}});
+        break;
       default: {
         const auto dim = pick(random, 0, rank);
         Shape shape = tensor.unsqueeze(dim).shape();
@@ -76,7 +84,8 @@ Tensor random_view(Random& random, Tensor tensor) {
   return tensor;
 }
 
-const DType kSizes[] = {DType::u8, DType::f16, DType::f32, DType::f64, DType::c128, DType::f4, DType::f6_e3m2, DType::qu2x4};
+const DType kSizes[] = {DType::u8,   DType::f16, DType::f32,     DType::f64,
+                        DType::c128, DType::f4,  DType::f6_e3m2, DType::qu2x4};
 
 TEST(Copy, AnyViewOfAnyElementSizeIsCopiedInRowMajorOrder) {
   Random random(1);
@@ -84,10 +93,12 @@ TEST(Copy, AnyViewOfAnyElementSizeIsCopiedInRowMajorOrder) {
     const DType dtype = kSizes[static_cast<std::size_t>(round) % std::size(kSizes)];
     const std::size_t bits = info(dtype).bits;
     Shape shape;
-    for (std::int64_t rank = pick(random, 0, 4); rank > 0; --rank) shape.push_back(pick(random, round % 11 == 0 ? 0 : 1, 9));
+    for (std::int64_t rank = pick(random, 0, 4); rank > 0; --rank)
+      shape.push_back(pick(random, round % 11 == 0 ? 0 : 1, 9));
     const auto elements = static_cast<std::size_t>(*try_numel(shape));
     // Sources begin at any byte, those of fewer than 8 bits at any bit: a mapped file promises no more.
-    const std::uint64_t offset = bits % 8 == 0 ? 8U * static_cast<std::uint64_t>(pick(random, 0, 7)) : static_cast<std::uint64_t>(pick(random, 0, 13));
+    const std::uint64_t offset = bits % 8 == 0 ? 8U * static_cast<std::uint64_t>(pick(random, 0, 7))
+                                               : static_cast<std::uint64_t>(pick(random, 0, 13));
     const auto bytes = noise(random, (offset + elements * bits + 7) / 8);
     const Tensor view = random_view(random, over(dtype, shape, bytes, offset));
     const auto expected = slow_copy(view);
@@ -134,14 +145,18 @@ TEST(Copy, StreamedTransposesFillEveryRowWhereverItsCacheLinesBegin) {
       const auto offset = static_cast<std::size_t>(pick(random, 0, 70));
       for (const Isa isa : usable_isas()) {
         std::vector<std::byte> out(offset + static_cast<std::size_t>(rows * pitch) + 1, std::byte{0});
-        copy_plane({in.data(), bytes, rows * bytes, out.data() + offset, pitch, rows, columns}, size, isa, true);
+        copy_plane({in.data(), bytes, rows * bytes, out.data() + offset, pitch, rows, columns}, size, isa,
+                   true);
         for (std::int64_t i = 0; i < rows; ++i) {
           for (std::int64_t j = 0; j < columns; ++j) {
-            ASSERT_EQ(std::memcmp(out.data() + offset + i * pitch + j * bytes, in.data() + (j * rows + i) * bytes, size), 0)
+            ASSERT_EQ(std::memcmp(out.data() + offset + i * pitch + j * bytes,
+                                  in.data() + (j * rows + i) * bytes, size),
+                      0)
                 << size << " bytes, " << rows << 'x' << columns << " at " << i << ',' << j;
           }
           // Nothing outside the rows is touched.
-          for (std::int64_t b = columns * bytes; b < pitch; ++b) ASSERT_EQ(out[offset + static_cast<std::size_t>(i * pitch + b)], std::byte{0});
+          for (std::int64_t b = columns * bytes; b < pitch; ++b)
+            ASSERT_EQ(out[offset + static_cast<std::size_t>(i * pitch + b)], std::byte{0});
         }
         ASSERT_EQ(out.back(), std::byte{0});
       }
@@ -149,22 +164,30 @@ TEST(Copy, StreamedTransposesFillEveryRowWhereverItsCacheLinesBegin) {
   }
 }
 
-// Large enough to be shared between threads and to be written past the cache, with rows that fill cache lines and rows that do not.
+// Large enough to be shared between threads and to be written past the cache, with rows that fill cache lines
+// and rows that do not.
 TEST(Copy, LargeTransposesAndCopiesAreRightOnSeveralThreads) {
   Random random(3);
   const int threads = thread_count();
   set_thread_count(3);
-  for (const auto& [dtype, shape] : std::initializer_list<std::pair<DType, Shape>>{
-           {DType::f32, {1024, 1600}}, {DType::f32, {1001, 1501}}, {DType::f16, {2048, 1280}}, {DType::u8, {2240, 2049}},
-           {DType::f64, {768, 1024}}, {DType::c128, {640, 512}}, {DType::f16, {3, 700, 1100}}}) {
+  for (const auto& [dtype, shape] :
+       std::initializer_list<std::pair<DType, Shape>>{{DType::f32, {1024, 1600}},
+                                                      {DType::f32, {1001, 1501}},
+                                                      {DType::f16, {2048, 1280}},
+                                                      {DType::u8, {2240, 2049}},
+                                                      {DType::f64, {768, 1024}},
+                                                      {DType::c128, {640, 512}},
+                                                      {DType::f16, {3, 700, 1100}}}) {
     const auto bytes = noise(random, static_cast<std::size_t>(*try_numel(shape)) * info(dtype).bits / 8 + 2);
     const Tensor whole = over(dtype, shape, bytes, 8);
-    for (const Tensor& view : {whole.t(), whole, whole.index({ellipsis, Slice{{}, {}, -1}}), whole.transpose(0, -1)}) {
+    for (const Tensor& view :
+         {whole.t(), whole, whole.index({ellipsis, Slice{{}, {}, -1}}), whole.transpose(0, -1)}) {
       const auto expected = slow_copy(view);
       for (const Isa isa : usable_isas()) {
         Tensor out = Tensor::empty(dtype, view.shape());
         copy_contiguous_with(isa, view, out.mutable_data());
-        ASSERT_EQ(std::memcmp(out.data(), expected.data(), expected.size()), 0) << view << " strides " << view.strides();
+        ASSERT_EQ(std::memcmp(out.data(), expected.data(), expected.size()), 0)
+            << view << " strides " << view.strides();
       }
     }
   }
@@ -188,7 +211,9 @@ TEST(Copy, GatherTakesAnyRange) {
     gather(view, static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(count), out.data());
     for (std::int64_t i = 0; i < count; ++i) {
       if (bits > 64) break;
-      ASSERT_EQ(code_at(dtype, out, static_cast<std::size_t>(i)), code_at(dtype, expected, static_cast<std::size_t>(first + i))) << view << ' ' << first;
+      ASSERT_EQ(code_at(dtype, out, static_cast<std::size_t>(i)),
+                code_at(dtype, expected, static_cast<std::size_t>(first + i)))
+          << view << ' ' << first;
     }
     EXPECT_THROW(gather(view, static_cast<std::uint64_t>(view.numel()), 8, out.data()), Error);
   }

@@ -30,8 +30,11 @@ Tensor watched(bool& gone, DType dtype, Shape shape, bool read_only = false) {
     gone = true;
     delete[] bytes;
   };
-  if (read_only) return Tensor::contiguous_view(dtype, std::move(shape), Storage::borrow(static_cast<const void*>(bytes), size, release));
-  return Tensor::contiguous_view(dtype, std::move(shape), Storage::borrow(static_cast<void*>(bytes), size, release));
+  if (read_only)
+    return Tensor::contiguous_view(dtype, std::move(shape),
+                                   Storage::borrow(static_cast<const void*>(bytes), size, release));
+  return Tensor::contiguous_view(dtype, std::move(shape),
+                                 Storage::borrow(static_cast<void*>(bytes), size, release));
 }
 
 TEST(DLPack, ShowsTheTensorsOwnBytes) {
@@ -55,10 +58,13 @@ TEST(DLPack, ShowsTheTensorsOwnBytes) {
 // Code and bits as in dlpack.h of DLPack 1.1.
 TEST(DLPack, TypesHaveTheCodesOfTheStandard) {
   const std::tuple<DType, int, int> expected[] = {
-      {DType::i8, 0, 8}, {DType::i64, 0, 64}, {DType::u8, 1, 8}, {DType::u16, 1, 16}, {DType::u64, 1, 64}, {DType::f16, 2, 16}, {DType::f64, 2, 64},
-      {DType::bf16, 4, 16}, {DType::c32, 5, 32}, {DType::c64, 5, 64}, {DType::c128, 5, 128}, {DType::boolean, 6, 8}, {DType::f8_e4m3, 10, 8},
-      {DType::f8_e4m3fnuz, 11, 8}, {DType::f8_e5m2, 12, 8}, {DType::f8_e5m2fnuz, 13, 8}, {DType::f8_e8m0, 14, 8}, {DType::f6_e2m3, 15, 6},
-      {DType::f6_e3m2, 16, 6}, {DType::f4, 17, 4}};
+      {DType::i8, 0, 8},           {DType::i64, 0, 64},         {DType::u8, 1, 8},
+      {DType::u16, 1, 16},         {DType::u64, 1, 64},         {DType::f16, 2, 16},
+      {DType::f64, 2, 64},         {DType::bf16, 4, 16},        {DType::c32, 5, 32},
+      {DType::c64, 5, 64},         {DType::c128, 5, 128},       {DType::boolean, 6, 8},
+      {DType::f8_e4m3, 10, 8},     {DType::f8_e4m3fnuz, 11, 8}, {DType::f8_e5m2, 12, 8},
+      {DType::f8_e5m2fnuz, 13, 8}, {DType::f8_e8m0, 14, 8},     {DType::f6_e2m3, 15, 6},
+      {DType::f6_e3m2, 16, 6},     {DType::f4, 17, 4}};
   for (const auto& [dtype, code, bits] : expected) {
     dlpack::ManagedTensorVersioned* managed = to_dlpack_versioned(Tensor::zeros(dtype, {8}));
     EXPECT_EQ(managed->dl_tensor.dtype.code, code) << dtype;
@@ -104,7 +110,8 @@ TEST(DLPack, AnExportNobodyTakesIsReleasedByItsDeleter) {
 TEST(DLPack, ReadOnlyMemoryStaysReadOnly) {
   bool gone = false;
   const Tensor tensor = watched(gone, DType::f32, {4}, true);
-  EXPECT_THAT(error_of([&] { static_cast<void>(to_dlpack(tensor)); }), HasSubstr("not-representable: tensor F32 [4]: is read-only"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(to_dlpack(tensor)); }),
+              HasSubstr("not-representable: tensor F32 [4]: is read-only"));
   Tensor back = from_dlpack(to_dlpack_versioned(tensor));
   EXPECT_THAT(error_of([&] { static_cast<void>(back.mutable_data()); }), HasSubstr("read-only"));
   Tensor writable = from_dlpack(to_dlpack_versioned(Tensor::zeros(DType::f32, {4})));
@@ -114,8 +121,8 @@ TEST(DLPack, ReadOnlyMemoryStaysReadOnly) {
 TEST(DLPack, ViewsInEveryDirectionComeBackAsTheyWere) {
   Tensor base = Tensor::zeros(DType::i32, {4, 6});
   for (std::size_t i = 0; i < 24; ++i) base.mutable_span<std::int32_t>()[i] = static_cast<std::int32_t>(i);
-  for (const Tensor& view : {base.t(), base.index({Slice{{}, {}, -1}, Slice{1, {}, 2}}), base.index({2}), base.index({1, 2}), base.narrow(0, 0, 0),
-                             base.unsqueeze(0).expand({3, 4, 6})}) {
+  for (const Tensor& view : {base.t(), base.index({Slice{{}, {}, -1}, Slice{1, {}, 2}}), base.index({2}),
+                             base.index({1, 2}), base.narrow(0, 0, 0), base.unsqueeze(0).expand({3, 4, 6})}) {
     const Tensor back = from_dlpack(to_dlpack(view));
     EXPECT_EQ(back.shape(), view.shape());
     const Tensor expected = view.clone();
@@ -125,12 +132,20 @@ TEST(DLPack, ViewsInEveryDirectionComeBackAsTheyWere) {
 }
 
 TEST(DLPack, WhatItCannotSayIsRefused) {
-  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::qu8, {2}))); }), HasSubstr("not-representable: tensor QU8 [2]"));
-  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::bits8, {2}))); }), HasSubstr("no code for"));
+  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::qu8, {2}))); }),
+              HasSubstr("not-representable: tensor QU8 [2]"));
+  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::bits8, {2}))); }),
+              HasSubstr("no code for"));
   EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor(DType::f32, {2}))); }), HasSubstr("no data"));
   EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor())); }), HasSubstr("no data"));
-  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::f4, {4, 4}).t())); }), HasSubstr("use contiguous() first"));
-  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::f4, {4, 3}).index({1}))); }), HasSubstr("use contiguous() first"));
+  EXPECT_THAT(error_of([] {
+                static_cast<void>(to_dlpack(Tensor::zeros(DType::f4, {4, 4}).t()));
+              }),
+              HasSubstr("use contiguous() first"));
+  EXPECT_THAT(error_of([] {
+                static_cast<void>(to_dlpack(Tensor::zeros(DType::f4, {4, 3}).index({1})));
+              }),
+              HasSubstr("use contiguous() first"));
 }
 
 TEST(DLPack, AForeignTensorThatIsRefusedStillBelongsToTheCaller) {
@@ -139,7 +154,10 @@ TEST(DLPack, AForeignTensorThatIsRefusedStillBelongsToTheCaller) {
   float values[6] = {0, 1, 2, 3, 4, 5};
   std::int64_t shape[2] = {2, 3};
   std::int64_t strides[2] = {3, 1};
-  const dlpack::ManagedTensorVersioned good = {{1, 0}, nullptr, [](dlpack::ManagedTensorVersioned*) { ++deleted; }, 0,
+  const dlpack::ManagedTensorVersioned good = {{1, 0},
+                                               nullptr,
+                                               [](dlpack::ManagedTensorVersioned*) { ++deleted; },
+                                               0,
                                                {values, {1, 0}, 2, {2, 32, 1}, shape, strides, 0}};
   const auto refused = [&](const std::function<void(dlpack::ManagedTensorVersioned&)>& change) {
     dlpack::ManagedTensorVersioned managed = good;
@@ -148,7 +166,8 @@ TEST(DLPack, AForeignTensorThatIsRefusedStillBelongsToTheCaller) {
     EXPECT_EQ(deleted, 0) << text;
     return text;
   };
-  EXPECT_THAT(refused([](auto& m) { m.version.major = 2; }), HasSubstr("unsupported: DLPack tensor: is of version 2.0"));
+  EXPECT_THAT(refused([](auto& m) { m.version.major = 2; }),
+              HasSubstr("unsupported: DLPack tensor: is of version 2.0"));
   EXPECT_THAT(refused([](auto& m) { m.dl_tensor.device.device_type = 4; }), HasSubstr("device of type 4"));
   EXPECT_THAT(refused([](auto& m) { m.dl_tensor.dtype.lanes = 4; }), HasSubstr("bad-dtype"));
   EXPECT_THAT(refused([](auto& m) { m.dl_tensor.dtype.code = 99; }), HasSubstr("bad-dtype"));
@@ -161,7 +180,8 @@ TEST(DLPack, AForeignTensorThatIsRefusedStillBelongsToTheCaller) {
   EXPECT_THAT(refused([&](auto& m) { m.dl_tensor.shape = huge; }), HasSubstr("size-overflow"));
   std::int64_t wide[2] = {INT64_MAX, INT64_MIN};
   EXPECT_THAT(refused([&](auto& m) { m.dl_tensor.strides = wide; }), HasSubstr("size-overflow"));
-  EXPECT_THAT(error_of([] { static_cast<void>(from_dlpack(static_cast<dlpack::ManagedTensor*>(nullptr))); }), HasSubstr("is null"));
+  EXPECT_THAT(error_of([] { static_cast<void>(from_dlpack(static_cast<dlpack::ManagedTensor*>(nullptr))); }),
+              HasSubstr("is null"));
 
   dlpack::ManagedTensorVersioned managed = good;
   managed.dl_tensor.strides = nullptr;  // row-major

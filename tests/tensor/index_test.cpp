@@ -103,8 +103,10 @@ TEST(Index, SaysWhichIndexIsWrong) {
   const Tensor tensor = arange({2, 3});
   EXPECT_EQ(message_of(tensor, {1, -4}),
             "offset-out-of-range tensor I64 [2, 3]: index -4 is outside dimension 1 of size 3");
-  EXPECT_EQ(message_of(tensor, {0, 0, 0}), "shape-mismatch tensor I64 [2, 3]: has 2 dimensions, 3 were indexed");
-  EXPECT_EQ(message_of(tensor, {Slice{{}, {}, 0}}), "invalid-argument tensor I64 [2, 3]: a slice cannot have step 0");
+  EXPECT_EQ(message_of(tensor, {0, 0, 0}),
+            "shape-mismatch tensor I64 [2, 3]: has 2 dimensions, 3 were indexed");
+  EXPECT_EQ(message_of(tensor, {Slice{{}, {}, 0}}),
+            "invalid-argument tensor I64 [2, 3]: a slice cannot have step 0");
   EXPECT_EQ(message_of(tensor, {ellipsis, ellipsis}),
             "invalid-argument tensor I64 [2, 3]: an index can have one ellipsis, not 2");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor::read: any range of bytes of the row-major form is what the whole form has there, whatever stands behind the tensor.
+// Tensor::read: any range of bytes of the row-major form is what the whole form has there, whatever stands
+// behind the tensor.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -15,7 +16,8 @@ namespace {
 Tensor noise(DType dtype, Shape shape, std::uint32_t seed) {
   Tensor tensor = Tensor::zeros(dtype, std::move(shape));
   std::mt19937 random(seed);
-  for (std::uint64_t i = 0; i < tensor.size_bytes(); ++i) tensor.mutable_data()[i] = static_cast<std::byte>(random());
+  for (std::uint64_t i = 0; i < tensor.size_bytes(); ++i)
+    tensor.mutable_data()[i] = static_cast<std::byte>(random());
   return tensor;
 }
 
@@ -33,7 +35,8 @@ void expect_pieces(const Tensor& tensor, const std::vector<std::byte>& whole) {
     const std::size_t length = random() % (whole.size() - first + 1);
     std::vector<std::byte> piece(length);
     tensor.read(first, piece);
-    ASSERT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + static_cast<std::ptrdiff_t>(first))) << tensor << ' ' << first << '+' << length;
+    ASSERT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)))
+        << tensor << ' ' << first << '+' << length;
   }
   std::vector<std::byte> beyond(2);
   EXPECT_THROW(tensor.read(whole.size() - 1, beyond), Error);
@@ -41,9 +44,11 @@ void expect_pieces(const Tensor& tensor, const std::vector<std::byte>& whole) {
 }
 
 TEST(Read, PiecesOfStridedTensorsAreThoseOfTheWhole) {
-  for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::c128, DType::f4, DType::f6_e2m3, DType::qu2x4}) {
+  for (const DType dtype :
+       {DType::u8, DType::f16, DType::f32, DType::c128, DType::f4, DType::f6_e2m3, DType::qu2x4}) {
     const Tensor base = noise(dtype, {5, 33, 7}, 1);
-    for (const Tensor& view : {base, base.transpose(0, 2), base.index({ellipsis, Slice{1, {}, 2}}), base.index({1}), base.index({Slice{{}, {}, -1}})}) {
+    for (const Tensor& view : {base, base.transpose(0, 2), base.index({ellipsis, Slice{1, {}, 2}}),
+                               base.index({1}), base.index({Slice{{}, {}, -1}})}) {
       expect_pieces(view, bytes_of(view.clone()));
     }
   }
@@ -60,7 +65,8 @@ TEST(Read, UnusedBitsOfTheLastByteAreZero) {
 
 TEST(Read, PiecesOfLazyCastsAreThoseOfTheCast) {
   for (const DType from : real_dtypes()) {
-    for (const DType to : {DType::f32, DType::bf16, DType::f8_e4m3, DType::f6_e3m2, DType::f4, DType::i64, DType::boolean}) {
+    for (const DType to :
+         {DType::f32, DType::bf16, DType::f8_e4m3, DType::f6_e3m2, DType::f4, DType::i64, DType::boolean}) {
       if (from == to) continue;
       const Tensor source = noise(from, {3, 41, 9}, 3).transpose(0, 1);
       const Tensor lazy = source.to_lazy(to);
@@ -84,7 +90,8 @@ TEST(Read, LargeLazyCastsAreReadInManyPieces) {
 
 TEST(Read, ALazyCastOfALazyCastIsBoth) {
   const Tensor source = noise(DType::f64, {50}, 5);
-  EXPECT_EQ(bytes_of(source.to_lazy(DType::f32).to_lazy(DType::f16)), bytes_of(source.to(DType::f32).to(DType::f16)));
+  EXPECT_EQ(bytes_of(source.to_lazy(DType::f32).to_lazy(DType::f16)),
+            bytes_of(source.to(DType::f32).to(DType::f16)));
 }
 
 TEST(Read, ShapesWithoutDataSaySo) {

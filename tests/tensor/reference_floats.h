@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the narrow floating formats mean, worked out the slow way and without the library: values by powers of two in long double, whose 64
-// bits hold every value and every half-way point exactly, and rounding by looking for the nearest value in a sorted list.
+// What the narrow floating formats mean, worked out the slow way and without the library: values by powers of
+// two in long double, whose 64 bits hold every value and every half-way point exactly, and rounding by
+// looking for the nearest value in a sorted list.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +24,14 @@ struct Format {
   int exponent_bits;
   int mantissa_bits;
   int bias;
-  Beyond beyond;                        // what lies behind the largest number
-  std::uint32_t largest;                // the code of the largest finite number
-  std::optional<std::uint32_t> nan;     // the code that NaN must have, if only one
+  Beyond beyond;                     // what lies behind the largest number
+  std::uint32_t largest;             // the code of the largest finite number
+  std::optional<std::uint32_t> nan;  // the code that NaN must have, if only one
   bool has_negative_zero;
 };
 
-// OCP 8-bit Floating Point Specification 1.0, OCP Microscaling Formats 1.0, IEEE 754 binary16, and the FNUZ formats of
-// "8-bit Numerical Formats for Deep Neural Networks" (Noune et al.).
+// OCP 8-bit Floating Point Specification 1.0, OCP Microscaling Formats 1.0, IEEE 754 binary16, and the FNUZ
+// formats of "8-bit Numerical Formats for Deep Neural Networks" (Noune et al.).
 inline const std::vector<Format>& formats() {
   static const std::vector<Format> all = {
       {DType::f16, 5, 10, 15, Beyond::infinity, 0x7BFF, {}, true},
@@ -46,7 +47,9 @@ inline const std::vector<Format>& formats() {
   return all;
 }
 
-inline std::uint32_t sign_bit(const Format& format) { return 1U << (format.exponent_bits + format.mantissa_bits); }
+inline std::uint32_t sign_bit(const Format& format) {
+  return 1U << (format.exponent_bits + format.mantissa_bits);
+}
 
 // Of a code without its sign, as if every one of them were a number.
 inline long double magnitude(const Format& format, std::uint32_t code) {
@@ -82,9 +85,12 @@ inline std::uint32_t nearest(const Format& format, long double wanted) {
   const std::uint32_t sign = std::signbit(wanted) ? sign_bit(format) : 0;
   if (code <= format.largest) return code == 0 && !format.has_negative_zero ? 0 : sign | code;
   switch (format.beyond) {
-    case Beyond::infinity: return sign | (format.largest + 1);
-    case Beyond::nan: return format.nan ? *format.nan : sign | (format.largest + 1);
-    case Beyond::largest: break;
+    case Beyond::infinity:
+      return sign | (format.largest + 1);
+    case Beyond::nan:
+      return format.nan ? *format.nan : sign | (format.largest + 1);
+    case Beyond::largest:
+      break;
   }
   return sign | format.largest;
 }

@@ -70,7 +70,10 @@ TEST(Tensor, EveryElementMustLieInTheStorage) {
   const auto refused = [&](Shape shape, Strides strides, std::uint64_t bit_offset) {
     return error_of([&] { Tensor(DType::f32, std::move(shape), std::move(strides), storage, bit_offset); });
   };
-  EXPECT_THAT(refused({2, 3}, {3, 1}, 8), HasSubstr("offset-out-of-range: tensor F32 [2, 3]: strides [3, 1] from bit 8 leave the storage of 24 bytes"));
+  EXPECT_THAT(
+      refused({2, 3}, {3, 1}, 8),
+      HasSubstr(
+          "offset-out-of-range: tensor F32 [2, 3]: strides [3, 1] from bit 8 leave the storage of 24 bytes"));
   EXPECT_THAT(refused({2, 3}, {4, 1}, 0), HasSubstr("leave the storage"));
   EXPECT_THAT(refused({2, 3}, {-3, 1}, 64), HasSubstr("leave the storage"));
   EXPECT_THAT(refused({2, 2}, {INT64_MAX, INT64_MAX}, 0), HasSubstr("leave the storage"));
@@ -78,24 +81,33 @@ TEST(Tensor, EveryElementMustLieInTheStorage) {
   EXPECT_THAT(refused({3}, {INT64_MIN}, 0), HasSubstr("size-overflow"));
   EXPECT_THAT(refused({3}, {1, 1}, 0), HasSubstr("has 2 strides"));
   EXPECT_THAT(refused({1}, {1}, UINT64_MAX), HasSubstr("leave the storage"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(Tensor::contiguous_view(DType::u8, {1}, storage, UINT64_MAX / 4)); }), HasSubstr("size-overflow"));
+  EXPECT_THAT(
+      error_of([&] { static_cast<void>(Tensor::contiguous_view(DType::u8, {1}, storage, UINT64_MAX / 4)); }),
+      HasSubstr("size-overflow"));
   EXPECT_THAT(error_of([] { Tensor(DType::f32, {std::int64_t{1} << 60}); }), HasSubstr("size-overflow"));
 }
 
 TEST(Tensor, SpansAreGivenOutOnlyForWhatTheTensorIs) {
   const Tensor tensor = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
   EXPECT_THAT(tensor.span<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.span<double>()); }), HasSubstr("bad-dtype: tensor F32 [2, 3]: was asked for as F64"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.t().span<float>()); }), HasSubstr("use contiguous() first"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.span<double>()); }),
+              HasSubstr("bad-dtype: tensor F32 [2, 3]: was asked for as F64"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.t().span<float>()); }),
+              HasSubstr("use contiguous() first"));
   const auto storage = Storage::heap(16, true);
-  EXPECT_THAT(error_of([&] { static_cast<void>(Tensor::contiguous_view(DType::f32, {2}, storage, 2).span<float>()); }), HasSubstr("misaligned"));
-  EXPECT_THAT(error_of([] { static_cast<void>(Tensor(DType::f32, {2}).span<float>()); }), HasSubstr("no data"));
+  EXPECT_THAT(error_of([&] {
+                static_cast<void>(Tensor::contiguous_view(DType::f32, {2}, storage, 2).span<float>());
+              }),
+              HasSubstr("misaligned"));
+  EXPECT_THAT(error_of([] { static_cast<void>(Tensor(DType::f32, {2}).span<float>()); }),
+              HasSubstr("no data"));
   EXPECT_THAT(error_of([] { static_cast<void>(Tensor::from<float>({1}, {2})); }), HasSubstr("size-mismatch"));
 }
 
 TEST(Tensor, ReadOnlyMemoryIsNotWritten) {
   const float values[2] = {1, 2};
-  Tensor tensor = Tensor::contiguous_view(DType::f32, {2}, Storage::borrow(static_cast<const void*>(values), sizeof values));
+  Tensor tensor = Tensor::contiguous_view(DType::f32, {2},
+                                          Storage::borrow(static_cast<const void*>(values), sizeof values));
   EXPECT_THAT(error_of([&] { static_cast<void>(tensor.mutable_span<float>()); }), HasSubstr("read-only"));
   tensor.clone().mutable_span<float>()[0] = 3;
   EXPECT_EQ(values[0], 1);
@@ -119,7 +131,8 @@ TEST(Tensor, EmptyTensorsHaveNoBytesAndNoTrouble) {
   EXPECT_TRUE(tensor.mutable_span<float>().empty());
   EXPECT_EQ(tensor.to(DType::f16).numel(), 0);
   EXPECT_EQ(tensor.to_lazy(DType::f16).clone().numel(), 0);
-  const Tensor nothing = Tensor::contiguous_view(DType::f32, {0}, Storage::borrow(static_cast<const void*>(nullptr), 0));
+  const Tensor nothing =
+      Tensor::contiguous_view(DType::f32, {0}, Storage::borrow(static_cast<const void*>(nullptr), 0));
   EXPECT_TRUE(nothing.span<float>().empty());
   EXPECT_EQ(nothing.clone().numel(), 0);
 }
@@ -127,8 +140,12 @@ TEST(Tensor, EmptyTensorsHaveNoBytesAndNoTrouble) {
 TEST(Tensor, ItemIsTheOnlyElement) {
   EXPECT_EQ(Tensor::from<std::int64_t>({-7}, {}).item(), -7);
   EXPECT_EQ(Tensor::from<Half>({Half{0x3C00}}, {1, 1}).item(), 1);
-  EXPECT_THAT(error_of([] { static_cast<void>(Tensor::from<float>({1, 2}, {2}).item()); }), HasSubstr("has 2 elements"));
-  EXPECT_THAT(error_of([] { static_cast<void>(Tensor::zeros(DType::c64, {}).item()); }), HasSubstr("cannot be cast"));
+  EXPECT_THAT(error_of([] {
+                static_cast<void>(Tensor::from<float>({1, 2}, {2}).item());
+              }),
+              HasSubstr("has 2 elements"));
+  EXPECT_THAT(error_of([] { static_cast<void>(Tensor::zeros(DType::c64, {}).item()); }),
+              HasSubstr("cannot be cast"));
 }
 
 TEST(Tensor, CastsOfViewsAreCastsOfTheirElements) {
@@ -165,7 +182,8 @@ TEST(Storage, BorrowedMemoryIsReleasedWhenTheLastTensorIsGone) {
   {
     Tensor view;
     {
-      const Tensor tensor = Tensor::contiguous_view(DType::f32, {4}, Storage::borrow(values, sizeof values, [&] { ++released; }));
+      const Tensor tensor = Tensor::contiguous_view(
+          DType::f32, {4}, Storage::borrow(values, sizeof values, [&] { ++released; }));
       view = tensor.narrow(0, 1, 2);
     }
     EXPECT_EQ(released, 0);

@@ -54,7 +54,8 @@ TEST(Reshape, IsAViewExactlyWhereNumPysIs) {
     for (const std::int64_t step : numbers(steps)) slices.emplace_back(Slice{{}, {}, step});
     view = view.index(slices);
     if (verdict == "!") {
-      EXPECT_EQ(code_of([&] { static_cast<void>(view.reshape(numbers(target))); }), Errc::shape_mismatch) << line;
+      EXPECT_EQ(code_of([&] { static_cast<void>(view.reshape(numbers(target))); }), Errc::shape_mismatch)
+          << line;
       continue;
     }
     const Tensor reshaped = view.reshape(numbers(target));
@@ -97,7 +98,8 @@ TEST(Views, NarrowTakesOnlyWhatIsThere) {
   EXPECT_EQ(tensor.narrow(0, 3, 0).numel(), 0);
   EXPECT_EQ(code_of([&] { static_cast<void>(tensor.narrow(0, 2, 2)); }), Errc::shape_mismatch);
   EXPECT_EQ(code_of([&] { static_cast<void>(tensor.narrow(0, -1, 1)); }), Errc::shape_mismatch);
-  EXPECT_EQ(code_of([&] { static_cast<void>(tensor.narrow(0, INT64_MAX, INT64_MAX)); }), Errc::shape_mismatch);
+  EXPECT_EQ(code_of([&] { static_cast<void>(tensor.narrow(0, INT64_MAX, INT64_MAX)); }),
+            Errc::shape_mismatch);
 }
 
 TEST(Views, ExpandRepeatsDimensionsOfOne) {

@@ -23,9 +23,15 @@ struct ConvertOptions {
   Steps steps;
   bool force = false;
   bool dry_run = false;
-  bool debug_keys = false;
   bool inert = false;
 };
+
+// A PyTorch file that only becomes another PyTorch file keeps everything: epoch, optimizer and all.
+bool keeps_everything(const ConvertOptions& options) {
+  const bool to_torch =
+      options.format.empty() ? !options.out.ends_with(".safetensors") : options.format.starts_with("torch");
+  return to_torch && options.steps.none();
+}
 
 bool exists(const std::string& path) {
   struct stat status {};
@@ -34,7 +40,7 @@ bool exists(const std::string& path) {
 }
 
 Totals totals_of(const ballast::Checkpoint& checkpoint) {
-  return totals_of(rows_of(checkpoint, NameFilter({})));
+  return totals_of(rows_of(checkpoint));
 }
 
 void print_plan(Session& session, const ballast::Checkpoint& before, const ballast::Checkpoint& after) {
@@ -50,20 +56,6 @@ void print_plan(Session& session, const ballast::Checkpoint& before, const balla
   session.out.print("to   {}\n", totals_of(after).text());
 }
 
-// Each tensor as it was called and as it is called now, for people who are looking for the right --rename.
-void print_keys(Session& session, const Stepped& report) {
-  session.out.print("Keys and shapes of the tensors:\n---\n");
-  for (std::size_t i = 0; i < report.checkpoint.size(); ++i) {
-    const ballast::Entry entry = report.checkpoint[i];
-    if (report.origins[i] == entry.name) {
-      session.out.print("Key: {}\n", ballast::display(entry.name));
-    } else {
-      session.out.print("Original key: {}\nRemapped key: {}\n", ballast::display(report.origins[i]), ballast::display(entry.name));
-    }
-    session.out.print("Shape: {}\nDtype: {}\n---\n", to_string(entry.shape), ballast::info(entry.dtype).code);
-  }
-}
-
 std::uint64_t save(Session& session, const ConvertOptions& options, const ballast::Checkpoint& checkpoint) {
   ProgressBar bar = session.progress("convert", options.out);
   ballast::save(checkpoint, options.out,
@@ -74,7 +66,7 @@ std::uint64_t save(Session& session, const ConvertOptions& options, const ballas
   return stat(options.out.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-std::string changes_of(const Stepped& report) {
+std::string changes_of(const StepsReport& report) {
   std::string text;
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
@@ -86,7 +78,7 @@ std::string changes_of(const Stepped& report) {
 }
 
 Json result_object(const ConvertOptions& options, const ballast::Checkpoint& before,
-                   const ballast::Checkpoint& after, const Stepped& report) {
+                   const ballast::Checkpoint& after, const StepsReport& report) {
   const Totals totals = totals_of(after);
   return {{"schema", 1},
           {"input",
@@ -99,6 +91,7 @@ Json result_object(const ConvertOptions& options, const ballast::Checkpoint& bef
             {"tensors", totals.tensors},
             {"parameters", totals.parameters},
             {"bytes", totals.bytes}}},
+          {"root", report.root.empty() ? Json(nullptr) : Json(report.root)},
           {"cast", report.cast},
           {"renamed", report.renamed},
           {"dropped", report.dropped},
@@ -106,11 +99,22 @@ Json result_object(const ConvertOptions& options, const ballast::Checkpoint& bef
           {"dry_run", options.dry_run}};
 }
 
-void say_overflow(Session& session, const ConvertOptions& options, const Stepped& report) {
+void say_overflow(Session& session, const ConvertOptions& options, const StepsReport& report) {
   session.warn(fmt::format(
       "{}: {} too large for {} and not finite any more", ballast::display(options.out),
       report.overflowed->load() == 1 ? "1 value was" : grouped(report.overflowed->load()) + " values were",
       ballast::info(parse_dtype(options.steps.dtype)).code));
+}
+
+void say_notes(Session& session, const ballast::Checkpoint& before, const StepsReport& report) {
+  for (const std::string& note : before.notes) session.note(note);
+  if (!report.root.empty()) {
+    session.note(
+        fmt::format("took what lies under {}; --root chooses another place, --root '' takes everything",
+                    ballast::quoted(report.root)));
+  }
+  for (const std::string& pattern : report.idle)
+    session.warn(fmt::format("the pattern {} matched nothing", ballast::quoted(pattern)));
 }
 
 int convert(Session& session, const ConvertOptions& options) {
@@ -120,12 +124,9 @@ int convert(Session& session, const ConvertOptions& options) {
     throw ballast::Error(ballast::Errc::already_exists, ballast::display(options.out),
                          "is there already; -f overwrites it");
   }
-  const Stepped report = apply(before, options.steps);
-  const ballast::Checkpoint& after = report.checkpoint;
-  for (const std::string& note : before.notes) session.note(note);
-  for (const std::string& note : report.notes) session.note(note);
-  for (const std::string& warning : report.warnings) session.warn(warning);
-  if (options.debug_keys) print_keys(session, report);
+  StepsReport report;
+  const ballast::Checkpoint after = keeps_everything(options) ? before : apply(before, options.steps, report);
+  say_notes(session, before, report);
   std::uint64_t file_bytes = 0;
   if (!options.dry_run) file_bytes = save(session, options, after);
   const std::uint64_t overflowed = report.overflowed->load();
@@ -166,10 +167,8 @@ void add_convert(CLI::App& app, Session& session) {
       ->type_name("DTYPE");
   command
       .add_option("--root", options->steps.root,
-                  "Take what lies under this key, and drop the key; \".\" takes everything. By itself the state dict is found")
+                  "Take what lies under this key, without the key (default: the state dict, found by itself)")
       ->type_name("KEY");
-  command.add_option("--rules", options->steps.rules, "Renames and changes of tensors from a JSON file, before --rename")
-      ->type_name("FILE");
   command
       .add_option("--rename", options->steps.rename,
                   "Replace every match of RE in names, rules in order; $1 is a group")
@@ -178,7 +177,6 @@ void add_convert(CLI::App& app, Session& session) {
   add_selection_options(command, options->steps.selection);
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
   command.add_flag("-n,--dry-run", options->dry_run, "Show what OUT would hold, write nothing");
-  command.add_flag("--debug-keys", options->debug_keys, "Print every tensor's old and new name, shape and dtype");
   command.add_flag("--inert", options->inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
   command.callback(

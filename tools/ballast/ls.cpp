@@ -94,9 +94,10 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::v
 }
 
 int list(Session& session, const LsOptions& options, const std::string& path, Json& object) {
-  const ballast::Checkpoint checkpoint = session.open(path, {.map = true, .inert = options.inert});
-  const NameFilter filter(options.selection);
-  std::vector<Row> rows = rows_of(checkpoint, filter);
+  ballast::Checkpoint whole = session.open(path, {.map = true, .inert = options.inert});
+  const std::size_t in_file = whole.size();
+  const ballast::Checkpoint checkpoint = select(std::move(whole), options.selection);
+  std::vector<Row> rows = rows_of(checkpoint);
   sort_rows(rows, options.sort);
   if (session.json) {
     fill_json(object, checkpoint, rows);
@@ -118,8 +119,7 @@ int list(Session& session, const LsOptions& options, const std::string& path, Js
     print_table(session, checkpoint, fold ? shown : rows, options.wide);
   }
   std::string totals = totals_of(rows).text();
-  if (rows.size() != checkpoint.size())
-    totals += fmt::format(" of {} in the file", grouped(checkpoint.size()));
+  if (rows.size() != in_file) totals += fmt::format(" of {} in the file", grouped(in_file));
   session.out.line(session.stdout_terminal.paint(totals, Style::bold));
   session.out.flush();
   if (fold && !options.fold && !options.tree && folded(rows).size() < rows.size()) {

@@ -43,12 +43,11 @@ std::string pattern_of(std::string_view name) {
 
 }  // namespace
 
-std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint, const NameFilter& filter) {
+std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint) {
   std::vector<Row> rows;
   rows.reserve(checkpoint.size());
   for (std::size_t i = 0; i < checkpoint.size(); ++i) {
     const ballast::Entry entry = checkpoint[i];
-    if (!filter.takes(entry.name)) continue;
     const auto parameters = static_cast<std::uint64_t>(ballast::try_numel(entry.shape).value_or(0));
     rows.push_back({std::string(entry.name), entry.dtype, entry.shape, 1, parameters, entry.bytes, i});
   }

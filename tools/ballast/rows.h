@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
-#include "selection.h"
 
 namespace tool {
 
@@ -36,7 +35,7 @@ struct Totals {
   [[nodiscard]] std::string dtypes() const;
 };
 
-[[nodiscard]] std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint, const NameFilter& filter);
+[[nodiscard]] std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint);
 /// Rows that differ only in the numbers between dots, slashes and underscores become one. Keeps the order of
 /// first appearance.
 [[nodiscard]] std::vector<Row> folded(const std::vector<Row>& rows);

@@ -104,7 +104,7 @@ void show_summary(Session& session, const ShowOptions& options, const ballast::C
   Table table({{""}, {""}});
   table.add({"format", checkpoint.format});
   table.add({"size", fmt::format("{} ({} bytes)", human_bytes(size), grouped(size))});
-  table.add({"tensors", totals_of(rows_of(checkpoint, NameFilter({}))).text()});
+  table.add({"tensors", totals_of(rows_of(checkpoint)).text()});
   bool first = true;
   for (const auto& [key, value] : checkpoint.metadata.value_or(ballast::Metadata())) {
     table.add(
@@ -118,7 +118,7 @@ void show_summary(Session& session, const ShowOptions& options, const ballast::C
 
 int show_file(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
   if (session.json) {
-    const Totals totals = totals_of(rows_of(checkpoint, NameFilter({})));
+    const Totals totals = totals_of(rows_of(checkpoint));
     Json object = {{"schema", 1},
                    {"file", options.file},
                    {"format", checkpoint.format},
@@ -155,7 +155,7 @@ int show_value(Session& session, const ShowOptions& options, const ballast::Valu
 
 // A folder of names: what `ls --include '^path\.'` would list.
 int show_prefix(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
-  std::vector<Row> rows = rows_of(checkpoint, NameFilter({}));
+  std::vector<Row> rows = rows_of(checkpoint);
   std::erase_if(rows, [&](const Row& row) { return !row.name.starts_with(options.path + '.'); });
   if (rows.empty()) static_cast<void>(checkpoint.at(options.path));  // throws, with the nearest names
   Json tensors = Json::array();

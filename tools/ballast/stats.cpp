@@ -7,6 +7,7 @@
 #include "ballast/display.h"
 #include "commands.h"
 #include "rows.h"
+#include "selection.h"
 #include "table.h"
 #include "text.h"
 
@@ -85,8 +86,9 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::v
 }
 
 int show_stats(Session& session, const StatsOptions& options, const std::string& path, Json& object) {
-  const ballast::Checkpoint checkpoint = session.open(path, {.map = false, .inert = options.inert});
-  std::vector<Row> rows = rows_of(checkpoint, NameFilter(options.selection));
+  const ballast::Checkpoint checkpoint =
+      select(session.open(path, {.map = false, .inert = options.inert}), options.selection);
+  std::vector<Row> rows = rows_of(checkpoint);
   std::erase_if(rows, [&](const Row& row) { return !checkpoint[row.first].tensor().has_data(); });
   sort_rows(rows, options.sort);
   std::vector<ballast::Tensor> tensors;

@@ -90,11 +90,10 @@ void compare_checksums(Checked& checked, const ballast::Checkpoint& checkpoint) 
   }
 }
 
-Checked collect(const ballast::Checkpoint& checkpoint, const NameFilter& filter) {
+Checked collect(const ballast::Checkpoint& checkpoint) {
   Checked checked;
   std::uint64_t without_data = 0;
   for (const ballast::Entry entry : checkpoint) {
-    if (!filter.takes(entry.name)) continue;
     ballast::Tensor tensor = entry.tensor();
     if (!tensor.has_data()) {
       ++without_data;
@@ -164,9 +163,9 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const Checke
 }
 
 int verify(Session& session, const VerifyOptions& options, const std::string& path, Json& object) {
-  const ballast::Checkpoint checkpoint = session.open(path, {.map = false, .inert = options.inert});
-  const NameFilter filter(options.selection);
-  Checked checked = collect(checkpoint, filter);
+  const ballast::Checkpoint checkpoint =
+      select(session.open(path, {.map = false, .inert = options.inert}), options.selection);
+  Checked checked = collect(checkpoint);
   compare_checksums(checked, checkpoint);
   std::vector<ballast::TensorStats> stats;
   {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a struct, by name, without a macro: how many there are (aggregate initialisation tells), references to them (structured
-// bindings), their names (the compiler spells them in __PRETTY_FUNCTION__). Works alike on g++ 12 and clang 14; not API.
+// The fields of a struct, by name, without a macro: how many there are (aggregate initialisation tells),
+// references to them (structured bindings), their names (the compiler spells them in __PRETTY_FUNCTION__).
+// Works alike on g++ 12 and clang 14; not API.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ namespace ballast::detail {
 
 inline constexpr std::size_t kMaxFields = 64;
 
-// Converts to whatever a field is, where nothing is evaluated. It has a body because clang may instantiate callers of it, and a type without linkage
-// could not get one elsewhere.
+// Converts to whatever a field is, where nothing is evaluated. It has a body because clang may instantiate
+// callers of it, and a type without linkage could not get one elsewhere.
 struct Any {
   template <class T>
   operator T() const {  // NOLINT(google-explicit-constructor)
@@ -23,12 +24,16 @@ struct Any {
   }
 };
 
-// Walks n upwards: skips the n for which T{any × n} is invalid (later fields lack a default), then takes the last valid one.
+// Walks n upwards: skips the n for which T{any × n} is invalid (later fields lack a default), then takes the
+// last valid one.
 template <class T, bool Found = false, class... Args>
 consteval std::size_t count_fields() {
-  if constexpr (requires { T{Args{}..., Any{}}; }) return count_fields<T, true, Args..., Any>();
-  else if constexpr (!Found && sizeof...(Args) < kMaxFields) return count_fields<T, false, Args..., Any>();
-  else return Found ? sizeof...(Args) : 0;
+  if constexpr (requires { T{Args{}..., Any{}}; })
+    return count_fields<T, true, Args..., Any>();
+  else if constexpr (!Found && sizeof...(Args) < kMaxFields)
+    return count_fields<T, false, Args..., Any>();
+  else
+    return Found ? sizeof...(Args) : 0;
 }
 
 template <class T>
@@ -37,7 +42,8 @@ inline constexpr std::size_t kFieldCount = std::is_empty_v<T> ? 0 : count_fields
 template <class T>
 constexpr auto tie_fields([[maybe_unused]] T& object) {
   constexpr std::size_t n = kFieldCount<std::remove_cv_t<T>>;
-  static_assert(n <= kMaxFields, "ballast: this struct has more than 64 fields: list them with BALLAST_FIELDS(...)");
+  static_assert(n <= kMaxFields,
+                "ballast: this struct has more than 64 fields: list them with BALLAST_FIELDS(...)");
   if constexpr (n == 0 || n > kMaxFields) return std::tuple<>{};
 #include "ballast/detail/reflect_arms.inc"
 }
@@ -54,6 +60,7 @@ struct Holder {
 };
 template <class T>
 extern const Holder<T> never_defined;  // only its fields' addresses are used, at compile time
+
 template <class P>
 struct Wrap {  // clang before 17 refuses the address of a sub-object as a bare template argument
   P address;
@@ -62,18 +69,21 @@ template <class P>
 Wrap(P) -> Wrap<P>;
 
 template <class T, auto P>
-consteval auto field_signature() {  // returns auto: with string_view, GCC appends its meaning to the signature
+consteval auto
+field_signature() {  // returns auto: with string_view, GCC appends its meaning to the signature
   return __PRETTY_FUNCTION__;
 }
 
 consteval bool is_identifier(char c) {
-  return static_cast<unsigned char>(c) >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  return static_cast<unsigned char>(c) >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '_';
 }
 
 // The last identifier in the signature.
 template <class T, std::size_t I>
 consteval std::string_view field_name() {
-  std::string_view text = field_signature<T, Wrap{std::addressof(std::get<I>(tie_fields(never_defined<T>.value)))}>();
+  std::string_view text =
+      field_signature<T, Wrap{std::addressof(std::get<I>(tie_fields(never_defined<T>.value)))}>();
   while (!is_identifier(text.back())) text.remove_suffix(1);
   std::size_t begin = text.size();
   while (is_identifier(text[begin - 1])) --begin;
@@ -84,6 +94,12 @@ consteval std::string_view field_name() {
 #ifdef __clang__
 #pragma clang diagnostic pop
 #endif
+
+/// C++ keywords and private members end in an underscore that is not part of the key: default_ → default.
+constexpr std::string_view key_of_field(std::string_view name) {
+  if (name.size() > 1 && name.back() == '_') name.remove_suffix(1);
+  return name;
+}
 
 template <class T>
 consteval auto type_signature() {
@@ -106,7 +122,9 @@ struct NoVisit {
 };
 
 template <class T>
-concept ListsFields = requires(T& object) { T::visit_fields(object, NoVisit{}); };
+concept ListsFields = requires(T& object) {
+  T::visit_fields(object, NoVisit{});
+};
 
 /// visit(name, field) for every field, in order of declaration.
 template <class T, class Visit>
@@ -116,32 +134,40 @@ constexpr void for_each_field(T& object, Visit&& visit) {
     Struct::visit_fields(object, visit);
   } else {
     static_assert(std::is_aggregate_v<Struct>,
-                  "ballast: this struct has a constructor, a private or a virtual member, so its fields cannot be found: list them with BALLAST_FIELDS(...)");
+                  "ballast: this struct has a constructor, a private or a virtual member, so its fields "
+                  "cannot be found: list them with BALLAST_FIELDS(...)");
     static_assert(std::is_empty_v<Struct> || kFieldCount<Struct> > 0,
-                  "ballast: a member of this struct cannot be reflected (a reference, or more than 64 fields?): list the fields with BALLAST_FIELDS(...)");
+                  "ballast: a member of this struct cannot be reflected (a reference, or more than 64 "
+                  "fields?): list the fields with BALLAST_FIELDS(...)");
     auto fields = tie_fields(object);
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (visit(field_name<Struct, I>(), std::get<I>(fields)), ...);
-    }(std::make_index_sequence<std::tuple_size_v<decltype(fields)>>{});
+      (visit(key_of_field(field_name<Struct, I>()), std::get<I>(fields)), ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<decltype(fields)>>{});
   }
 }
 
 }  // namespace ballast::detail
 
 // NOLINTBEGIN(cppcoreguidelines-macro-usage): a list of names cannot be had otherwise
-/// Inside a class, in its public part: these are the fields. For classes that are not aggregates, or to leave fields out.
-#define BALLAST_FIELDS(...)                                                                                   \
-  static constexpr void visit_fields([[maybe_unused]] auto& ballast_self, [[maybe_unused]] auto&& ballast_visit) { \
-    __VA_OPT__(BALLAST_DETAIL_EXPAND(BALLAST_DETAIL_EACH(__VA_ARGS__)))                                       \
-  }                                                                                                           \
+/// Inside a class, in its public part: these are the fields. For classes that are not aggregates, or to leave
+/// fields out.
+#define BALLAST_FIELDS(...)                                                   \
+  static constexpr void visit_fields([[maybe_unused]] auto& ballast_self,     \
+                                     [[maybe_unused]] auto&& ballast_visit) { \
+    __VA_OPT__(BALLAST_DETAIL_EXPAND(BALLAST_DETAIL_EACH(__VA_ARGS__)))       \
+  }                                                                           \
   static_assert(true)
-#define BALLAST_DETAIL_EACH(x, ...)                  \
-  ballast_visit(std::string_view(#x), ballast_self.x); \
+#define BALLAST_DETAIL_EACH(x, ...)                                   \
+  ballast_visit(::ballast::detail::key_of_field(#x), ballast_self.x); \
   __VA_OPT__(BALLAST_DETAIL_AGAIN BALLAST_DETAIL_PARENS(__VA_ARGS__))
 #define BALLAST_DETAIL_AGAIN() BALLAST_DETAIL_EACH
 #define BALLAST_DETAIL_PARENS ()
-#define BALLAST_DETAIL_EXPAND(...) BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(__VA_ARGS__))))
-#define BALLAST_DETAIL_EXPAND3(...) BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(__VA_ARGS__))))
-#define BALLAST_DETAIL_EXPAND2(...) BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(__VA_ARGS__))))
+#define BALLAST_DETAIL_EXPAND(...) \
+  BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(__VA_ARGS__))))
+#define BALLAST_DETAIL_EXPAND3(...) \
+  BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(__VA_ARGS__))))
+#define BALLAST_DETAIL_EXPAND2(...) \
+  BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(__VA_ARGS__))))
 #define BALLAST_DETAIL_EXPAND1(...) __VA_ARGS__
 // NOLINTEND(cppcoreguidelines-macro-usage)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and the transformer layers built on it, with PyTorch's member names. MultiheadAttention holds its projections apart: query, key,
-// value and output, each like a Linear; PyTorch's packed in_proj_weight becomes three views of it.
+// Attention and the transformer layers built on it, with PyTorch's member names. MultiheadAttention holds its
+// projections apart: query, key, value and output, each like a Linear; PyTorch's packed in_proj_weight
+// becomes three views of it.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +75,8 @@ struct TransformerEncoderLayer {
   LayerNorm norm1;
   LayerNorm norm2;
 
-  TransformerEncoderLayer(std::int64_t model, std::int64_t heads, const TransformerLayerOptions& options = {});
+  TransformerEncoderLayer(std::int64_t model, std::int64_t heads,
+                          const TransformerLayerOptions& options = {});
   BALLAST_FIELDS(self_attn, linear1, linear2, norm1, norm2);
 };
 
@@ -88,7 +90,8 @@ struct TransformerDecoderLayer {
   LayerNorm norm2;
   LayerNorm norm3;
 
-  TransformerDecoderLayer(std::int64_t model, std::int64_t heads, const TransformerLayerOptions& options = {});
+  TransformerDecoderLayer(std::int64_t model, std::int64_t heads,
+                          const TransformerLayerOptions& options = {});
   BALLAST_FIELDS(self_attn, multihead_attn, linear1, linear2, norm1, norm2, norm3);
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions. Weights as in PyTorch: [out, in / groups, kernel…], transposed ones [in, out / groups, kernel…].
+// Convolutions. Weights as in PyTorch: [out, in / groups, kernel…], transposed ones [in, out / groups,
+// kernel…].
 #pragma once
 
 #include <cstddef>
@@ -38,9 +39,17 @@ struct Conv {
   }
 };
 
-struct Conv1d : Conv<1> { using Conv<1>::Conv; };
-struct Conv2d : Conv<2> { using Conv<2>::Conv; };
-struct Conv3d : Conv<3> { using Conv<3>::Conv; };
+struct Conv1d : Conv<1> {
+  using Conv<1>::Conv;
+};
+
+struct Conv2d : Conv<2> {
+  using Conv<2>::Conv;
+};
+
+struct Conv3d : Conv<3> {
+  using Conv<3>::Conv;
+};
 
 template <std::size_t N>
 struct ConvTransposeOptions {
@@ -62,7 +71,8 @@ struct ConvTranspose {
   Tensor weight;  ///< [in, out / groups, kernel…]
   Tensor bias;    ///< [out], undefined without
 
-  ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel, const ConvTransposeOptions<N>& options = {});
+  ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel,
+                const ConvTransposeOptions<N>& options = {});
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);
@@ -70,9 +80,17 @@ struct ConvTranspose {
   }
 };
 
-struct ConvTranspose1d : ConvTranspose<1> { using ConvTranspose<1>::ConvTranspose; };
-struct ConvTranspose2d : ConvTranspose<2> { using ConvTranspose<2>::ConvTranspose; };
-struct ConvTranspose3d : ConvTranspose<3> { using ConvTranspose<3>::ConvTranspose; };
+struct ConvTranspose1d : ConvTranspose<1> {
+  using ConvTranspose<1>::ConvTranspose;
+};
+
+struct ConvTranspose2d : ConvTranspose<2> {
+  using ConvTranspose<2>::ConvTranspose;
+};
+
+struct ConvTranspose3d : ConvTranspose<3> {
+  using ConvTranspose<3>::ConvTranspose;
+};
 
 extern template struct Conv<1>;
 extern template struct Conv<2>;

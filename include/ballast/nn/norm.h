@@ -26,7 +26,8 @@ struct BatchNorm {
   Tensor running_var;
   Tensor num_batches_tracked;  ///< I64 []
 
-  BatchNorm(std::int64_t features, const BatchNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+  BatchNorm(std::int64_t features,
+            const BatchNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.affine) {
@@ -41,9 +42,17 @@ struct BatchNorm {
   }
 };
 
-struct BatchNorm1d : BatchNorm { using BatchNorm::BatchNorm; };
-struct BatchNorm2d : BatchNorm { using BatchNorm::BatchNorm; };
-struct BatchNorm3d : BatchNorm { using BatchNorm::BatchNorm; };
+struct BatchNorm1d : BatchNorm {
+  using BatchNorm::BatchNorm;
+};
+
+struct BatchNorm2d : BatchNorm {
+  using BatchNorm::BatchNorm;
+};
+
+struct BatchNorm3d : BatchNorm {
+  using BatchNorm::BatchNorm;
+};
 
 struct InstanceNormOptions {
   double eps = 1e-5;
@@ -62,7 +71,8 @@ struct InstanceNorm {
   Tensor running_var;
   Tensor num_batches_tracked;
 
-  InstanceNorm(std::int64_t features, const InstanceNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+  InstanceNorm(std::int64_t features,
+               const InstanceNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.affine) {
@@ -77,9 +87,17 @@ struct InstanceNorm {
   }
 };
 
-struct InstanceNorm1d : InstanceNorm { using InstanceNorm::InstanceNorm; };
-struct InstanceNorm2d : InstanceNorm { using InstanceNorm::InstanceNorm; };
-struct InstanceNorm3d : InstanceNorm { using InstanceNorm::InstanceNorm; };
+struct InstanceNorm1d : InstanceNorm {
+  using InstanceNorm::InstanceNorm;
+};
+
+struct InstanceNorm2d : InstanceNorm {
+  using InstanceNorm::InstanceNorm;
+};
+
+struct InstanceNorm3d : InstanceNorm {
+  using InstanceNorm::InstanceNorm;
+};
 
 struct LayerNormOptions {
   double eps = 1e-5;
@@ -94,8 +112,11 @@ struct LayerNorm {
   Tensor gamma;
   Tensor beta;
 
-  LayerNorm(std::int64_t size, const LayerNormOptions& norm_options = {}) : LayerNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
-  LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+  LayerNorm(std::int64_t size, const LayerNormOptions& norm_options = {})
+      : LayerNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
+
+  LayerNorm(const Shape& normalized_shape,
+            const LayerNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.elementwise_affine) visit("gamma", self.gamma);
@@ -137,8 +158,11 @@ struct RMSNorm {
   RMSNormOptions options;
   Tensor gamma;
 
-  RMSNorm(std::int64_t size, const RMSNormOptions& norm_options = {}) : RMSNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
-  RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+  RMSNorm(std::int64_t size, const RMSNormOptions& norm_options = {})
+      : RMSNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
+
+  RMSNorm(const Shape& normalized_shape,
+          const RMSNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.elementwise_affine) visit("gamma", self.gamma);

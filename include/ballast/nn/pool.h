@@ -25,12 +25,23 @@ struct MaxPool {
   Size<N> kernel_size;
   MaxPoolOptions<N> options;
 
-  MaxPool(Size<N> kernel, const MaxPoolOptions<N>& pool_options = {}) : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+  MaxPool(Size<N> kernel, const MaxPoolOptions<N>& pool_options = {})
+      : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+
   BALLAST_FIELDS();
 };
-struct MaxPool1d : MaxPool<1> { using MaxPool<1>::MaxPool; };
-struct MaxPool2d : MaxPool<2> { using MaxPool<2>::MaxPool; };
-struct MaxPool3d : MaxPool<3> { using MaxPool<3>::MaxPool; };
+
+struct MaxPool1d : MaxPool<1> {
+  using MaxPool<1>::MaxPool;
+};
+
+struct MaxPool2d : MaxPool<2> {
+  using MaxPool<2>::MaxPool;
+};
+
+struct MaxPool3d : MaxPool<3> {
+  using MaxPool<3>::MaxPool;
+};
 
 template <std::size_t N>
 struct AvgPoolOptions {
@@ -46,12 +57,23 @@ struct AvgPool {
   Size<N> kernel_size;
   AvgPoolOptions<N> options;
 
-  AvgPool(Size<N> kernel, const AvgPoolOptions<N>& pool_options = {}) : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+  AvgPool(Size<N> kernel, const AvgPoolOptions<N>& pool_options = {})
+      : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+
   BALLAST_FIELDS();
 };
-struct AvgPool1d : AvgPool<1> { using AvgPool<1>::AvgPool; };
-struct AvgPool2d : AvgPool<2> { using AvgPool<2>::AvgPool; };
-struct AvgPool3d : AvgPool<3> { using AvgPool<3>::AvgPool; };
+
+struct AvgPool1d : AvgPool<1> {
+  using AvgPool<1>::AvgPool;
+};
+
+struct AvgPool2d : AvgPool<2> {
+  using AvgPool<2>::AvgPool;
+};
+
+struct AvgPool3d : AvgPool<3> {
+  using AvgPool<3>::AvgPool;
+};
 
 /// An absent output size keeps the input's in that dimension.
 template <std::size_t N>
@@ -59,15 +81,36 @@ struct AdaptivePool {
   std::array<std::optional<std::int64_t>, N> output_size;
 
   AdaptivePool(std::int64_t all) { output_size.fill(all); }  // NOLINT(google-explicit-constructor)
-  AdaptivePool(const std::array<std::optional<std::int64_t>, N>& each) : output_size(each) {}  // NOLINT(google-explicit-constructor)
+
+  AdaptivePool(const std::array<std::optional<std::int64_t>, N>& each)
+      : output_size(each) {}  // NOLINT(google-explicit-constructor)
+
   BALLAST_FIELDS();
 };
-struct AdaptiveAvgPool1d : AdaptivePool<1> { using AdaptivePool<1>::AdaptivePool; };
-struct AdaptiveAvgPool2d : AdaptivePool<2> { using AdaptivePool<2>::AdaptivePool; };
-struct AdaptiveAvgPool3d : AdaptivePool<3> { using AdaptivePool<3>::AdaptivePool; };
-struct AdaptiveMaxPool1d : AdaptivePool<1> { using AdaptivePool<1>::AdaptivePool; };
-struct AdaptiveMaxPool2d : AdaptivePool<2> { using AdaptivePool<2>::AdaptivePool; };
-struct AdaptiveMaxPool3d : AdaptivePool<3> { using AdaptivePool<3>::AdaptivePool; };
+
+struct AdaptiveAvgPool1d : AdaptivePool<1> {
+  using AdaptivePool<1>::AdaptivePool;
+};
+
+struct AdaptiveAvgPool2d : AdaptivePool<2> {
+  using AdaptivePool<2>::AdaptivePool;
+};
+
+struct AdaptiveAvgPool3d : AdaptivePool<3> {
+  using AdaptivePool<3>::AdaptivePool;
+};
+
+struct AdaptiveMaxPool1d : AdaptivePool<1> {
+  using AdaptivePool<1>::AdaptivePool;
+};
+
+struct AdaptiveMaxPool2d : AdaptivePool<2> {
+  using AdaptivePool<2>::AdaptivePool;
+};
+
+struct AdaptiveMaxPool3d : AdaptivePool<3> {
+  using AdaptivePool<3>::AdaptivePool;
+};
 
 struct Flatten {
   std::int64_t start_dim = 1;

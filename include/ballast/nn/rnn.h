@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers, with PyTorch's parameter names (weight_ih_l0, weight_hh_l0_reverse, …) and, like Linear, weights stored [in, out].
-// Gates lie side by side in PyTorch's order: LSTM input, forget, cell, output; GRU reset, update, new.
+// Recurrent layers, with PyTorch's parameter names (weight_ih_l0, weight_hh_l0_reverse, …) and, like Linear,
+// weights stored [in, out]. Gates lie side by side in PyTorch's order: LSTM input, forget, cell, output; GRU
+// reset, update, new.
 #pragma once
 
 #include <cstddef>
@@ -61,6 +62,7 @@ struct RecurrentSizes {
   bool bias;
   bool bidirectional;
 };
+
 [[nodiscard]] std::vector<RecurrentCell> make_cells(const RecurrentSizes& sizes);
 /// "_l1_reverse" for the fourth cell of a bidirectional layer.
 [[nodiscard]] std::string cell_suffix(std::size_t cell, bool bidirectional);
@@ -86,8 +88,10 @@ struct LSTM {
   std::vector<RecurrentCell> cells;  ///< layer by layer, forward before backward
 
   LSTM(std::int64_t input, std::int64_t hidden, const LSTMOptions& options = {});
+
   static void visit_fields(auto& self, auto&& visit) {
-    detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, self.options.proj_size > 0, visit);
+    detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, self.options.proj_size > 0,
+                        visit);
   }
 };
 
@@ -99,6 +103,7 @@ struct GRU {
   std::vector<RecurrentCell> cells;
 
   GRU(std::int64_t input, std::int64_t hidden, const GRUOptions& options = {});
+
   static void visit_fields(auto& self, auto&& visit) {
     detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, false, visit);
   }
@@ -112,6 +117,7 @@ struct RNN {
   std::vector<RecurrentCell> cells;
 
   RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& options = {});
+
   static void visit_fields(auto& self, auto&& visit) {
     detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, false, visit);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers in a row. Every one owns its index, with parameters or without, as in PyTorch: Sequential<Linear, ReLU, Linear> has the keys 0.weight
-// and 2.weight, and they are matched exactly.
+// Layers in a row. Every one owns its index, with parameters or without, as in PyTorch: Sequential<Linear,
+// ReLU, Linear> has the keys 0.weight and 2.weight, and they are matched exactly.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,28 @@ template <class... Layers>
 struct Sequential {
   std::tuple<Layers...> layers;
 
-  Sequential()
-    requires(std::is_default_constructible_v<Layers> && ...)
-  = default;
-  Sequential(Layers... each)  // NOLINT(google-explicit-constructor): Sequential<Linear, ReLU> head{{2, 3}, {}}
-    requires(sizeof...(Layers) > 0)
+  Sequential() requires(std::is_default_constructible_v<Layers>&&...) = default;
+
+  Sequential(
+      Layers... each)  // NOLINT(google-explicit-constructor): Sequential<Linear, ReLU> head{{2, 3}, {}}
+      requires(sizeof...(Layers) > 0)
       : layers(std::move(each)...) {}
 
   template <std::size_t I>
-  [[nodiscard]] auto& get() { return std::get<I>(layers); }
+  [[nodiscard]] auto& get() {
+    return std::get<I>(layers);
+  }
+
   template <std::size_t I>
-  [[nodiscard]] const auto& get() const { return std::get<I>(layers); }
+  [[nodiscard]] const auto& get() const {
+    return std::get<I>(layers);
+  }
 
   static void visit_fields(auto& self, auto&& visit) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (visit(std::to_string(I), std::get<I>(self.layers)), ...);
-    }(std::index_sequence_for<Layers...>{});
+    }
+    (std::index_sequence_for<Layers...>{});
   }
 };
 template <class... Layers>

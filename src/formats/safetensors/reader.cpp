@@ -66,8 +66,8 @@ Checkpoint open(const std::string& path, const ReadOptions& options) {
       read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(path), options.mode);
   Checkpoint checkpoint = without_tensors(header, path);
   if (options.map) {
-    const std::uint32_t data =
-        checkpoint.add_storage(file_storage(file, header.data_offset, header.data_size, FileAccess::map));
+    const std::uint32_t data = checkpoint.add_storage(
+        file_storage(file, header.data_offset, header.data_size, FileAccess::map, true));
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); });
   } else {
     // A storage for each, so that asking for one tensor's bytes does not read all of them.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check of a finished object graph: no deeper than anything Python writes, and dicts with every key once.
-#include <algorithm>
+#include <bit>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {
@@ -22,7 +23,9 @@ Ref nth_part(const ObjectRecord& object, std::size_t index) {
 std::optional<Ref> child(const ValueTree& tree, const Node* node, std::size_t index) {
   std::size_t own = 0;
   switch (node->kind) {
-    case NodeKind::list: case NodeKind::tuple: case NodeKind::set:
+    case NodeKind::list:
+    case NodeKind::tuple:
+    case NodeKind::set:
       own = node->size;
       if (index < own) return node->refs[index];
       break;
@@ -34,7 +37,8 @@ std::optional<Ref> child(const ValueTree& tree, const Node* node, std::size_t in
       own = 5;
       if (index < own) return nth_part(*node->object, index);
       break;
-    default: break;
+    default:
+      break;
   }
   if (index == own && node->has_attributes) return tree.attributes_of(node);
   return std::nullopt;
@@ -49,12 +53,42 @@ std::optional<std::string_view> key_bytes(const Ref& key) {
 
 bool same_key(const Ref& a, const Ref& b) {
   if (a == b) return true;
-  if (!a.is_node() || !b.is_node() || a.node()->kind != NodeKind::string || b.node()->kind != NodeKind::string) return false;
+  if (!a.is_node() || !b.is_node() || a.node()->kind != NodeKind::string ||
+      b.node()->kind != NodeKind::string)
+    return false;
   return key_bytes(a) == key_bytes(b);
 }
 
-bool has_repeated_key(const Node* dict, std::unordered_map<std::string_view, std::size_t>& seen) {
-  if (dict->size <= 8) {
+// Open addressing with the hash beside the number, so that few keys are looked at.
+class SeenKeys {
+ public:
+  bool has_repeated(const Node* dict) {
+    if (dict->size <= 8) return has_repeated_few(dict);
+    slots_.assign(std::bit_ceil(std::size_t{dict->size} * 2), {});
+    const std::size_t mask = slots_.size() - 1;
+    for (std::uint32_t i = 0; i < dict->size; ++i) {
+      const auto key = key_bytes(dict->refs[std::size_t{i} * 2]);
+      if (!key) continue;
+      const std::uint64_t hash = hash_name(*key);
+      const auto tag = static_cast<std::uint32_t>(hash >> 32U);
+      std::size_t slot = hash & mask;
+      for (; slots_[slot].number != 0; slot = (slot + 1) & mask) {
+        if (slots_[slot].tag == tag &&
+            same_key(dict->refs[std::size_t{slots_[slot].number - 1} * 2], dict->refs[std::size_t{i} * 2]))
+          return true;
+      }
+      slots_[slot] = {tag, i + 1};
+    }
+    return false;
+  }
+
+ private:
+  struct Slot {
+    std::uint32_t tag = 0;
+    std::uint32_t number = 0;  // pair + 1; 0 is free
+  };
+
+  static bool has_repeated_few(const Node* dict) {
     for (std::size_t i = 1; i < dict->size; ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         if (same_key(dict->refs[i * 2], dict->refs[j * 2])) return true;
@@ -62,14 +96,9 @@ bool has_repeated_key(const Node* dict, std::unordered_map<std::string_view, std
     }
     return false;
   }
-  seen.clear();
-  seen.reserve(dict->size);
-  for (std::size_t i = 0; i < dict->size; ++i) {
-    const auto key = key_bytes(dict->refs[i * 2]);
-    if (key && !seen.emplace(*key, i).second) return true;
-  }
-  return false;
-}
+
+  std::vector<Slot> slots_;
+};
 
 // Python's rule: the place of the first, the value of the last.
 void make_unique(Node* dict) {
@@ -79,7 +108,8 @@ void make_unique(Node* dict) {
     const Ref key = dict->refs[i * 2];
     const Ref value = dict->refs[i * 2 + 1];
     if (const auto bytes = key_bytes(key)) {
-      const auto [place, added] = places.try_emplace(std::string(key.is_node() ? "s" : "n") + std::string(*bytes), kept);
+      const auto [place, added] =
+          places.try_emplace(std::string(key.is_node() ? "s" : "n") + std::string(*bytes), kept);
       if (!added) {
         dict->refs[place->second * 2 + 1] = value;
         continue;
@@ -94,9 +124,15 @@ void make_unique(Node* dict) {
 
 bool has_children(const Node* node) {
   switch (node->kind) {
-    case NodeKind::list: case NodeKind::tuple: case NodeKind::set: case NodeKind::dict: return node->size != 0 || node->has_attributes;
-    case NodeKind::object: return true;
-    default: return node->has_attributes;
+    case NodeKind::list:
+    case NodeKind::tuple:
+    case NodeKind::set:
+    case NodeKind::dict:
+      return node->size != 0 || node->has_attributes;
+    case NodeKind::object:
+      return true;
+    default:
+      return node->has_attributes;
   }
 }
 
@@ -104,13 +140,13 @@ bool has_children(const Node* node) {
 
 void Objects::check_graph(Ref root) {
   std::vector<Frame> frames;
-  std::unordered_map<std::string_view, std::size_t> seen;
+  SeenKeys seen;
   const auto enter = [&](Ref value) {
     if (!value.is_node()) return;
     Node* node = value.node();
     if (node->visited || !has_children(node)) return;
     node->visited = true;
-    if (node->kind == NodeKind::dict && has_repeated_key(node, seen)) make_unique(node);
+    if (node->kind == NodeKind::dict && seen.has_repeated(node)) make_unique(node);
     frames.push_back({node, 0});
     if (frames.size() > kMaxDepth) refuse(Errc::too_deep, "objects nested more than {} deep", kMaxDepth);
   };

@@ -29,9 +29,13 @@ constexpr std::size_t kSmallPickle = 64;  // a magic number in any protocol is s
 class PromisedStorage final : public Storage {
  public:
   explicit PromisedStorage(std::uint64_t size) : Storage(size) {}
+
   [[nodiscard]] const std::byte* data() const override { return kept().data(); }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override { kept().read(offset, out); }
+
   [[nodiscard]] std::optional<FileSpan> file_span() const override { return kept().file_span(); }
+
   void keep(std::shared_ptr<const Storage> storage) { kept_ = std::move(storage); }
 
  private:
@@ -39,6 +43,7 @@ class PromisedStorage final : public Storage {
     if (!kept_) fail(Errc::missing_storage, "storage", "its bytes are not in the file");
     return *kept_;
   }
+
   std::shared_ptr<const Storage> kept_;
 };
 
@@ -62,7 +67,8 @@ Promise& promise_of(Objects& objects, Promises& promises, const StorageId& id) {
     promise.bytes = id.bytes;
     objects.tree().storages.push_back(promise.storage);
   } else if (promise.bytes != id.bytes) {
-    objects.refuse(Errc::size_mismatch, "storage {} has {} bytes here, {} before", quoted(id.key), id.bytes, promise.bytes);
+    objects.refuse(Errc::size_mismatch, "storage {} has {} bytes here, {} before", quoted(id.key), id.bytes,
+                   promise.bytes);
   }
   return promise;
 }
@@ -72,15 +78,21 @@ Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
   const auto parts = objects.need_sequence(id, "a persistent id");
   if (parts.size() >= 2 && Objects::as_text(parts[0]) == "module") return parts[1];
   const StorageId storage = parse_storage_id(objects, id);
-  StorageInfo info{.dtype = storage.dtype, .location = storage.location, .numel = storage.numel, .offset = 0,
-                   .index = promise_of(objects, promises, storage).index, .big_endian = false};
+  StorageInfo info{.dtype = storage.dtype,
+                   .location = storage.location,
+                   .numel = storage.numel,
+                   .offset = 0,
+                   .index = promise_of(objects, promises, storage).index,
+                   .big_endian = false};
   if (!storage.view.is_none()) {
     const auto view = objects.need_sequence(storage.view, "a storage's view");
     if (view.size() != 3) objects.refuse(Errc::type_mismatch, "a storage's view of {} parts", view.size());
     const std::int64_t offset = objects.need_int(view[1], "a view's offset");
     const std::int64_t count = objects.need_int(view[2], "a view's count");
-    if (offset < 0 || count < 0 || !fits(static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(count), storage.numel)) {
-      objects.refuse(Errc::offset_out_of_range, "a view of {} elements from {} of a storage of {}", count, offset, storage.numel);
+    if (offset < 0 || count < 0 ||
+        !fits(static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(count), storage.numel)) {
+      objects.refuse(Errc::offset_out_of_range, "a view of {} elements from {} of a storage of {}", count,
+                     offset, storage.numel);
     }
     info.offset = static_cast<std::uint64_t>(offset);
     info.numel = static_cast<std::uint64_t>(count);
@@ -103,40 +115,53 @@ std::shared_ptr<const Storage> load_pickles(const Source& source) {
       if (found + 1 == wanted) return bytes;
     }
     if (size == source.size()) return bytes;
-    if (size == kMaxPickleBytes) fail(Errc::header_too_large, source.where(), "a pickle of more than {} bytes", kMaxPickleBytes);
+    if (size == kMaxPickleBytes)
+      fail(Errc::header_too_large, source.where(), "a pickle of more than {} bytes", kMaxPickleBytes);
     size = std::min({source.size(), size * 4, kMaxPickleBytes});
   }
 }
 
 void check_sys_info(Objects& objects, const Source& source, Ref info) {
   const Node* dict = Objects::as_kind(info, NodeKind::dict);
-  if (dict == nullptr) fail(Errc::type_mismatch, source.where(), "sys_info is {}, not a dict", objects.describe(info));
+  if (dict == nullptr)
+    fail(Errc::type_mismatch, source.where(), "sys_info is {}, not a dict", objects.describe(info));
   // PyTorch writes storages little-endian whatever this says, so it is not used; but it must be a flag.
   const Ref* little = objects.tree().find(dict, "little_endian");
-  if (little != nullptr && !little->is_bool()) fail(Errc::type_mismatch, source.where(), "little_endian is {}, not a bool", objects.describe(*little));
+  if (little != nullptr && !little->is_bool())
+    fail(Errc::type_mismatch, source.where(), "little_endian is {}, not a bool", objects.describe(*little));
 }
 
 // Reads the storages' headers and keeps the promises; the place behind the last one.
-std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, std::uint64_t position, Promises& promises) {
+std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, std::uint64_t position,
+                            Promises& promises) {
   const Node* list = Objects::as_kind(keys, NodeKind::list);
-  if (list == nullptr) fail(Errc::type_mismatch, source.where(), "the list of storages is {}, not a list", objects.describe(keys));
+  if (list == nullptr)
+    fail(Errc::type_mismatch, source.where(), "the list of storages is {}, not a list",
+         objects.describe(keys));
   for (std::uint32_t i = 0; i < list->size; ++i) {
     const std::string key = key_text(objects, list->refs[i], "a storage's key");
     const auto found = promises.find(key);
-    if (found == promises.end()) fail(Errc::missing_storage, source.where(), "storage {} is in the list, but no tensor uses it: its size is not known", quoted(key));
+    if (found == promises.end())
+      fail(Errc::missing_storage, source.where(),
+           "storage {} is in the list, but no tensor uses it: its size is not known", quoted(key));
     Promise& promise = found->second;
-    if (promise.kept) fail(Errc::duplicate_key, source.where(), "storage {} is in the list twice", quoted(key));
+    if (promise.kept)
+      fail(Errc::duplicate_key, source.where(), "storage {} is in the list twice", quoted(key));
     if (!fits(position, 8, source.size())) {
-      fail(Errc::truncated, source.where(), "ends at byte {}, before storage {} ({} of {}): the download was cut short?", source.size(), quoted(key), i + 1, list->size);
+      fail(Errc::truncated, source.where(),
+           "ends at byte {}, before storage {} ({} of {}): the download was cut short?", source.size(),
+           quoted(key), i + 1, list->size);
     }
     const auto header = source.load(position, 8);
     const auto count = load_le<std::int64_t>(header->data());
     if (count < 0 || static_cast<std::uint64_t>(count) != promise.numel) {
-      fail(Errc::size_mismatch, source.where(), "storage {} holds {} elements but the pickle declares {}", quoted(key), count, promise.numel);
+      fail(Errc::size_mismatch, source.where(), "storage {} holds {} elements but the pickle declares {}",
+           quoted(key), count, promise.numel);
     }
     position += 8;
     if (!fits(position, promise.bytes, source.size())) {
-      fail(Errc::truncated, source.where(), "storage {} needs {} bytes at byte {}, the file has {}: the download was cut short?", quoted(key),
+      fail(Errc::truncated, source.where(),
+           "storage {} needs {} bytes at byte {}, the file has {}: the download was cut short?", quoted(key),
            promise.bytes, position, source.size());
     }
     auto bytes = source.range(position, promise.bytes);
@@ -146,33 +171,42 @@ std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, st
     position += promise.bytes;
   }
   for (const auto& [key, promise] : promises) {
-    if (!promise.kept) fail(Errc::missing_storage, source.where(), "storage {} of {} bytes is not in the file", quoted(key), promise.bytes);
+    if (!promise.kept)
+      fail(Errc::missing_storage, source.where(), "storage {} of {} bytes is not in the file", quoted(key),
+           promise.bytes);
   }
   return position;
 }
 
 // The same number, looked for without running anything.
 bool holds_magic(std::string_view pickle) {
-  return pickle.find("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.") != std::string_view::npos || pickle.find(kMagic) != std::string_view::npos;
+  return pickle.find("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.") != std::string_view::npos ||
+         pickle.find(kMagic) != std::string_view::npos;
 }
 
 bool is_magic(Objects& objects, Ref value) {
   const Value number = ValueTree::value(objects.shared_tree(), value);
-  return number.kind() == Kind::integer && !number.fits_int() && Ref(value).node()->size < kSmallPickle && number.as_decimal() == kMagic;
+  return number.kind() == Kind::integer && !number.fits_int() && Ref(value).node()->size < kSmallPickle &&
+         number.as_decimal() == kMagic;
 }
 
-Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes, std::size_t position) {
+Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes,
+                std::size_t position) {
   Promises promises;
   const auto next = [&](std::function<Ref(Ref)> persistent = {}) {
     std::size_t used = 0;
-    const Ref value = run_pickle(objects, bytes, position, {.where = source.where(), .entry = {}, .base = position, .persistent = std::move(persistent)}, used);
+    const Ref value = run_pickle(
+        objects, bytes, position,
+        {.where = source.where(), .entry = {}, .base = position, .persistent = std::move(persistent)}, used);
     position += used;
     return value;
   };
   const Ref version = next();
   const auto number = Objects::as_int(version);
-  if (!number) fail(Errc::type_mismatch, source.where(), "the version is {}, not an int", objects.describe(version));
-  if (*number != kVersion) fail(Errc::unsupported, source.where(), "version {} of the legacy format", *number);
+  if (!number)
+    fail(Errc::type_mismatch, source.where(), "the version is {}, not an int", objects.describe(version));
+  if (*number != kVersion)
+    fail(Errc::unsupported, source.where(), "version {} of the legacy format", *number);
   check_sys_info(objects, source, next());
   const Ref root = next([&](Ref id) { return load_persistent(objects, promises, id); });
   const Ref keys = next();
@@ -191,7 +225,8 @@ Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<co
 Ref read_pickles(Objects& objects, const Source& source, Document& document) {
   const auto bytes = load_pickles(source);
   std::size_t used = 0;
-  const Ref first = run_pickle(objects, bytes, 0, {.where = source.where(), .entry = {}, .base = 0, .persistent = {}}, used);
+  const Ref first = run_pickle(objects, bytes, 0,
+                               {.where = source.where(), .entry = {}, .base = 0, .persistent = {}}, used);
   if (is_magic(objects, first)) {
     document.format = "torch-legacy";
     return read_legacy(objects, source, bytes, used);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stream PyTorch wrote before 1.6:
-//   1. pickle of the magic number   2. pickle of 1001, the protocol's version   3. pickle of the machine's type sizes
+//   1. pickle of the magic number   2. pickle of 1001, the protocol's version   3. pickle of the machine's
+//   type sizes
 //   4. pickle of the object         5. pickle of the list of storage keys, sorted as text
 //   6. for each key of that list: number of elements (int64), then the elements, little-endian
 #include <algorithm>
@@ -70,15 +71,21 @@ std::vector<std::size_t> sorted_as_text(std::size_t count) {
 
 }  // namespace
 
-void write_legacy(AtomicFile& file, const std::string& pickle, const std::vector<StorageRecord>& storages, const Progress& progress) {
+void write_legacy(AtomicFile& file, const std::string& pickle, const std::vector<StorageRecord>& storages,
+                  const Progress& progress) {
   const std::vector<std::size_t> order = sorted_as_text(storages.size());
   const std::string head = pickle_magic() + pickle_version() + pickle_system() + pickle + pickle_keys(order);
   std::vector<Part> parts;
   parts.reserve(order.size() + 1);
-  parts.push_back({.storage = Storage::borrow(static_cast<const void*>(head.data()), head.size()), .size = head.size()});
+  parts.push_back(
+      {.storage = Storage::borrow(static_cast<const void*>(head.data()), head.size()), .size = head.size()});
   for (const std::size_t key : order) {
     const StorageRecord& storage = storages[key];
-    Part part{.at = parts.back().end(), .before = std::string(8, '\0'), .storage = storage.storage, .offset = storage.offset, .size = storage.size};
+    Part part{.at = parts.back().end(),
+              .before = std::string(8, '\0'),
+              .storage = storage.storage,
+              .offset = storage.offset,
+              .size = storage.size};
     std::memcpy(part.before.data(), &storage.numel, sizeof storage.numel);
     parts.push_back(std::move(part));
   }

@@ -13,32 +13,43 @@ namespace {
 constexpr std::size_t kReportedOffsets = 1000;
 constexpr std::uint64_t kFootprint = std::uint64_t{64} << 20U;  // and eight times the file
 
-Role role_of(const Node* node) { return static_cast<Role>(node->role); }
+Role role_of(const Node* node) {
+  return static_cast<Role>(node->role);
+}
 
 // Values that stand for a torch constant are text with a class of their own.
 std::string_view constant_type(Role role) {
   switch (role) {
-    case Role::dtype: return "torch.dtype";
-    case Role::qscheme: return "torch.qscheme";
-    case Role::layout: return "torch.layout";
-    case Role::memory_format: return "torch.memory_format";
-    default: return {};
+    case Role::dtype:
+      return "torch.dtype";
+    case Role::qscheme:
+      return "torch.qscheme";
+    case Role::layout:
+      return "torch.layout";
+    case Role::memory_format:
+      return "torch.memory_format";
+    default:
+      return {};
   }
 }
 
 bool is_ours(std::string_view name) {
   const std::string_view top = name.substr(0, name.find('.'));
-  return top == "torch" || top == "numpy" || top == "builtins" || top == "collections" || top == "copyreg" || top == "torch_npu" ||
-         top == "__torch__" || top == "datetime" || top == "pathlib" || top == "_codecs";
+  return top == "torch" || top == "numpy" || top == "builtins" || top == "collections" || top == "copyreg" ||
+         top == "torch_npu" || top == "__torch__" || top == "datetime" || top == "pathlib" ||
+         top == "_codecs";
 }
 
 }  // namespace
 
-Objects::Objects(std::shared_ptr<ValueTree> tree, Settings settings) : tree_(std::move(tree)), settings_(settings) {
+Objects::Objects(std::shared_ptr<ValueTree> tree, Settings settings)
+    : tree_(std::move(tree)), settings_(settings) {
   tree_->limit_footprint(kFootprint + settings_.input_bytes * 8);
 }
 
-std::string Objects::location() const { return machine != nullptr ? machine->location() : std::string("pickle"); }
+std::string Objects::location() const {
+  return machine != nullptr ? machine->location() : std::string("pickle");
+}
 
 std::uint64_t Objects::expansion_limit() const {
   return std::max<std::uint64_t>(std::uint64_t{1} << 30U, settings_.input_bytes * 16);
@@ -50,7 +61,9 @@ void Objects::note_global(const std::string& name, Verdict verdict) {
   const std::string& entry = machine->stream().entry;
   auto& globals = settings_.report->globals;
   const auto [slot, added] = reported_globals_.try_emplace(entry + '\n' + name, globals.size());
-  if (added) globals.push_back({.name = name, .offset = machine->offset(), .count = 0, .verdict = verdict, .entry = entry});
+  if (added)
+    globals.push_back(
+        {.name = name, .offset = machine->offset(), .count = 0, .verdict = verdict, .entry = entry});
   ++globals[slot->second].count;
 }
 
@@ -59,20 +72,31 @@ void Objects::note_call(const std::string& name, Verdict verdict) {
   const std::string& entry = machine->stream().entry;
   auto& calls = settings_.report->calls;
   const auto [slot, added] = reported_calls_.try_emplace(entry + '\n' + name, calls.size());
-  if (added) calls.push_back({.name = name, .offset = machine->offset(), .count = 0, .verdict = verdict, .entry = entry, .offsets = {}});
+  if (added)
+    calls.push_back({.name = name,
+                     .offset = machine->offset(),
+                     .count = 0,
+                     .verdict = verdict,
+                     .entry = entry,
+                     .offsets = {}});
   ScanCall& call = calls[slot->second];
   ++call.count;
-  if (verdict != Verdict::known && call.offsets.size() < kReportedOffsets) call.offsets.push_back(machine->offset());
+  if (verdict != Verdict::known && call.offsets.size() < kReportedOffsets)
+    call.offsets.push_back(machine->offset());
 }
 
 void Objects::forbid(const std::string& name) const {
   if (settings_.report != nullptr) {
-    settings_.report->findings.push_back({.severity = Severity::danger, .code = Errc::forbidden_global,
-                                          .what = fmt::format("{} could run code", display(name)), .offset = machine->offset(),
+    settings_.report->findings.push_back({.severity = Severity::danger,
+                                          .code = Errc::forbidden_global,
+                                          .what = fmt::format("{} could run code", display(name)),
+                                          .offset = machine->offset(),
                                           .entry = machine->stream().entry});
   }
   if (!settings_.inert) {
-    refuse(Errc::forbidden_global, "the pickle names {}, which could run code; nothing was run (open it as inert to look at it)", display(name));
+    refuse(Errc::forbidden_global,
+           "the pickle names {}, which could run code; nothing was run (open it as inert to look at it)",
+           display(name));
   }
 }
 
@@ -84,7 +108,9 @@ Ref Objects::global(std::string_view module, std::string_view name) {
   }
   const bool forbidden = is_forbidden(module, name);
   const Role role = forbidden ? Role::unknown : torch::role_of(full);
-  const Verdict verdict = forbidden ? Verdict::forbidden : role == Role::unknown && !is_ours(full) ? Verdict::unknown : Verdict::known;
+  const Verdict verdict = forbidden                                 ? Verdict::forbidden
+                          : role == Role::unknown && !is_ours(full) ? Verdict::unknown
+                                                                    : Verdict::known;
   note_global(full, verdict);
   if (forbidden) forbid(full);
   Ref value;
@@ -115,15 +141,19 @@ Ref Objects::call(Ref callee, Ref args, Ref kwargs, bool is_new) {
   const std::string_view type = tree_->type_name(node->type);
   const Role role = role_of(node);
   if (is_object && role == Role::getattr) return call_member(node, args, is_new);
-  const Call made{.callee = node, .args = {args.node()->refs, args.node()->size}, .tuple = args, .kwargs = kwargs};
+  const Call made{
+      .callee = node, .args = {args.node()->refs, args.node()->size}, .tuple = args, .kwargs = kwargs};
   if (settings_.report != nullptr) {
-    note_call(std::string(type), node->flag ? Verdict::forbidden : role == Role::unknown && !is_ours(type) ? Verdict::unknown : Verdict::known);
+    note_call(std::string(type), node->flag                                ? Verdict::forbidden
+                                 : role == Role::unknown && !is_ours(type) ? Verdict::unknown
+                                                                           : Verdict::known);
   }
   if (is_object || role == Role::unknown) return inert(made);
   return call_known(made, role);
 }
 
-// getattr(Outer, 'Inner') made into an object is a class inside a class; called in any other way it may be anything.
+// getattr(Outer, 'Inner') made into an object is a class inside a class; called in any other way it may be
+// anything.
 Ref Objects::call_member(const Node* member, Ref args, bool is_new) {
   const Ref* name = tree_->find(member->object->state.node(), "name");
   const std::string full = fmt::format("{}.{}", tree_->type_name(member->type), *as_text(*name));
@@ -134,25 +164,72 @@ Ref Objects::call_member(const Node* member, Ref args, bool is_new) {
 
 Ref Objects::call_known(const Call& call, Role role) {
   switch (role) {
-    case Role::tensor_v1: case Role::tensor_v2: case Role::tensor_v3: case Role::tensor_npu: case Role::tensor_meta: case Role::parameter:
-    case Role::parameter_state: case Role::parameter_class: case Role::wrapper_subclass: case Role::device_from_cpu: case Role::from_type:
-    case Role::from_type_v2: case Role::load_from_bytes: return Rebuild::tensor(*this, call, role);
-    case Role::device_from_numpy: return Rebuild::device_from_numpy(*this, call);
-    case Role::qtensor: return Rebuild::quantized(*this, call);
-    case Role::sparse: case Role::sparse_csr: return Rebuild::sparse(*this, call, role);
-    case Role::numpy_reconstruct: case Role::numpy_scalar: case Role::numpy_dtype: case Role::numpy_frombuffer: return Rebuild::numpy(*this, call, role);
-    case Role::get_layout: case Role::size: case Role::device: case Role::jit_list: case Role::jit_type_tag: case Role::path: case Role::date:
-    case Role::time: case Role::datetime: case Role::namespace_: return Rebuild::plain(*this, call, role);
-    case Role::ordered_dict: case Role::default_dict: case Role::counter: case Role::deque: case Role::set: case Role::frozenset: case Role::list:
-    case Role::tuple: case Role::dict: case Role::bytes: case Role::bytearray: case Role::complex: case Role::integer: case Role::floating:
-    case Role::string: case Role::getattr: case Role::encode: case Role::reconstructor: case Role::new_object: case Role::new_object_ex:
+    case Role::tensor_v1:
+    case Role::tensor_v2:
+    case Role::tensor_v3:
+    case Role::tensor_npu:
+    case Role::tensor_meta:
+    case Role::parameter:
+    case Role::parameter_state:
+    case Role::parameter_class:
+    case Role::wrapper_subclass:
+    case Role::device_from_cpu:
+    case Role::from_type:
+    case Role::from_type_v2:
+    case Role::load_from_bytes:
+      return Rebuild::tensor(*this, call, role);
+    case Role::device_from_numpy:
+      return Rebuild::device_from_numpy(*this, call);
+    case Role::qtensor:
+      return Rebuild::quantized(*this, call);
+    case Role::sparse:
+    case Role::sparse_csr:
+      return Rebuild::sparse(*this, call, role);
+    case Role::numpy_reconstruct:
+    case Role::numpy_scalar:
+    case Role::numpy_dtype:
+    case Role::numpy_frombuffer:
+      return Rebuild::numpy(*this, call, role);
+    case Role::get_layout:
+    case Role::size:
+    case Role::device:
+    case Role::jit_list:
+    case Role::jit_type_tag:
+    case Role::path:
+    case Role::date:
+    case Role::time:
+    case Role::datetime:
+    case Role::namespace_:
+      return Rebuild::plain(*this, call, role);
+    case Role::ordered_dict:
+    case Role::default_dict:
+    case Role::counter:
+    case Role::deque:
+    case Role::set:
+    case Role::frozenset:
+    case Role::list:
+    case Role::tuple:
+    case Role::dict:
+    case Role::bytes:
+    case Role::bytearray:
+    case Role::complex:
+    case Role::integer:
+    case Role::floating:
+    case Role::string:
+    case Role::getattr:
+    case Role::encode:
+    case Role::reconstructor:
+    case Role::new_object:
+    case Role::new_object_ex:
       return Rebuild::python(*this, call, role);
-    case Role::nested: case Role::nested_jagged: {  // no tensor of ours; its parts stay reachable as arguments
+    case Role::nested:
+    case Role::nested_jagged: {  // no tensor of ours; its parts stay reachable as arguments
       const Ref made = inert(call);
       made.node()->type = tree_->type_id("torch.nested.NestedTensor");
       return made;
     }
-    default: return inert(call);
+    default:
+      return inert(call);
   }
 }
 
@@ -163,7 +240,8 @@ void Objects::append(Ref target, std::span<const Ref> elements) {
     if (items.is_none()) items = Ref(tree_->make(NodeKind::list));
     node = items.node();
   }
-  if (node == nullptr || node->kind != NodeKind::list) refuse(Errc::type_mismatch, "APPEND to {}", describe(target));
+  if (node == nullptr || node->kind != NodeKind::list)
+    refuse(Errc::type_mismatch, "APPEND to {}", describe(target));
   tree_->append(node, elements);
 }
 
@@ -181,7 +259,8 @@ void Objects::set_items(Ref target, std::span<const Ref> pairs) {
     if (held.is_none()) held = Ref(tree_->make(NodeKind::dict));
     node = held.node();
   }
-  if (node == nullptr || node->kind != NodeKind::dict) refuse(Errc::type_mismatch, "SETITEM on {}", describe(target));
+  if (node == nullptr || node->kind != NodeKind::dict)
+    refuse(Errc::type_mismatch, "SETITEM on {}", describe(target));
   for (std::size_t i = 0; i < pairs.size(); i += 2) {
     if (pairs[i].is_node() && pairs[i].node()->kind != NodeKind::string) need_hashable(pairs[i]);
   }
@@ -194,11 +273,13 @@ void Objects::need_hashable(Ref key) const {
     const Node* tuple;
     std::uint32_t next;
   };
+
   std::vector<Level> levels;
   std::size_t seen = 0;
   for (Ref at = key;;) {
     const Node* node = at.is_node() ? at.node() : nullptr;
-    if (node != nullptr && (node->kind == NodeKind::list || node->kind == NodeKind::dict || (node->kind == NodeKind::set && node->type == 0))) {
+    if (node != nullptr && (node->kind == NodeKind::list || node->kind == NodeKind::dict ||
+                            (node->kind == NodeKind::set && node->type == 0))) {
       refuse(Errc::type_mismatch, "{} as a key", describe(at));
     }
     if (node != nullptr && node->kind == NodeKind::tuple) levels.push_back({node, 0});
@@ -214,27 +295,42 @@ void Objects::build(Ref target, Ref state) {
   Node* node = target.is_node() ? target.node() : nullptr;
   if (node == nullptr) refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
   switch (node->kind) {
-    case NodeKind::object: return build_object(node, state);
+    case NodeKind::object:
+      return build_object(node, state);
     case NodeKind::dict:
       if (role_of(node) == Role::namespace_) return Rebuild::build_plain(*this, node, state);
       return tree_->set_attributes(node, state);
-    case NodeKind::tensor: return tree_->set_attributes(node, state);
+    case NodeKind::tensor:
+      return tree_->set_attributes(node, state);
     case NodeKind::string:
       if (role_of(node) == Role::numpy_dtype) return Rebuild::build_numpy(*this, node, state);
       [[fallthrough]];
-    case NodeKind::list: case NodeKind::tuple: case NodeKind::set: case NodeKind::bytes: case NodeKind::integer: case NodeKind::floating:
+    case NodeKind::list:
+    case NodeKind::tuple:
+    case NodeKind::set:
+    case NodeKind::bytes:
+    case NodeKind::integer:
+    case NodeKind::floating:
       if (node->type != 0) return tree_->set_attributes(node, state);
       [[fallthrough]];
-    default: refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
+    default:
+      refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
   }
 }
 
 void Objects::build_object(Node* node, Ref state) {
   switch (role_of(node)) {
-    case Role::tensor_class: case Role::parameter_class: return Rebuild::build_tensor(*this, node, state);
-    case Role::numpy_reconstruct: return Rebuild::build_numpy(*this, node, state);
-    case Role::omega_container: case Role::omega_node: case Role::uuid: return Rebuild::build_plain(*this, node, state);
-    default: break;
+    case Role::tensor_class:
+    case Role::parameter_class:
+      return Rebuild::build_tensor(*this, node, state);
+    case Role::numpy_reconstruct:
+      return Rebuild::build_numpy(*this, node, state);
+    case Role::omega_container:
+    case Role::omega_node:
+    case Role::uuid:
+      return Rebuild::build_plain(*this, node, state);
+    default:
+      break;
   }
   Ref& held = node->object->state;
   const Node* old = as_kind(held, NodeKind::dict);
@@ -269,7 +365,8 @@ std::optional<std::int64_t> Objects::as_int(Ref value) noexcept {
 
 std::int64_t Objects::need_int(Ref value, const char* what) const {
   if (const auto number = as_int(value)) return *number;
-  if (as_kind(value, NodeKind::big_integer) != nullptr) refuse(Errc::size_overflow, "{} is an integer of more than 64 bits", what);
+  if (as_kind(value, NodeKind::big_integer) != nullptr)
+    refuse(Errc::size_overflow, "{} is an integer of more than 64 bits", what);
   refuse(Errc::type_mismatch, "{} is {}, not an int", what, describe(value));
 }
 
@@ -308,7 +405,8 @@ std::string Objects::describe(Ref value) const {
 
 void Objects::need_arguments(const Call& call, std::size_t count) const {
   if (call.args.size() >= count) return;
-  refuse(Errc::type_mismatch, "{} with {} arguments, it takes {}", display(tree_->type_name(call.callee->type)), call.args.size(), count);
+  refuse(Errc::type_mismatch, "{} with {} arguments, it takes {}",
+         display(tree_->type_name(call.callee->type)), call.args.size(), count);
 }
 
 }  // namespace ballast::torch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the globals and calls of a pickle mean: tensors over storages, containers, numbers, and inert objects for everything nobody knows. One
-// Objects serves one file: the pickles in it share a tree. Every number is checked before it is used.
+// What the globals and calls of a pickle mean: tensors over storages, containers, numbers, and inert objects
+// for everything nobody knows. One Objects serves one file: the pickles in it share a tree. Every number is
+// checked before it is used.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +24,18 @@
 namespace ballast::torch {
 
 struct Settings {
-  bool inert = false;              ///< read past calls that could run code
-  ScanReport* report = nullptr;    ///< gets every global and call
-  std::uint64_t input_bytes = 0;   ///< of the whole file: what expansion is measured against
+  bool inert = false;             ///< read past calls that could run code
+  ScanReport* report = nullptr;   ///< gets every global and call
+  std::uint64_t input_bytes = 0;  ///< of the whole file: what expansion is measured against
 };
 
 /// A PyTorch storage as a persistent id describes it.
 struct StorageInfo {
-  std::optional<DType> dtype;   // none: untyped, counted in bytes
+  std::optional<DType> dtype;  // none: untyped, counted in bytes
   TypeId location = 0;
   std::uint64_t numel = 0;
-  std::uint64_t offset = 0;     // in elements: old files have storages that are windows of others
-  std::uint32_t index = 0;      // into ValueTree::storages
+  std::uint64_t offset = 0;  // in elements: old files have storages that are windows of others
+  std::uint32_t index = 0;   // into ValueTree::storages
   bool big_endian = false;
 };
 
@@ -70,7 +71,11 @@ class Objects {
   // For containers.
   /// The node of a storage; `info.index` is one of tree().storages.
   Ref storage(const StorageInfo& info, TypeId type);
-  [[nodiscard]] const StorageInfo& storage_info(Ref storage) const { return storages_[storage.node()->index]; }
+
+  [[nodiscard]] const StorageInfo& storage_info(Ref storage) const {
+    return storages_[storage.node()->index];
+  }
+
   /// dtype (none: untyped) of a storage or tensor class; refuses what is none.
   std::optional<DType> dtype_of_class(Ref global);
   /// A checked view; `storage` must be one.
@@ -82,14 +87,19 @@ class Objects {
 
   // For everybody.
   [[nodiscard]] ValueTree& tree() noexcept { return *tree_; }
+
   [[nodiscard]] const std::shared_ptr<ValueTree>& shared_tree() const noexcept { return tree_; }
+
   [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
+
   [[nodiscard]] const std::set<std::string, std::less<>>& unknown_names() const noexcept { return unknown_; }
+
   /// Throws with the place the machine is at.
   template <class... Args>
   [[noreturn]] void refuse(Errc code, fmt::format_string<Args...> format, Args&&... args) const {
     fail(code, location(), format, std::forward<Args>(args)...);
   }
+
   [[nodiscard]] std::string location() const;
   Machine* machine = nullptr;  ///< at work now
 
@@ -104,9 +114,11 @@ class Objects {
   [[nodiscard]] static Node* as_kind(Ref value, NodeKind kind) noexcept;
   /// "a str", "a mynet.Block object": for refusals.
   [[nodiscard]] std::string describe(Ref value) const;
+
   [[nodiscard]] static Ref argument(const Call& call, std::size_t index) noexcept {
     return index < call.args.size() ? call.args[index] : Ref::none();
   }
+
   void need_arguments(const Call& call, std::size_t count) const;
   /// An inert object of the callee's class.
   Ref inert(const Call& call);
@@ -126,10 +138,12 @@ class Objects {
 
   std::shared_ptr<ValueTree> tree_;
   Settings settings_;
+
   struct Global {
     Ref value;
     Verdict verdict;
   };
+
   std::unordered_map<std::string, Global> globals_;
   std::set<std::string, std::less<>> unknown_;
   std::vector<StorageInfo> storages_;
@@ -141,12 +155,12 @@ class Objects {
 
 /// The constructors, by family. Each gives the value the call stands for.
 struct Rebuild {
-  static Ref tensor(Objects& objects, const Call& call, Role role);       // rebuild_tensor.cpp
-  static Ref quantized(Objects& objects, const Call& call);               // rebuild_tensor.cpp
-  static Ref sparse(Objects& objects, const Call& call, Role role);       // rebuild_sparse.cpp
-  static Ref numpy(Objects& objects, const Call& call, Role role);        // rebuild_numpy.cpp
-  static Ref python(Objects& objects, const Call& call, Role role);       // rebuild_python.cpp
-  static Ref plain(Objects& objects, const Call& call, Role role);        // rebuild_plain.cpp
+  static Ref tensor(Objects& objects, const Call& call, Role role);  // rebuild_tensor.cpp
+  static Ref quantized(Objects& objects, const Call& call);          // rebuild_tensor.cpp
+  static Ref sparse(Objects& objects, const Call& call, Role role);  // rebuild_sparse.cpp
+  static Ref numpy(Objects& objects, const Call& call, Role role);   // rebuild_numpy.cpp
+  static Ref python(Objects& objects, const Call& call, Role role);  // rebuild_python.cpp
+  static Ref plain(Objects& objects, const Call& call, Role role);   // rebuild_plain.cpp
   // Objects that are empty until their state comes.
   static void build_tensor(Objects& objects, Node* node, Ref state);
   static void build_numpy(Objects& objects, Node* node, Ref state);
@@ -154,9 +168,15 @@ struct Rebuild {
   static Ref device_from_numpy(Objects& objects, const Call& call);
   /// A tensor node over a Tensor made here.
   static Ref computed(Objects& objects, const Tensor& tensor, TypeId type);
-  static Tensor value_of(Objects& objects, Ref tensor) { return objects.tree_->tensor_of(*tensor.node()->tensor); }
+
+  static Tensor value_of(Objects& objects, Ref tensor) {
+    return objects.tree_->tensor_of(*tensor.node()->tensor);
+  }
+
   static std::vector<std::function<void()>>& unfinished(Objects& objects) { return objects.unfinished_; }
+
   static std::uint64_t expansion_limit(const Objects& objects) { return objects.expansion_limit(); }
+
   static void forbid(const Objects& objects, const std::string& name) { objects.forbid(name); }
 };
 

@@ -13,35 +13,47 @@
 namespace ballast::torch {
 
 Machine::Machine(Objects& objects, std::span<const std::byte> code, Stream stream)
-    : objects_(objects), tree_(objects.tree()), stream_(std::move(stream)), begin_(reinterpret_cast<const char*>(code.data())),
-      end_(begin_ + code.size()), p_(begin_), limit_(end_), op_(begin_), outer_(objects.machine) {
+    : objects_(objects),
+      tree_(objects.tree()),
+      stream_(std::move(stream)),
+      begin_(reinterpret_cast<const char*>(code.data())),
+      end_(begin_ + code.size()),
+      p_(begin_),
+      limit_(end_),
+      op_(begin_),
+      outer_(objects.machine) {
   objects_.machine = this;
   stack_.reserve(256);
   memo_.reserve(std::min<std::size_t>(code.size() / 8, std::size_t{1} << 20U));
 }
 
-Machine::~Machine() { objects_.machine = outer_; }
+Machine::~Machine() {
+  objects_.machine = outer_;
+}
 
 // The last text below what is being worked on is nearly always the key a tensor will get.
 std::string Machine::location() const {
   std::string text = fmt::format("{}, byte {}", stream_.where, offset());
   for (std::size_t i = stack_.size(); i-- > 0 && i + 64 > stack_.size();) {
-    if (const auto key = Objects::as_text(stack_[i]); key && *key != "storage" && *key != "cpu") return text + ", near " + quoted(key->substr(0, 200));
+    if (const auto key = Objects::as_text(stack_[i]); key && *key != "storage" && *key != "cpu")
+      return text + ", near " + quoted(key->substr(0, 200));
   }
   return text;
 }
 
 void Machine::short_read(std::uint64_t count) const {
   if (in_frame_) {
-    fail(Errc::frame_violation, location(), "opcode {:#04x} needs {} bytes, its frame ends in {}", static_cast<unsigned char>(*op_), count,
-         limit_ - p_);
+    fail(Errc::frame_violation, location(), "opcode {:#04x} needs {} bytes, its frame ends in {}",
+         static_cast<unsigned char>(*op_), count, limit_ - p_);
   }
-  fail(Errc::truncated, location(), "opcode {:#04x} needs {} bytes, {} are left (cut short, or a wrong length?)",
+  fail(Errc::truncated, location(),
+       "opcode {:#04x} needs {} bytes, {} are left (cut short, or a wrong length?)",
        op_ < end_ ? static_cast<unsigned char>(*op_) : 0U, count, end_ - p_);
 }
 
 void Machine::underflow(const char* what) const {
-  fail(Errc::bad_pickle, location(), "{} finds {} values on the stack since the last mark, too few", what, above_mark());
+  fail(Errc::bad_pickle, location(), "{} finds {} values on the stack since the last mark, too few", what,
+       above_mark());
 }
 
 std::string_view Machine::take_line() {
@@ -55,7 +67,8 @@ std::string_view Machine::take_line() {
 std::uint64_t Machine::take_index() {
   const auto digits = take_line();
   if (!is_decimal(digits)) fail(Errc::bad_pickle, location(), "memo slot {} is no number", quoted(digits));
-  if (digits.starts_with('-') || digits.size() > 18) fail(Errc::memo_range, location(), "memo slot {}", quoted(digits));
+  if (digits.starts_with('-') || digits.size() > 18)
+    fail(Errc::memo_range, location(), "memo slot {}", quoted(digits));
   std::uint64_t index = 0;
   for (const char digit : digits) index = index * 10 + static_cast<std::uint64_t>(digit - '0');
   return index;
@@ -110,7 +123,9 @@ void Machine::push_text(std::string_view text) {
 }
 
 // Python 2 had one type for text and bytes: what is UTF-8 is taken for text.
-void Machine::push_python2_text(std::string_view bytes) { push(is_utf8(bytes) ? tree_.string(bytes) : tree_.bytes(bytes)); }
+void Machine::push_python2_text(std::string_view bytes) {
+  push(is_utf8(bytes) ? tree_.string(bytes) : tree_.bytes(bytes));
+}
 
 void Machine::op_dict() {
   const auto pairs = since_mark(0, "DICT");
@@ -132,14 +147,16 @@ void Machine::op_stack_global() {
   require(2, "STACK_GLOBAL");
   const Ref name = pop();
   const Ref module = pop();
-  op_global(objects_.need_text(module, "the module of STACK_GLOBAL"), objects_.need_text(name, "the name of STACK_GLOBAL"));
+  op_global(objects_.need_text(module, "the module of STACK_GLOBAL"),
+            objects_.need_text(name, "the name of STACK_GLOBAL"));
 }
 
 void Machine::op_reduce(const char* what) {
   require(2, what);
   const Ref args = pop();
   if (Objects::as_kind(args, NodeKind::tuple) == nullptr) {
-    fail(Errc::type_mismatch, location(), "{} with {} for its arguments, not a tuple", what, objects_.describe(args));
+    fail(Errc::type_mismatch, location(), "{} with {} for its arguments, not a tuple", what,
+         objects_.describe(args));
   }
   stack_.back() = objects_.call(stack_.back(), args, Ref::none(), what[0] == 'N');
 }
@@ -148,8 +165,10 @@ void Machine::op_newobj_ex() {
   require(3, "NEWOBJ_EX");
   const Ref kwargs = pop();
   const Ref args = pop();
-  if (Objects::as_kind(args, NodeKind::tuple) == nullptr || Objects::as_kind(kwargs, NodeKind::dict) == nullptr) {
-    fail(Errc::type_mismatch, location(), "NEWOBJ_EX with {} and {} for its arguments", objects_.describe(args), objects_.describe(kwargs));
+  if (Objects::as_kind(args, NodeKind::tuple) == nullptr ||
+      Objects::as_kind(kwargs, NodeKind::dict) == nullptr) {
+    fail(Errc::type_mismatch, location(), "NEWOBJ_EX with {} and {} for its arguments",
+         objects_.describe(args), objects_.describe(kwargs));
   }
   stack_.back() = objects_.call(stack_.back(), args, kwargs, true);
 }
@@ -173,39 +192,80 @@ void Machine::op_inst() {
 }
 
 void Machine::op_persistent(Ref id) {
-  if (!stream_.persistent) fail(Errc::missing_storage, location(), "a persistent id, but no storages (data.pkl taken out of its archive?)");
+  if (!stream_.persistent)
+    fail(Errc::missing_storage, location(),
+         "a persistent id, but no storages (data.pkl taken out of its archive?)");
   push(stream_.persistent(id));
 }
 
 bool Machine::step(unsigned char opcode) {
   switch (opcode) {
     case 0x80:  // PROTO
-      if (const auto version = take<std::uint8_t>(); version > 5) fail(Errc::bad_pickle, location(), "protocol {}", version);
+      if (const auto version = take<std::uint8_t>(); version > 5)
+        fail(Errc::bad_pickle, location(), "protocol {}", version);
       break;
-    case 0x95: enter_frame(take<std::uint64_t>()); break;
-    case '.': return false;
+    case 0x95:
+      enter_frame(take<std::uint64_t>());
+      break;
+    case '.':
+      return false;
     // Stack and memo
-    case '(': marks_.push_back(stack_.size()); break;
-    case '0':
-      if (above_mark() != 0) stack_.pop_back();
-      else if (!marks_.empty()) marks_.pop_back();
-      else underflow("POP");
+    case '(':
+      marks_.push_back(stack_.size());
       break;
-    case '1': static_cast<void>(since_mark(0, "POP_MARK")); forget(); break;
-    case '2': require(1, "DUP"); push(stack_.back()); break;
-    case 'q': put(take<std::uint8_t>()); break;
-    case 'r': put(take<std::uint32_t>()); break;
-    case 0x94: put(memo_.size()); break;
-    case 'h': get(take<std::uint8_t>()); break;
-    case 'j': get(take<std::uint32_t>()); break;
+    case '0':
+      if (above_mark() != 0)
+        stack_.pop_back();
+      else if (!marks_.empty())
+        marks_.pop_back();
+      else
+        underflow("POP");
+      break;
+    case '1':
+      static_cast<void>(since_mark(0, "POP_MARK"));
+      forget();
+      break;
+    case '2':
+      require(1, "DUP");
+      push(stack_.back());
+      break;
+    case 'q':
+      put(take<std::uint8_t>());
+      break;
+    case 'r':
+      put(take<std::uint32_t>());
+      break;
+    case 0x94:
+      put(memo_.size());
+      break;
+    case 'h':
+      get(take<std::uint8_t>());
+      break;
+    case 'j':
+      get(take<std::uint32_t>());
+      break;
     // Constants and numbers
-    case 'N': push(Ref::none()); break;
-    case 0x88: push(Ref::boolean(true)); break;
-    case 0x89: push(Ref::boolean(false)); break;
-    case 'J': push(Ref::small(take<std::int32_t>())); break;
-    case 'K': push(Ref::small(take<std::uint8_t>())); break;
-    case 'M': push(Ref::small(take<std::uint16_t>())); break;
-    case 0x8A: push(tree_.big_integer(take_text(take<std::uint8_t>()))); break;
+    case 'N':
+      push(Ref::none());
+      break;
+    case 0x88:
+      push(Ref::boolean(true));
+      break;
+    case 0x89:
+      push(Ref::boolean(false));
+      break;
+    case 'J':
+      push(Ref::small(take<std::int32_t>()));
+      break;
+    case 'K':
+      push(Ref::small(take<std::uint8_t>()));
+      break;
+    case 'M':
+      push(Ref::small(take<std::uint16_t>()));
+      break;
+    case 0x8A:
+      push(tree_.big_integer(take_text(take<std::uint8_t>())));
+      break;
     case 0x8B: {
       const auto size = take<std::int32_t>();
       if (size < 0) fail(Errc::bad_pickle, location(), "an integer of {} bytes", size);
@@ -218,32 +278,58 @@ bool Machine::step(unsigned char opcode) {
       break;
     }
     // Text and bytes
-    case 'X': push_text(take_text(take<std::uint32_t>())); break;
-    case 0x8C: push_text(take_text(take<std::uint8_t>())); break;
-    case 0x8D: push_text(take_text(take<std::uint64_t>())); break;
-    case 'U': push_python2_text(take_text(take<std::uint8_t>())); break;
+    case 'X':
+      push_text(take_text(take<std::uint32_t>()));
+      break;
+    case 0x8C:
+      push_text(take_text(take<std::uint8_t>()));
+      break;
+    case 0x8D:
+      push_text(take_text(take<std::uint64_t>()));
+      break;
+    case 'U':
+      push_python2_text(take_text(take<std::uint8_t>()));
+      break;
     case 'T': {
       const auto size = take<std::int32_t>();
       if (size < 0) fail(Errc::bad_pickle, location(), "a string of {} bytes", size);
       push_python2_text(take_text(static_cast<std::uint64_t>(size)));
       break;
     }
-    case 'C': push(tree_.bytes(take_text(take<std::uint8_t>()))); break;
-    case 'B': push(tree_.bytes(take_text(take<std::uint32_t>()))); break;
-    case 0x8E: push(tree_.bytes(take_text(take<std::uint64_t>()))); break;
-    case 0x96: push(tree_.bytes(take_text(take<std::uint64_t>()), tree_.type_id("bytearray"))); break;
+    case 'C':
+      push(tree_.bytes(take_text(take<std::uint8_t>())));
+      break;
+    case 'B':
+      push(tree_.bytes(take_text(take<std::uint32_t>())));
+      break;
+    case 0x8E:
+      push(tree_.bytes(take_text(take<std::uint64_t>())));
+      break;
+    case 0x96:
+      push(tree_.bytes(take_text(take<std::uint64_t>()), tree_.type_id("bytearray")));
+      break;
     // Containers
-    case ')': push(tree_.sequence(NodeKind::tuple, {})); break;
-    case 0x85: make_tuple(1); break;
-    case 0x86: make_tuple(2); break;
-    case 0x87: make_tuple(3); break;
+    case ')':
+      push(tree_.sequence(NodeKind::tuple, {}));
+      break;
+    case 0x85:
+      make_tuple(1);
+      break;
+    case 0x86:
+      make_tuple(2);
+      break;
+    case 0x87:
+      make_tuple(3);
+      break;
     case 't': {
       const Ref tuple = tree_.sequence(NodeKind::tuple, since_mark(0, "TUPLE"));
       forget();
       push(tuple);
       break;
     }
-    case ']': push(Ref(tree_.make(NodeKind::list))); break;
+    case ']':
+      push(Ref(tree_.make(NodeKind::list)));
+      break;
     case 'l': {
       const Ref list = tree_.sequence(NodeKind::list, since_mark(0, "LIST"));
       forget();
@@ -262,8 +348,12 @@ bool Machine::step(unsigned char opcode) {
       forget();
       break;
     }
-    case '}': push(Ref(tree_.make(NodeKind::dict))); break;
-    case 'd': op_dict(); break;
+    case '}':
+      push(Ref(tree_.make(NodeKind::dict)));
+      break;
+    case 'd':
+      op_dict();
+      break;
     case 's': {
       require(3, "SETITEM");
       const Ref pair[] = {stack_[stack_.size() - 2], stack_.back()};
@@ -278,7 +368,9 @@ bool Machine::step(unsigned char opcode) {
       forget();
       break;
     }
-    case 0x8F: push(Ref(tree_.make(NodeKind::set))); break;
+    case 0x8F:
+      push(Ref(tree_.make(NodeKind::set)));
+      break;
     case 0x90: {
       const auto elements = since_mark(1, "ADDITEMS");
       objects_.add(stack_[marks_.back() - 1], elements);
@@ -298,41 +390,82 @@ bool Machine::step(unsigned char opcode) {
       op_global(module, take_line());
       break;
     }
-    case 0x93: op_stack_global(); break;
-    case 'R': op_reduce("REDUCE"); break;
-    case 0x81: op_reduce("NEWOBJ"); break;
-    case 0x92: op_newobj_ex(); break;
-    case 'o': op_obj(); break;
-    case 'i': op_inst(); break;
+    case 0x93:
+      op_stack_global();
+      break;
+    case 'R':
+      op_reduce("REDUCE");
+      break;
+    case 0x81:
+      op_reduce("NEWOBJ");
+      break;
+    case 0x92:
+      op_newobj_ex();
+      break;
+    case 'o':
+      op_obj();
+      break;
+    case 'i':
+      op_inst();
+      break;
     case 'b': {
       require(2, "BUILD");
       const Ref state = pop();
       objects_.build(stack_.back(), state);
       break;
     }
-    case 'Q': require(1, "BINPERSID"); op_persistent(pop()); break;
-    default: step_text(opcode); break;
+    case 'Q':
+      require(1, "BINPERSID");
+      op_persistent(pop());
+      break;
+    default:
+      step_text(opcode);
+      break;
   }
   return true;
 }
 
 void Machine::step_text(unsigned char opcode) {
   switch (opcode) {
-    case 'p': put(take_index()); break;
-    case 'g': get(take_index()); break;
-    case 'I': op_int(); break;
-    case 'L': op_long(); break;
-    case 'F': op_float(); break;
-    case 'S': op_string(); break;
-    case 'V': op_unicode(); break;
-    case 'P': op_persistent(tree_.string(take_line())); break;
-    case 0x82:
-    case 0x83:
-    case 0x84: fail(Errc::forbidden_opcode, location(), "EXT{}: a code of a registry that only the writer's program has", 1 << (opcode - 0x82));
-    case 0x97:
-    case 0x98: fail(Errc::forbidden_opcode, location(), "a buffer that lies outside the pickle");
-    default: fail(Errc::bad_pickle, location(), "unknown opcode {:#04x}", opcode);
+    case 'p':
+      put(take_index());
+      break;
+    case 'g':
+      get(take_index());
+      break;
+    case 'I':
+      op_int();
+      break;
+    case 'L':
+      op_long();
+      break;
+    case 'F':
+      op_float();
+      break;
+    case 'S':
+      op_string();
+      break;
+    case 'V':
+      op_unicode();
+      break;
+    case 'P':
+      op_persistent(tree_.string(take_line()));
+      break;
+    default:
+      refuse_opcode(opcode);
   }
+}
+
+void Machine::refuse_opcode(unsigned char opcode) const {
+  const std::string place = location();
+  if (opcode >= 0x82 && opcode <= 0x84) {
+    fail(Errc::forbidden_opcode, place, "EXT{}: a code of a registry that only the writer's program has",
+         1 << (opcode - 0x82));
+  }
+  if (opcode == 0x97 || opcode == 0x98) {
+    fail(Errc::forbidden_opcode, place, "a buffer that lies outside the pickle");
+  }
+  fail(Errc::bad_pickle, place, "unknown opcode {:#04x}", opcode);
 }
 
 void Machine::op_int() {
@@ -377,7 +510,9 @@ Ref Machine::execute() {
       limit_ = end_;
       in_frame_ = false;
       op_ = p_;
-      if (p_ == end_) fail(Errc::truncated, location(), "the pickle ends after {} bytes without STOP (cut short?)", position());
+      if (p_ == end_)
+        fail(Errc::truncated, location(), "the pickle ends after {} bytes without STOP (cut short?)",
+             position());
     }
     op_ = p_;
     ++ops_;
@@ -385,7 +520,8 @@ Ref Machine::execute() {
   }
   require(1, "STOP");
   if (!marks_.empty()) fail(Errc::bad_pickle, location(), "STOP while {} marks are open", marks_.size());
-  if (in_frame_ && p_ != limit_) fail(Errc::frame_violation, location(), "STOP {} bytes before its frame ends", limit_ - p_);
+  if (in_frame_ && p_ != limit_)
+    fail(Errc::frame_violation, location(), "STOP {} bytes before its frame ends", limit_ - p_);
   return stack_.back();
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pickle machine: all opcodes of protocols 0 to 5 over bytes in memory, with the meaning of globals and calls left to Objects. It owns no
-// callables; values are nodes of a ValueTree, shared by reference through the memo, so cycles are ordinary.
+// The pickle machine: all opcodes of protocols 0 to 5 over bytes in memory, with the meaning of globals and
+// calls left to Objects. It owns no callables; values are nodes of a ValueTree, shared by reference through
+// the memo, so cycles are ordinary.
 //
-//   A pickle is opcodes of one byte, each with its own arguments, that work on a stack, a memo and marks, and end with STOP.
-//   Protocols 0 and 1 write text lines, 2 to 5 binary lengths; 4 and 5 cut the stream into FRAMEs that no argument may cross.
+//   A pickle is opcodes of one byte, each with its own arguments, that work on a stack, a memo and marks, and
+//   end with STOP. Protocols 0 and 1 write text lines, 2 to 5 binary lengths; 4 and 5 cut the stream into
+//   FRAMEs that no argument may cross.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +28,11 @@ inline constexpr std::size_t kMaxDepth = 1000;  // Python's own pickler gives up
 
 /// What a stream needs besides its bytes.
 struct Stream {
-  std::string where;                         ///< for messages: "net.pt: entry "net/data.pkl""
-  std::string entry;                         ///< of the zip or tar, for scan reports
-  std::uint64_t base = 0;                    ///< of the bytes in the file or entry: offsets in messages count from there
-  std::function<Ref(Ref id)> persistent = {};  ///< what a persistent id stands for; empty: there are none in this stream
+  std::string where;       ///< for messages: "net.pt: entry "net/data.pkl""
+  std::string entry;       ///< of the zip or tar, for scan reports
+  std::uint64_t base = 0;  ///< of the bytes in the file or entry: offsets in messages count from there
+  std::function<Ref(Ref id)> persistent =
+      {};  ///< what a persistent id stands for; empty: there are none in this stream
 };
 
 class Machine {
@@ -42,24 +45,32 @@ class Machine {
 
   /// Runs to STOP and gives the value, checked by Objects::check_graph.
   [[nodiscard]] Ref run();
+
   /// Bytes consumed.
   [[nodiscard]] std::size_t position() const noexcept { return static_cast<std::size_t>(p_ - begin_); }
 
   /// "net.pt: entry "data.pkl", byte 123, near "fc.weight"": where the machine is.
   [[nodiscard]] std::string location() const;
-  [[nodiscard]] std::uint64_t offset() const noexcept { return stream_.base + static_cast<std::uint64_t>(op_ - begin_); }
+
+  [[nodiscard]] std::uint64_t offset() const noexcept {
+    return stream_.base + static_cast<std::uint64_t>(op_ - begin_);
+  }
+
   [[nodiscard]] const Stream& stream() const noexcept { return stream_; }
 
  private:
   Ref execute();
   bool step(unsigned char opcode);
   void step_text(unsigned char opcode);
+  [[noreturn]] void refuse_opcode(unsigned char opcode) const;
 
   // Arguments.
   void need(std::uint64_t count) {
     if (count > static_cast<std::uint64_t>(limit_ - p_)) short_read(count);
   }
+
   [[noreturn]] void short_read(std::uint64_t count) const;
+
   template <class T>
   T take() {
     need(sizeof(T));
@@ -68,28 +79,37 @@ class Machine {
     p_ += sizeof value;
     return value;
   }
+
   std::string_view take_text(std::uint64_t size) {
     need(size);
     const std::string_view text(p_, static_cast<std::size_t>(size));
     p_ += size;
     return text;
   }
+
   std::string_view take_line();
   std::uint64_t take_index();
   void enter_frame(std::uint64_t size);
 
   // Stack.
-  [[nodiscard]] std::size_t above_mark() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
+  [[nodiscard]] std::size_t above_mark() const {
+    return stack_.size() - (marks_.empty() ? 0 : marks_.back());
+  }
+
   void require(std::size_t count, const char* what) const {
     if (above_mark() < count) underflow(what);
   }
+
   [[noreturn]] void underflow(const char* what) const;
+
   void push(Ref value) { stack_.push_back(value); }
+
   Ref pop() {
     const Ref value = stack_.back();
     stack_.pop_back();
     return value;
   }
+
   /// Values since the last mark; forget() removes them and the mark.
   std::span<const Ref> since_mark(std::size_t below, const char* what);
   void forget();
@@ -130,7 +150,8 @@ class Machine {
   Machine* outer_;  // the machine whose call made us read a stream inside its stream
 };
 
-/// Bytes of the pickle at the start of `bytes`, found without running it; nullopt when it goes on behind them, or is none.
+/// Bytes of the pickle at the start of `bytes`, found without running it; nullopt when it goes on behind
+/// them, or is none.
 [[nodiscard]] std::optional<std::size_t> pickle_length(std::span<const std::byte> bytes);
 
 /// A pickle that begins here may be one: the first byte is an opcode that can open one.

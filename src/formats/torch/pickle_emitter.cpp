@@ -40,7 +40,8 @@ std::string twos_complement(std::string_view decimal) {
   }
   std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint32_t));
   const char filler = negative ? '\xFF' : '\0';
-  while (bytes.size() > 1 && bytes.back() == filler && ((bytes[bytes.size() - 2] ^ filler) & 0x80) == 0) bytes.pop_back();
+  while (bytes.size() > 1 && bytes.back() == filler && ((bytes[bytes.size() - 2] ^ filler) & 0x80) == 0)
+    bytes.pop_back();
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opcodes of a protocol-2 pickle, one call each; only those that torch.load(weights_only=True) and libtorch know.
+// The opcodes of a protocol-2 pickle, one call each; only those that torch.load(weights_only=True) and
+// libtorch know.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,9 @@ class PickleEmitter {
   }
 
   void none() { out_ += 'N'; }
+
   void boolean(bool value) { out_ += value ? '\x88' : '\x89'; }
+
   void integer(std::int64_t value);
   /// Decimal digits of any number; false when it has more than 255 bytes.
   [[nodiscard]] bool big_integer(std::string_view decimal);
@@ -31,25 +34,38 @@ class PickleEmitter {
   void string(std::string_view text);
   /// The same, written once and referred to from then on. `text` must outlive the emitter.
   void repeated_string(std::string_view text);
-  /// Bytes as the Latin-1 text Python 2 could carry: ends with two strings' worth of a tuple, to be followed by a call.
+  /// Bytes as the Latin-1 text Python 2 could carry: ends with two strings' worth of a tuple, to be followed
+  /// by a call.
   void latin1(std::span<const std::byte> bytes);
   /// A class or function; `name` is "module\nname\n" and must outlive the emitter.
   void global(std::string_view name);
 
   void mark() { out_ += '('; }
+
   void empty_tuple() { out_ += ')'; }
+
   void empty_list() { out_ += ']'; }
+
   void empty_dict() { out_ += '}'; }
+
   void appends() { out_ += 'e'; }
+
   void set_items() { out_ += 'u'; }
+
   /// Needs a mark below the elements when there are more than three.
   void tuple(std::size_t size);
+
   /// All down to the last mark.
   void marked_tuple() { out_ += 't'; }
+
   void integers(ShapeView numbers);
+
   void call() { out_ += 'R'; }
+
   void build() { out_ += 'b'; }
+
   void persistent_id() { out_ += 'Q'; }
+
   void ordered_dict();  ///< an empty one
 
   /// Remembers what was written last.

@@ -8,7 +8,8 @@ namespace {
 
 bool is_plain_tensor(std::string_view type) {
   // torch.Tensor, torch.FloatTensor and the like, Parameter, Buffer
-  return (type.starts_with("torch.") && type.ends_with("Tensor") && type.find('.', 6) == std::string_view::npos) ||
+  return (type.starts_with("torch.") && type.ends_with("Tensor") &&
+          type.find('.', 6) == std::string_view::npos) ||
          type.starts_with("torch.nn.parameter.") || type == "torch.nn.Parameter";
 }
 
@@ -32,34 +33,67 @@ Form dict_form(std::string_view type, const FormOptions& options) {
 
 Form form_of(const Value& value, const FormOptions& options) {
   const std::string_view type = value.type();
-  const auto plain = [&](std::string_view python, Form form) { return type == python || options.simplify ? form : Form::unrepresentable; };
+  const auto plain = [&](std::string_view python, Form form) {
+    return type == python || options.simplify ? form : Form::unrepresentable;
+  };
   switch (value.kind()) {
-    case Kind::none: return Form::none;
-    case Kind::boolean: return plain("bool", Form::boolean);
-    case Kind::integer: return plain("int", Form::integer);
-    case Kind::floating: return plain("float", Form::floating);
-    case Kind::complex: return plain("complex", Form::complex);
-    case Kind::string: return string_form(type, options.simplify);
-    case Kind::bytes: return type == "bytearray" ? Form::bytearray : plain("bytes", Form::bytes);
-    case Kind::list: return plain("list", Form::list);
-    case Kind::tuple: return type == "torch.Size" ? Form::size : plain("tuple", Form::tuple);
-    case Kind::set: return plain("set", Form::set);
-    case Kind::dict: return dict_form(type, options);
+    case Kind::none:
+      return Form::none;
+    case Kind::boolean:
+      return plain("bool", Form::boolean);
+    case Kind::integer:
+      return plain("int", Form::integer);
+    case Kind::floating:
+      return plain("float", Form::floating);
+    case Kind::complex:
+      return plain("complex", Form::complex);
+    case Kind::string:
+      return string_form(type, options.simplify);
+    case Kind::bytes:
+      return type == "bytearray" ? Form::bytearray : plain("bytes", Form::bytes);
+    case Kind::list:
+      return plain("list", Form::list);
+    case Kind::tuple:
+      return type == "torch.Size" ? Form::size : plain("tuple", Form::tuple);
+    case Kind::set:
+      return plain("set", Form::set);
+    case Kind::dict:
+      return dict_form(type, options);
     case Kind::tensor: {
       if (options.simplify) return Form::tensor;
       return is_plain_tensor(type) && value.attributes().is_none() ? Form::tensor : Form::unrepresentable;
     }
-    case Kind::object: return Form::unrepresentable;
+    case Kind::object:
+      return Form::unrepresentable;
   }
   return Form::unrepresentable;
 }
 
 bool is_container(Form form) noexcept {
   switch (form) {
-    case Form::list: case Form::tuple: case Form::size: case Form::set: case Form::dict: case Form::ordered_dict: case Form::counter: return true;
-    case Form::none: case Form::boolean: case Form::integer: case Form::floating: case Form::complex: case Form::string: case Form::bytes:
-    case Form::bytearray: case Form::dtype: case Form::device: case Form::layout: case Form::constant: case Form::tensor:
-    case Form::unrepresentable: return false;
+    case Form::list:
+    case Form::tuple:
+    case Form::size:
+    case Form::set:
+    case Form::dict:
+    case Form::ordered_dict:
+    case Form::counter:
+      return true;
+    case Form::none:
+    case Form::boolean:
+    case Form::integer:
+    case Form::floating:
+    case Form::complex:
+    case Form::string:
+    case Form::bytes:
+    case Form::bytearray:
+    case Form::dtype:
+    case Form::device:
+    case Form::layout:
+    case Form::constant:
+    case Form::tensor:
+    case Form::unrepresentable:
+      return false;
   }
   return false;
 }

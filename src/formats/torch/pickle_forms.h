@@ -9,8 +9,25 @@
 namespace ballast::torch {
 
 enum class Form : std::uint8_t {
-  none, boolean, integer, floating, complex, string, bytes, bytearray, dtype, device, layout, constant,  // leaves
-  list, tuple, size, set, dict, ordered_dict, counter,                                                   // containers
+  none,
+  boolean,
+  integer,
+  floating,
+  complex,
+  string,
+  bytes,
+  bytearray,
+  dtype,
+  device,
+  layout,
+  constant,  // leaves
+  list,
+  tuple,
+  size,
+  set,
+  dict,
+  ordered_dict,
+  counter,  // containers
   tensor,
   unrepresentable,
 };

@@ -40,7 +40,8 @@ std::size_t sequence_length(std::string_view text) {
   const unsigned lead = byte(0);
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead < 0xE0 && continues(1)) return 2;
-  if (lead >= 0xE0 && lead < 0xF0 && continues(1) && continues(2)) return lead == 0xE0 && byte(1) < 0xA0 ? 0 : 3;
+  if (lead >= 0xE0 && lead < 0xF0 && continues(1) && continues(2))
+    return lead == 0xE0 && byte(1) < 0xA0 ? 0 : 3;
   if (lead >= 0xF0 && lead < 0xF5 && continues(1) && continues(2) && continues(3)) {
     return (lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F) ? 0 : 4;
   }
@@ -71,7 +72,8 @@ bool is_utf8(std::string_view text) noexcept {
 
 bool is_decimal(std::string_view text) noexcept {
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  return !digits.empty() && digits.size() <= kMaxDigits && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !digits.empty() && digits.size() <= kMaxDigits &&
+         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::optional<double> parse_float(std::string_view text) noexcept {
@@ -98,7 +100,9 @@ void append_utf8(std::string& out, char32_t c) {
 }
 
 std::optional<std::string> unquote(std::string_view quoted) {
-  if (quoted.size() < 2 || (quoted.front() != '\'' && quoted.front() != '"') || quoted.back() != quoted.front()) return std::nullopt;
+  if (quoted.size() < 2 || (quoted.front() != '\'' && quoted.front() != '"') ||
+      quoted.back() != quoted.front())
+    return std::nullopt;
   quoted = quoted.substr(1, quoted.size() - 2);
   constexpr std::string_view kNames = "abfnrtv\\'\"";
   constexpr std::string_view kMeanings = "\a\b\f\n\r\t\v\\'\"";
@@ -120,7 +124,9 @@ std::optional<std::string> unquote(std::string_view quoted) {
     } else if (c >= '0' && c <= '7') {
       unsigned value = 0;
       std::size_t digits = 0;
-      for (; digits < 3 && i + digits < quoted.size() && quoted[i + digits] >= '0' && quoted[i + digits] <= '7'; ++digits) {
+      for (;
+           digits < 3 && i + digits < quoted.size() && quoted[i + digits] >= '0' && quoted[i + digits] <= '7';
+           ++digits) {
         value = value * 8 + static_cast<unsigned>(quoted[i + digits] - '0');
       }
       out += static_cast<char>(static_cast<unsigned char>(value));
@@ -160,7 +166,8 @@ std::optional<std::string> encode_latin1(std::string_view utf8) {
     if (lead < 0x80) {
       out += utf8[i];
     } else if ((lead == 0xC2 || lead == 0xC3) && i + 1 < utf8.size()) {
-      out += static_cast<char>(static_cast<unsigned char>((lead & 3U) << 6U | (static_cast<unsigned char>(utf8[i + 1]) & 0x3FU)));
+      out += static_cast<char>(
+          static_cast<unsigned char>((lead & 3U) << 6U | (static_cast<unsigned char>(utf8[i + 1]) & 0x3FU)));
       ++i;
     } else {
       return std::nullopt;
@@ -174,24 +181,61 @@ namespace {
 // Bytes of argument behind an opcode: a count, a length field of 1, 4 or 8 bytes and its text, or lines.
 struct Argument {
   enum Kind : std::uint8_t { none, fixed, length, line, two_lines, stop, unknown } kind = unknown;
+
   std::uint8_t size = 0;
 };
 
 Argument argument_of(unsigned char opcode) {
-  constexpr std::string_view kNone = "()]}012NRabdelostuQ\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94\x97\x98";
+  constexpr std::string_view kNone =
+      "()]}012NRabdelostuQ\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94\x97\x98";
   if (opcode == '.') return {Argument::stop, 0};
   if (kNone.find(static_cast<char>(opcode)) != std::string_view::npos) return {Argument::none, 0};
   switch (opcode) {
-    case 0x80: case 'K': case 'h': case 'q': case 0x82: return {Argument::fixed, 1};
-    case 'M': case 0x83: return {Argument::fixed, 2};
-    case 'J': case 'j': case 'r': case 0x84: return {Argument::fixed, 4};
-    case 'G': case 0x95: return {Argument::fixed, 8};
-    case 'U': case 'C': case 0x8A: case 0x8C: return {Argument::length, 1};
-    case 'T': case 'X': case 'B': case 0x8B: return {Argument::length, 4};
-    case 0x8D: case 0x8E: case 0x96: return {Argument::length, 8};
-    case 'F': case 'I': case 'L': case 'P': case 'S': case 'V': case 'g': case 'p': return {Argument::line, 0};
-    case 'c': case 'i': return {Argument::two_lines, 0};
-    default: return {};
+    case 0x80:
+    case 'K':
+    case 'h':
+    case 'q':
+    case 0x82:
+      return {Argument::fixed, 1};
+    case 'M':
+    case 0x83:
+      return {Argument::fixed, 2};
+    case 'J':
+    case 'j':
+    case 'r':
+    case 0x84:
+      return {Argument::fixed, 4};
+    case 'G':
+    case 0x95:
+      return {Argument::fixed, 8};
+    case 'U':
+    case 'C':
+    case 0x8A:
+    case 0x8C:
+      return {Argument::length, 1};
+    case 'T':
+    case 'X':
+    case 'B':
+    case 0x8B:
+      return {Argument::length, 4};
+    case 0x8D:
+    case 0x8E:
+    case 0x96:
+      return {Argument::length, 8};
+    case 'F':
+    case 'I':
+    case 'L':
+    case 'P':
+    case 'S':
+    case 'V':
+    case 'g':
+    case 'p':
+      return {Argument::line, 0};
+    case 'c':
+    case 'i':
+      return {Argument::two_lines, 0};
+    default:
+      return {};
   }
 }
 
@@ -206,10 +250,13 @@ std::optional<std::size_t> pickle_length(std::span<const std::byte> bytes) {
     const Argument argument = argument_of(static_cast<unsigned char>(*p++));
     std::uint64_t skip = argument.size;
     switch (argument.kind) {
-      case Argument::stop: return static_cast<std::size_t>(p - begin);
-      case Argument::unknown: return std::nullopt;
+      case Argument::stop:
+        return static_cast<std::size_t>(p - begin);
+      case Argument::unknown:
+        return std::nullopt;
       case Argument::none:
-      case Argument::fixed: break;
+      case Argument::fixed:
+        break;
       case Argument::length: {
         if (left() < argument.size) return std::nullopt;
         std::uint64_t length = 0;
@@ -221,7 +268,8 @@ std::optional<std::size_t> pickle_length(std::span<const std::byte> bytes) {
       case Argument::line:
       case Argument::two_lines:
         for (int lines = argument.kind == Argument::line ? 1 : 2; lines > 0; --lines) {
-          p = p == end ? nullptr : static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
+          p = p == end ? nullptr
+                       : static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
           if (p == nullptr) return std::nullopt;
           ++p;
         }

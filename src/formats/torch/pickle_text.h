@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text inside pickles: UTF-8 as Python writes it, the text lines of protocol 0, and finding a pickle's end without running it.
+// The text inside pickles: UTF-8 as Python writes it, the text lines of protocol 0, and finding a pickle's
+// end without running it.
 #pragma once
 
 #include <optional>

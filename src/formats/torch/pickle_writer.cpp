@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::size_t kBatch = 1000;  // items between two marks, as Python does it
 
-std::uint64_t identity(const Value& value) { return ValueTree::ref(value).bits(); }
+std::uint64_t identity(const Value& value) {
+  return ValueTree::ref(value).bits();
+}
 
 // A container and the next of its children. A dict's children are key, value, key, value, …, attributes.
 struct Frame {
@@ -28,9 +30,13 @@ struct Frame {
   std::size_t next = 0;
 };
 
-bool is_dict(Form form) { return form == Form::dict || form == Form::ordered_dict || form == Form::counter; }
+bool is_dict(Form form) {
+  return form == Form::dict || form == Form::ordered_dict || form == Form::counter;
+}
 
-std::size_t child_count(const Frame& frame) { return is_dict(frame.form) ? frame.value.size() * 2 : frame.value.size(); }
+std::size_t child_count(const Frame& frame) {
+  return is_dict(frame.form) ? frame.value.size() * 2 : frame.value.size();
+}
 
 Value child(const Frame& frame, std::size_t index) {
   if (!is_dict(frame.form)) return frame.value.element(index);
@@ -56,7 +62,9 @@ std::string label(const Frame& frame) {
 bool is_python_text(std::string_view text) {
   while (!text.empty()) {
     std::size_t size = decode_utf8(text).size;
-    if (size == 0 && text.size() >= 3 && text[0] == '\xED' && (text[1] & 0xE0) == 0xA0 && (text[2] & 0xC0) == 0x80) size = 3;
+    if (size == 0 && text.size() >= 3 && text[0] == '\xED' && (text[1] & 0xE0) == 0xA0 &&
+        (text[2] & 0xC0) == 0x80)
+      size = 3;
     if (size == 0) return false;
     text.remove_prefix(size);
   }
@@ -87,6 +95,7 @@ class Survey {
   }
 
   [[nodiscard]] bool is_shared(const Value& value) const { return shared_.contains(identity(value)); }
+
   [[nodiscard]] bool is_repeated(std::string_view text) const {
     const auto found = strings_.find(text);
     return found != strings_.end() && found->second;
@@ -98,10 +107,11 @@ class Survey {
     const Form form = form_of(value, options_);
     if (form == Form::unrepresentable) {
       const bool has_more = value.kind() == Kind::tensor && !value.attributes().is_none();
-      fail(Errc::not_representable, path(), "{} ({}{}) is not something torch.load(weights_only=True) reads", value.summary(), display(value.type()),
-           has_more ? " with Python attributes" : "");
+      fail(Errc::not_representable, path(), "{} ({}{}) is not something torch.load(weights_only=True) reads",
+           value.summary(), display(value.type()), has_more ? " with Python attributes" : "");
     }
-    if (must_hash && !is_hashable(form)) fail(Errc::not_representable, path(), "{} cannot be a key or an element of a set", value.summary());
+    if (must_hash && !is_hashable(form))
+      fail(Errc::not_representable, path(), "{} cannot be a key or an element of a set", value.summary());
     check_leaf(value, form);
     if (form == Form::string) {
       const auto [found, is_new] = strings_.try_emplace(value.as_string(), false);
@@ -109,7 +119,8 @@ class Survey {
     }
     if (form != Form::tensor && form != Form::bytes && form != Form::bytearray && !is_container(form)) return;
     if (!seen_.insert(identity(value)).second) {
-      if (is_made_last(form) && open_.contains(identity(value))) fail(Errc::not_representable, path(), "{} contains itself", value.summary());
+      if (is_made_last(form) && open_.contains(identity(value)))
+        fail(Errc::not_representable, path(), "{} contains itself", value.summary());
       shared_.insert(identity(value));
       return;
     }
@@ -120,10 +131,12 @@ class Survey {
   }
 
   void check_leaf(const Value& value, Form form) const {
-    if (form == Form::string && (!is_python_text(value.as_string()) || value.as_string().size() > 0xFFFFFFFF)) {
+    if (form == Form::string &&
+        (!is_python_text(value.as_string()) || value.as_string().size() > 0xFFFFFFFF)) {
       fail(Errc::not_representable, path(), "text that is not UTF-8, or longer than 4 GiB");
     }
-    if (form == Form::bytes && value.as_bytes().size() > 0x7FFFFFFF) fail(Errc::not_representable, path(), "more than 2 GiB of bytes");
+    if (form == Form::bytes && value.as_bytes().size() > 0x7FFFFFFF)
+      fail(Errc::not_representable, path(), "more than 2 GiB of bytes");
     if (form == Form::integer && !value.fits_int() && !PickleEmitter().big_integer(value.as_decimal())) {
       fail(Errc::not_representable, path(), "an integer of more than 255 bytes");
     }
@@ -147,7 +160,8 @@ class Survey {
 // Second pass: opcodes.
 class TreePickler {
  public:
-  TreePickler(const FormOptions& options, const Survey& survey, PickleEmitter& emitter, TensorPickler& tensors)
+  TreePickler(const FormOptions& options, const Survey& survey, PickleEmitter& emitter,
+              TensorPickler& tensors)
       : options_(options), survey_(survey), out_(emitter), tensors_(tensors) {}
 
   void run(const Value& root) {
@@ -180,15 +194,23 @@ class TreePickler {
   }
 
   void close_batch(Form form) {
-    if (is_dict(form)) out_.set_items();
-    else out_.appends();
+    if (is_dict(form))
+      out_.set_items();
+    else
+      out_.appends();
   }
 
   void open(const Value& value, Form form) {
     switch (form) {
-      case Form::list: out_.empty_list(); break;
-      case Form::dict: out_.empty_dict(); break;
-      case Form::ordered_dict: out_.ordered_dict(); break;
+      case Form::list:
+        out_.empty_list();
+        break;
+      case Form::dict:
+        out_.empty_dict();
+        break;
+      case Form::ordered_dict:
+        out_.ordered_dict();
+        break;
       case Form::counter:
         out_.global("collections\nCounter\n");
         out_.empty_dict();
@@ -197,7 +219,9 @@ class TreePickler {
         out_.global("__builtin__\nset\n");
         out_.empty_list();
         break;
-      case Form::size: out_.global("torch\nSize\n"); [[fallthrough]];
+      case Form::size:
+        out_.global("torch\nSize\n");
+        [[fallthrough]];
       default:
         if (value.size() > 3) out_.mark();
     }
@@ -221,8 +245,10 @@ class TreePickler {
   void write(const Value& given) {
     const Value value = written_value(given, options_);
     const Form form = form_of(value, options_);
-    const bool has_identity = is_container(form) || form == Form::tensor || form == Form::bytes || form == Form::bytearray;
-    if (const auto found = has_identity ? slots_.find(identity(value)) : slots_.end(); found != slots_.end()) return out_.recall(found->second);
+    const bool has_identity =
+        is_container(form) || form == Form::tensor || form == Form::bytes || form == Form::bytearray;
+    if (const auto found = has_identity ? slots_.find(identity(value)) : slots_.end(); found != slots_.end())
+      return out_.recall(found->second);
     if (is_container(form)) return open(value, form);
     write_leaf(value, form);
     if (has_identity) remember(value);
@@ -230,12 +256,18 @@ class TreePickler {
 
   void write_leaf(const Value& value, Form form) {
     switch (form) {
-      case Form::none: return out_.none();
-      case Form::boolean: return out_.boolean(value.as_bool());
-      case Form::integer: return write_integer(value);
-      case Form::floating: return out_.floating(value.as_float());
-      case Form::string: return write_string(value.as_string());
-      case Form::tensor: return tensors_.write(value.tensor_value());
+      case Form::none:
+        return out_.none();
+      case Form::boolean:
+        return out_.boolean(value.as_bool());
+      case Form::integer:
+        return write_integer(value);
+      case Form::floating:
+        return out_.floating(value.as_float());
+      case Form::string:
+        return write_string(value.as_string());
+      case Form::tensor:
+        return tensors_.write(value.tensor_value());
       case Form::complex:
         out_.global("__builtin__\ncomplex\n");
         out_.floating(value.as_complex().real());
@@ -250,10 +282,14 @@ class TreePickler {
         out_.latin1(value.as_bytes());
         break;
       case Form::dtype:
-      case Form::constant: return write_constant(value.as_string());
-      case Form::device: return write_device(value.as_string());
-      case Form::layout: return write_layout(value.as_string());
-      default: return;  // containers and what the survey refused
+      case Form::constant:
+        return write_constant(value.as_string());
+      case Form::device:
+        return write_device(value.as_string());
+      case Form::layout:
+        return write_layout(value.as_string());
+      default:
+        return;  // containers and what the survey refused
     }
     out_.tuple(2);
     out_.call();
@@ -265,13 +301,19 @@ class TreePickler {
   }
 
   void write_string(std::string_view text) {
-    if (survey_.is_repeated(text)) out_.repeated_string(text);
-    else out_.string(text);
+    if (survey_.is_repeated(text))
+      out_.repeated_string(text);
+    else
+      out_.string(text);
   }
 
-  static std::string_view without_torch(std::string_view name) { return name.starts_with("torch.") ? name.substr(6) : name; }
+  static std::string_view without_torch(std::string_view name) {
+    return name.starts_with("torch.") ? name.substr(6) : name;
+  }
 
-  void write_constant(std::string_view name) { out_.global(*names_.insert("torch\n" + std::string(without_torch(name)) + "\n").first); }
+  void write_constant(std::string_view name) {
+    out_.global(*names_.insert("torch\n" + std::string(without_torch(name)) + "\n").first);
+  }
 
   void write_device(std::string_view text) {
     const std::size_t colon = text.find(':');
@@ -315,9 +357,11 @@ std::string pickle_tensors(const Checkpoint& checkpoint, const SaveOptions& opti
   PickleEmitter emitter;
   TensorPickler tensors(emitter, storages, options.legacy);
   for (const Entry& entry : checkpoint) {
-    if (!is_python_text(entry.name)) fail(Errc::not_representable, quoted(entry.name), "a name that is not UTF-8");
+    if (!is_python_text(entry.name))
+      fail(Errc::not_representable, quoted(entry.name), "a name that is not UTF-8");
     if (info(entry.dtype).kind == DTypeKind::quantized) {
-      fail(Errc::not_representable, display(entry.name), "{} has no scale and zero point outside a tree", info(entry.dtype).code);
+      fail(Errc::not_representable, display(entry.name), "{} has no scale and zero point outside a tree",
+           info(entry.dtype).code);
     }
     tensors.note(entry.tensor(), [&] { return display(entry.name); });
   }
@@ -327,8 +371,10 @@ std::string pickle_tensors(const Checkpoint& checkpoint, const SaveOptions& opti
   if (has_metadata) survey.run(*options.metadata);
   storages.settle();
 
-  if (options.plain_dict) emitter.empty_dict();
-  else emitter.ordered_dict();
+  if (options.plain_dict)
+    emitter.empty_dict();
+  else
+    emitter.ordered_dict();
   for (std::size_t i = 0; i < checkpoint.size(); ++i) {
     if (i % kBatch == 0) {
       if (i > 0) emitter.set_items();

@@ -14,7 +14,9 @@ namespace {
 constexpr std::size_t kMaxStreams = 16;  // inside each other
 constexpr std::size_t kNamesInANote = 12;
 
-bool is_tar(std::span<const std::byte> head) { return head.size() >= 262 && as_text(head.subspan(257, 5)) == "ustar"; }
+bool is_tar(std::span<const std::byte> head) {
+  return head.size() >= 262 && as_text(head.subspan(257, 5)) == "ustar";
+}
 
 std::string unknown_classes_note(const Objects& objects) {
   const auto& names = objects.unknown_names();
@@ -29,8 +31,11 @@ std::string unknown_classes_note(const Objects& objects) {
 
 }  // namespace
 
-Reader::Reader(Source source, Settings settings) : source_(std::move(source)), objects_(std::make_shared<ValueTree>(), settings) {
-  objects_.load_stream = [this](std::shared_ptr<const Storage> bytes, const std::string& where) { return read_nested(std::move(bytes), where); };
+Reader::Reader(Source source, Settings settings)
+    : source_(std::move(source)), objects_(std::make_shared<ValueTree>(), settings) {
+  objects_.load_stream = [this](std::shared_ptr<const Storage> bytes, const std::string& where) {
+    return read_nested(std::move(bytes), where);
+  };
 }
 
 Document Reader::read() {
@@ -48,21 +53,25 @@ Ref Reader::read_container(const Source& source, Document& document) {
   if (is_tar(head)) return read_tar(objects_, source, document);
   const bool says_pickle = !head.empty() && head[0] == std::byte{0x80};  // PROTO
   const std::string_view likely = says_pickle ? std::string_view() : what_is_it(head);
-  const std::string is_what = head.empty() ? "is empty" : likely.empty() ? "is no format Ballast reads" : fmt::format("is {}", likely);
+  const std::string is_what = head.empty()     ? "is empty"
+                              : likely.empty() ? "is no format Ballast reads"
+                                               : fmt::format("is {}", likely);
   if (!may_be_pickle(head)) fail(Errc::unknown_format, source.where(), "{}", is_what);
   if (says_pickle) return read_pickles(objects_, source, document);
   // Protocols 0 and 1 have no mark: text that is no pickle fails in ways that say little.
   try {
     return read_pickles(objects_, source, document);
   } catch (const Error& error) {
-    const bool tells = error.code() == Errc::bad_pickle || error.code() == Errc::memo_range || (error.code() == Errc::truncated && !likely.empty());
+    const bool tells = error.code() == Errc::bad_pickle || error.code() == Errc::memo_range ||
+                       (error.code() == Errc::truncated && !likely.empty());
     if (!tells) throw;
     fail(Errc::unknown_format, source.where(), "{}; read as a pickle it fails: {}", is_what, error.what());
   }
 }
 
 Ref Reader::read_nested(std::shared_ptr<const Storage> bytes, const std::string& where) {
-  if (++depth_ > kMaxStreams) fail(Errc::too_deep, where, "streams inside streams, more than {} deep", kMaxStreams);
+  if (++depth_ > kMaxStreams)
+    fail(Errc::too_deep, where, "streams inside streams, more than {} deep", kMaxStreams);
   Document inner;
   const Ref root = read_container(Source(std::move(bytes), where), inner);
   --depth_;
@@ -76,7 +85,8 @@ std::string key_text(Objects& objects, Ref key, const char* what) {
 
 StorageId parse_storage_id(Objects& objects, Ref id) {
   const auto parts = objects.need_sequence(id, "a persistent id");
-  if (parts.size() < 5) objects.refuse(Errc::type_mismatch, "a persistent id of {} parts, a storage has 5", parts.size());
+  if (parts.size() < 5)
+    objects.refuse(Errc::type_mismatch, "a persistent id of {} parts, a storage has 5", parts.size());
   if (objects.need_text(parts[0], "the kind of a persistent id") != "storage") {
     objects.refuse(Errc::unsupported, "a persistent id of kind {}", quoted(*Objects::as_text(parts[0])));
   }
@@ -84,28 +94,36 @@ StorageId parse_storage_id(Objects& objects, Ref id) {
   storage.dtype = objects.dtype_of_class(parts[1]);
   storage.type = parts[1].node()->type;
   storage.key = key_text(objects, parts[2], "a storage's key");
-  if (const auto location = Objects::as_text(parts[3]); location && *location != "cpu") storage.location = objects.tree().type_id(*location);
+  if (const auto location = Objects::as_text(parts[3]); location && *location != "cpu")
+    storage.location = objects.tree().type_id(*location);
   const std::int64_t numel = objects.need_int(parts[4], "a storage's element count");
   if (numel < 0) objects.refuse(Errc::size_mismatch, "a storage of {} elements", numel);
   storage.numel = static_cast<std::uint64_t>(numel);
-  const auto bytes = try_mul<std::int64_t>(numel, static_cast<std::int64_t>(storage.dtype ? item_bytes(*storage.dtype) : 1));
+  const auto bytes =
+      try_mul<std::int64_t>(numel, static_cast<std::int64_t>(storage.dtype ? item_bytes(*storage.dtype) : 1));
   if (!bytes) objects.refuse(Errc::size_overflow, "a storage of {} elements", numel);
   storage.bytes = static_cast<std::uint64_t>(*bytes);
   if (parts.size() > 5) storage.view = parts[5];
   return storage;
 }
 
-void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry, std::uint64_t offset, std::uint64_t bytes) {
+void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry,
+                     std::uint64_t offset, std::uint64_t bytes) {
   if (ScanReport* report = objects.settings().report) {
-    report->findings.push_back({.severity = Severity::warning, .code = Errc::trailing_data, .what = fmt::format("{} bytes behind the end", bytes),
-                                .offset = offset, .entry = entry});
+    report->findings.push_back({.severity = Severity::warning,
+                                .code = Errc::trailing_data,
+                                .what = fmt::format("{} bytes behind the end", bytes),
+                                .offset = offset,
+                                .entry = entry});
   }
   if (!objects.settings().inert) {
-    fail(Errc::trailing_data, where, "{} bytes behind the end at byte {} (another file appended, or something hidden?)", bytes, offset);
+    fail(Errc::trailing_data, where,
+         "{} bytes behind the end at byte {} (another file appended, or something hidden?)", bytes, offset);
   }
 }
 
-Ref run_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes, std::size_t offset, Stream stream, std::size_t& used) {
+Ref run_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes, std::size_t offset,
+               Stream stream, std::size_t& used) {
   objects.tree().keep_alive(bytes);
   Machine machine(objects, span_of(*bytes).subspan(offset), std::move(stream));
   const Ref root = machine.run();

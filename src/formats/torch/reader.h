@@ -27,7 +27,9 @@ class Reader {
   Reader(Source source, Settings settings);
 
   [[nodiscard]] Document read();
+
   [[nodiscard]] Objects& objects() noexcept { return objects_; }
+
   [[nodiscard]] const Source& source() const noexcept { return source_; }
 
  private:
@@ -55,16 +57,21 @@ struct StorageId {
   std::uint64_t bytes = 0;
   Ref view;  // old files: (key, offset, count), or None
 };
+
 [[nodiscard]] StorageId parse_storage_id(Objects& objects, Ref id);
 /// A storage's or tensor's key: text, or an integer as its decimal.
 [[nodiscard]] std::string key_text(Objects& objects, Ref key, const char* what);
 
 /// Runs one pickle of `bytes`, which the tree keeps alive. `used` gets the bytes it took.
-[[nodiscard]] Ref run_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes, std::size_t offset, Stream stream, std::size_t& used);
-/// The same for bytes that hold one pickle and nothing else: Errc::trailing_data otherwise (a finding in inert mode).
-[[nodiscard]] Ref run_whole_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes, Stream stream);
+[[nodiscard]] Ref run_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes,
+                             std::size_t offset, Stream stream, std::size_t& used);
+/// The same for bytes that hold one pickle and nothing else: Errc::trailing_data otherwise (a finding in
+/// inert mode).
+[[nodiscard]] Ref run_whole_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes,
+                                   Stream stream);
 /// Errc::trailing_data, unless the file is read inertly.
-void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry, std::uint64_t offset, std::uint64_t bytes);
+void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry,
+                     std::uint64_t offset, std::uint64_t bytes);
 
 /// Opens a source that is no Safetensors file.
 [[nodiscard]] Checkpoint open(const Source& source, bool inert);

@@ -13,10 +13,10 @@ namespace {
 
 struct NumpyType {
   bool swapped = false;
-  char kind = 0;             // b i u f c U S O M m V
-  std::uint64_t bytes = 0;   // of one element
+  char kind = 0;            // b i u f c U S O M m V
+  std::uint64_t bytes = 0;  // of one element
   std::optional<DType> dtype;
-  std::string_view scalar;   // "numpy.float64"
+  std::string_view scalar;  // "numpy.float64"
 };
 
 struct Known {
@@ -24,10 +24,14 @@ struct Known {
   DType dtype;
   std::string_view scalar;
 };
+
 constexpr Known kKnown[] = {
-    {"b1", DType::boolean, "numpy.bool_"}, {"i1", DType::i8, "numpy.int8"}, {"u1", DType::u8, "numpy.uint8"}, {"i2", DType::i16, "numpy.int16"},
-    {"u2", DType::u16, "numpy.uint16"}, {"i4", DType::i32, "numpy.int32"}, {"u4", DType::u32, "numpy.uint32"}, {"i8", DType::i64, "numpy.int64"},
-    {"u8", DType::u64, "numpy.uint64"}, {"f2", DType::f16, "numpy.float16"}, {"f4", DType::f32, "numpy.float32"}, {"f8", DType::f64, "numpy.float64"},
+    {"b1", DType::boolean, "numpy.bool_"}, {"i1", DType::i8, "numpy.int8"},
+    {"u1", DType::u8, "numpy.uint8"},      {"i2", DType::i16, "numpy.int16"},
+    {"u2", DType::u16, "numpy.uint16"},    {"i4", DType::i32, "numpy.int32"},
+    {"u4", DType::u32, "numpy.uint32"},    {"i8", DType::i64, "numpy.int64"},
+    {"u8", DType::u64, "numpy.uint64"},    {"f2", DType::f16, "numpy.float16"},
+    {"f4", DType::f32, "numpy.float32"},   {"f8", DType::f64, "numpy.float64"},
     {"c8", DType::c64, "numpy.complex64"}, {"c16", DType::c128, "numpy.complex128"},
 };
 
@@ -63,7 +67,8 @@ std::uint64_t swap_unit(DType dtype) {
 }
 
 void swap_bytes(std::span<std::byte> bytes, std::size_t unit) {
-  for (std::size_t at = 0; at + unit <= bytes.size(); at += unit) std::reverse(bytes.data() + at, bytes.data() + at + unit);
+  for (std::size_t at = 0; at + unit <= bytes.size(); at += unit)
+    std::reverse(bytes.data() + at, bytes.data() + at + unit);
 }
 
 template <class T>
@@ -82,13 +87,20 @@ Ref number(Objects& objects, DType dtype, const std::byte* bytes, TypeId type) {
       node->flag = bytes[0] != std::byte{0};
       return Ref(node);
     }
-    case DType::i8: return tree.integer(load<std::int8_t>(bytes), type);
-    case DType::u8: return tree.integer(load<std::uint8_t>(bytes), type);
-    case DType::i16: return tree.integer(load<std::int16_t>(bytes), type);
-    case DType::u16: return tree.integer(load<std::uint16_t>(bytes), type);
-    case DType::i32: return tree.integer(load<std::int32_t>(bytes), type);
-    case DType::u32: return tree.integer(load<std::uint32_t>(bytes), type);
-    case DType::i64: return tree.integer(load<std::int64_t>(bytes), type);
+    case DType::i8:
+      return tree.integer(load<std::int8_t>(bytes), type);
+    case DType::u8:
+      return tree.integer(load<std::uint8_t>(bytes), type);
+    case DType::i16:
+      return tree.integer(load<std::int16_t>(bytes), type);
+    case DType::u16:
+      return tree.integer(load<std::uint16_t>(bytes), type);
+    case DType::i32:
+      return tree.integer(load<std::int32_t>(bytes), type);
+    case DType::u32:
+      return tree.integer(load<std::uint32_t>(bytes), type);
+    case DType::i64:
+      return tree.integer(load<std::int64_t>(bytes), type);
     case DType::u64: {
       const auto value = load<std::uint64_t>(bytes);
       if (value <= INT64_MAX) return tree.integer(static_cast<std::int64_t>(value), type);
@@ -96,11 +108,16 @@ Ref number(Objects& objects, DType dtype, const std::byte* bytes, TypeId type) {
       made.node()->type = type;
       return made;
     }
-    case DType::f16: return tree.floating(Tensor::from<Half>({load<Half>(bytes)}, {}).item(), type);
-    case DType::f32: return tree.floating(load<float>(bytes), type);
-    case DType::f64: return tree.floating(load<double>(bytes), type);
-    case DType::c64: return tree.complex(load<float>(bytes), load<float>(bytes + 4), type);
-    default: return tree.complex(load<double>(bytes), load<double>(bytes + 8), type);
+    case DType::f16:
+      return tree.floating(Tensor::from<Half>({load<Half>(bytes)}, {}).item(), type);
+    case DType::f32:
+      return tree.floating(load<float>(bytes), type);
+    case DType::f64:
+      return tree.floating(load<double>(bytes), type);
+    case DType::c64:
+      return tree.complex(load<float>(bytes), load<float>(bytes + 4), type);
+    default:
+      return tree.complex(load<double>(bytes), load<double>(bytes + 8), type);
   }
 }
 
@@ -131,7 +148,8 @@ Ref scalar(Objects& objects, const Call& call) {
   if (!type.dtype && type.kind != 'U' && type.kind != 'S') return objects.inert(call);
   const std::string_view data = objects.need_bytes(call.args[1], "the bytes of a NumPy scalar");
   if (data.size() != type.bytes) {
-    objects.refuse(Errc::size_mismatch, "a NumPy scalar of {} bytes, its dtype has {}", data.size(), type.bytes);
+    objects.refuse(Errc::size_mismatch, "a NumPy scalar of {} bytes, its dtype has {}", data.size(),
+                   type.bytes);
   }
   return type.dtype ? scalar_of(objects, type, data, type.scalar) : numpy_text(objects, type, data);
 }
@@ -165,10 +183,13 @@ ArrayShape need_shape(Objects& objects, Ref value, std::uint64_t item, bool fort
   return shape;
 }
 
-// Tensor, or a number when there are no dimensions. The bytes are copied: a tensor must not keep the whole pickle alive.
-Ref array(Objects& objects, const NumpyType& type, const ArrayShape& shape, std::string_view data, TypeId class_id) {
+// Tensor, or a number when there are no dimensions. The bytes are copied: a tensor must not keep the whole
+// pickle alive.
+Ref array(Objects& objects, const NumpyType& type, const ArrayShape& shape, std::string_view data,
+          TypeId class_id) {
   if (data.size() != shape.bytes) {
-    objects.refuse(Errc::size_mismatch, "a NumPy array of shape {} needs {} bytes, {} are there", to_string(shape.sizes), shape.bytes, data.size());
+    objects.refuse(Errc::size_mismatch, "a NumPy array of shape {} needs {} bytes, {} are there",
+                   to_string(shape.sizes), shape.bytes, data.size());
   }
   if (shape.sizes.empty()) return scalar_of(objects, type, data, objects.tree().type_name(class_id));
   const auto storage = Storage::heap(data.size());
@@ -188,18 +209,22 @@ Ref from_buffer(Objects& objects, const Call& call) {
   }
   const bool fortran = Objects::as_text(call.args[3]) == "F";
   const ArrayShape shape = need_shape(objects, call.args[2], type.bytes, fortran);
-  return array(objects, type, shape, objects.need_bytes(call.args[0], "the buffer of a NumPy array"), objects.tree().type_id("numpy.ndarray"));
+  return array(objects, type, shape, objects.need_bytes(call.args[0], "the buffer of a NumPy array"),
+               objects.tree().type_id("numpy.ndarray"));
 }
 
 }  // namespace
 
 Ref Rebuild::numpy(Objects& objects, const Call& call, Role role) {
   switch (role) {
-    case Role::numpy_scalar: return scalar(objects, call);
-    case Role::numpy_frombuffer: return from_buffer(objects, call);
+    case Role::numpy_scalar:
+      return scalar(objects, call);
+    case Role::numpy_frombuffer:
+      return from_buffer(objects, call);
     case Role::numpy_dtype: {
       objects.need_arguments(call, 1);
-      const Ref made = objects.tree().string(objects.need_bytes(call.args[0], "the name of a numpy.dtype"), objects.tree().type_id("numpy.dtype"));
+      const Ref made = objects.tree().string(objects.need_bytes(call.args[0], "the name of a numpy.dtype"),
+                                             objects.tree().type_id("numpy.dtype"));
       made.node()->role = static_cast<std::uint8_t>(Role::numpy_dtype);
       return made;
     }
@@ -215,10 +240,12 @@ Ref Rebuild::numpy(Objects& objects, const Call& call, Role role) {
 void Rebuild::build_numpy(Objects& objects, Node* node, Ref state) {
   const auto parts = objects.need_sequence(state, "the state of a NumPy object");
   if (node->kind == NodeKind::string) {  // dtype: (version, byte order, …)
-    if (parts.size() < 2) objects.refuse(Errc::type_mismatch, "a numpy.dtype state of {} parts", parts.size());
+    if (parts.size() < 2)
+      objects.refuse(Errc::type_mismatch, "a numpy.dtype state of {} parts", parts.size());
     const auto order = objects.need_text(parts[1], "a byte order");
     const std::string_view old(node->text, node->size);
-    const std::string_view plain = !old.empty() && std::string_view("<>|=").find(old[0]) != std::string_view::npos ? old.substr(1) : old;
+    const std::string_view plain =
+        !old.empty() && std::string_view("<>|=").find(old[0]) != std::string_view::npos ? old.substr(1) : old;
     const std::string_view text = objects.tree().store(std::string(order.substr(0, 1)) + std::string(plain));
     node->text = text.data();
     node->size = static_cast<std::uint32_t>(text.size());
@@ -229,17 +256,20 @@ void Rebuild::build_numpy(Objects& objects, Node* node, Ref state) {
   const NumpyType type = need_type(objects, parts[2]);
   if (!type.dtype) {  // text, objects, dates: kept as they are
     node->object->state = state;
-    if (const Node* list = Objects::as_kind(parts[4], NodeKind::list)) node->object->items = Ref(const_cast<Node*>(list));
+    if (const Node* list = Objects::as_kind(parts[4], NodeKind::list))
+      node->object->items = Ref(const_cast<Node*>(list));
     return;
   }
   const ArrayShape shape = need_shape(objects, parts[1], type.bytes, parts[3].is_true());
-  const Ref made = array(objects, type, shape, objects.need_bytes(parts[4], "the bytes of a NumPy array"), node->type);
+  const Ref made =
+      array(objects, type, shape, objects.need_bytes(parts[4], "the bytes of a NumPy array"), node->type);
   Node copy = *made.node();
   copy.has_attributes = node->has_attributes;
   *node = copy;
 }
 
-// Tensors of devices without storages travel as arrays; dtypes NumPy lacks arrive as wider ones and are cast back.
+// Tensors of devices without storages travel as arrays; dtypes NumPy lacks arrive as wider ones and are cast
+// back.
 Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
   objects.need_arguments(call, 3);
   if (Objects::as_kind(call.args[0], NodeKind::tensor) == nullptr) {
@@ -258,11 +288,13 @@ Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
     tensor = Tensor::from<double>({ValueTree::value(objects.shared_tree(), call.args[0]).as_float()}, {});
   }
   if (*dtype != tensor.dtype() && !(is_real(*dtype) && is_real(tensor.dtype()))) {
-    objects.refuse(Errc::bad_dtype, "a device tensor of {} made of {}", info(*dtype).code, info(tensor.dtype()).code);
+    objects.refuse(Errc::bad_dtype, "a device tensor of {} made of {}", info(*dtype).code,
+                   info(tensor.dtype()).code);
   }
   const Ref made = computed(objects, tensor.to_lazy(*dtype), 0);
   made.node()->tensor->requires_grad = Objects::argument(call, 3).is_true();
-  if (const auto device = Objects::as_text(call.args[2]); device && *device != "cpu") made.node()->tensor->location = objects.tree().type_id(*device);
+  if (const auto device = Objects::as_text(call.args[2]); device && *device != "cpu")
+    made.node()->tensor->location = objects.tree().type_id(*device);
   return made;
 }
 

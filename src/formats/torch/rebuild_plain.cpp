@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small values of PyTorch and of Python's library that are better as text, tuples and dicts: sizes, devices, paths, dates, namespaces.
+// Small values of PyTorch and of Python's library that are better as text, tuples and dicts: sizes, devices,
+// paths, dates, namespaces.
 #include <algorithm>
 
 #include "ballast/display.h"
@@ -30,19 +31,24 @@ Ref path(Objects& objects, const Call& call) {
   return objects.tree().string(objects.tree().store(text.empty() ? "." : text), call.callee->type);
 }
 
-unsigned byte_at(std::string_view bytes, std::size_t index) { return static_cast<unsigned char>(bytes[index]); }
+unsigned byte_at(std::string_view bytes, std::size_t index) {
+  return static_cast<unsigned char>(bytes[index]);
+}
 
 std::string time_text(std::string_view bytes) {
-  std::string text = fmt::format("{:02}:{:02}:{:02}", byte_at(bytes, 0) & 0x7FU, byte_at(bytes, 1), byte_at(bytes, 2));
+  std::string text =
+      fmt::format("{:02}:{:02}:{:02}", byte_at(bytes, 0) & 0x7FU, byte_at(bytes, 1), byte_at(bytes, 2));
   const unsigned micro = byte_at(bytes, 3) << 16U | byte_at(bytes, 4) << 8U | byte_at(bytes, 5);
   return micro == 0 ? text : fmt::format("{}.{:06}", text, micro);
 }
 
 std::string date_text(std::string_view bytes) {
-  return fmt::format("{:04}-{:02}-{:02}", byte_at(bytes, 0) << 8U | byte_at(bytes, 1), byte_at(bytes, 2) & 0x7FU, byte_at(bytes, 3));
+  return fmt::format("{:04}-{:02}-{:02}", byte_at(bytes, 0) << 8U | byte_at(bytes, 1),
+                     byte_at(bytes, 2) & 0x7FU, byte_at(bytes, 3));
 }
 
-// "+02:00" of timezone(timedelta(0, 7200)); empty for no time zone, nullopt for one that cannot be written so.
+// "+02:00" of timezone(timedelta(0, 7200)); empty for no time zone, nullopt for one that cannot be written
+// so.
 std::optional<std::string> zone_text(Objects& objects, Ref zone) {
   if (zone.is_none()) return "";
   const Node* timezone = Objects::as_kind(zone, NodeKind::object);
@@ -52,7 +58,8 @@ std::optional<std::string> zone_text(Objects& objects, Ref zone) {
   if (delta == nullptr || static_cast<Role>(delta->role) != Role::timedelta) return std::nullopt;
   std::int64_t parts[2] = {0, 0};  // days, seconds
   const auto numbers = objects.need_sequence(delta->object->args, "the arguments of a timedelta");
-  for (std::size_t i = 0; i < 2 && i < numbers.size(); ++i) parts[i] = std::clamp<std::int64_t>(Objects::as_int(numbers[i]).value_or(0), -100'000, 100'000);
+  for (std::size_t i = 0; i < 2 && i < numbers.size(); ++i)
+    parts[i] = std::clamp<std::int64_t>(Objects::as_int(numbers[i]).value_or(0), -100'000, 100'000);
   const std::int64_t seconds = parts[0] * 86'400 + parts[1];
   const std::int64_t minutes = (seconds < 0 ? -seconds : seconds) / 60;
   return fmt::format("{}{:02}:{:02}", seconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
@@ -61,7 +68,9 @@ std::optional<std::string> zone_text(Objects& objects, Ref zone) {
 Ref date_or_time(Objects& objects, const Call& call, Role role) {
   if (call.args.empty()) return objects.inert(call);
   const Ref first = call.args[0];
-  if (Objects::as_kind(first, NodeKind::bytes) == nullptr && Objects::as_kind(first, NodeKind::string) == nullptr) return objects.inert(call);
+  if (Objects::as_kind(first, NodeKind::bytes) == nullptr &&
+      Objects::as_kind(first, NodeKind::string) == nullptr)
+    return objects.inert(call);
   const std::string_view bytes = objects.need_bytes(first, "a date");
   const std::size_t size = role == Role::date ? 4 : role == Role::time ? 6 : 10;
   const auto zone = zone_text(objects, Objects::argument(call, 1));
@@ -107,7 +116,8 @@ std::string uuid_text(const Value& number) {
   }
   const std::uint64_t high = std::uint64_t{words[3]} << 32U | words[2];
   const std::uint64_t low = std::uint64_t{words[1]} << 32U | words[0];
-  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32U, high >> 16U & 0xFFFFU, high & 0xFFFFU, low >> 48U, low & 0xFFFFFFFFFFFFU);
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32U, high >> 16U & 0xFFFFU,
+                     high & 0xFFFFU, low >> 48U, low & 0xFFFFFFFFFFFFU);
 }
 
 }  // namespace
@@ -127,17 +137,23 @@ Ref Rebuild::plain(Objects& objects, const Call& call, Role role) {
       }
       return tree.sequence(NodeKind::tuple, sizes, tree.type_id("torch.Size"));
     }
-    case Role::device: return device(objects, call);
+    case Role::device:
+      return device(objects, call);
     case Role::jit_list:
-    case Role::jit_type_tag: objects.need_arguments(call, 1); return call.args[0];
-    case Role::path: return path(objects, call);
+    case Role::jit_type_tag:
+      objects.need_arguments(call, 1);
+      return call.args[0];
+    case Role::path:
+      return path(objects, call);
     case Role::namespace_: {
       Node* made = tree.make(NodeKind::dict, call.callee->type);
       made->role = static_cast<std::uint8_t>(Role::namespace_);
-      if (const Node* fields = Objects::as_kind(call.kwargs, NodeKind::dict)) tree.append_pairs(made, {fields->refs, std::size_t{fields->size} * 2});
+      if (const Node* fields = Objects::as_kind(call.kwargs, NodeKind::dict))
+        tree.append_pairs(made, {fields->refs, std::size_t{fields->size} * 2});
       return Ref(made);
     }
-    default: return date_or_time(objects, call, role);
+    default:
+      return date_or_time(objects, call, role);
   }
 }
 
@@ -153,12 +169,15 @@ void Rebuild::build_plain(Objects& objects, Node* node, Ref state) {
     const Ref* number = member(objects, state, "int");
     if (number == nullptr) return;
     const Value value = ValueTree::value(objects.shared_tree(), *number);
-    if (value.kind() != Kind::integer || value.as_decimal().size() > 39 || value.as_decimal().starts_with('-')) return;
+    if (value.kind() != Kind::integer || value.as_decimal().size() > 39 ||
+        value.as_decimal().starts_with('-'))
+      return;
     return become(node, objects.tree().string(objects.tree().store(uuid_text(value))));
   }
   const Ref* content = member(objects, state, role == Role::omega_node ? "_val" : "_content");
   if (content == nullptr || *content == Ref(node)) return;
-  const bool is_object = content->is_node() && (content->node()->kind == NodeKind::object || content->node()->kind == NodeKind::storage);
+  const bool is_object = content->is_node() && (content->node()->kind == NodeKind::object ||
+                                                content->node()->kind == NodeKind::storage);
   if (!is_object) become(node, *content);
 }
 

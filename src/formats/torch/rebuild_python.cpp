@@ -29,7 +29,8 @@ void add_pairs(Objects& objects, Node* dict, Ref from) {
 Ref make_dict(Objects& objects, const Call& call, Role role) {
   Node* dict = objects.tree().make(NodeKind::dict, plain_or(objects, call, "builtins.dict"));
   const std::size_t first = role == Role::default_dict ? 1 : 0;  // behind the factory, which stays a name
-  if (Objects::as_kind(Objects::argument(call, first), NodeKind::object) != nullptr) return objects.inert(call);
+  if (Objects::as_kind(Objects::argument(call, first), NodeKind::object) != nullptr)
+    return objects.inert(call);
   if (call.args.size() > first) add_pairs(objects, dict, call.args[first]);
   return Ref(dict);
 }
@@ -37,15 +38,21 @@ Ref make_dict(Objects& objects, const Call& call, Role role) {
 Ref make_sequence(Objects& objects, const Call& call, Role role) {
   std::span<const Ref> elements;
   if (!call.args.empty()) {
-    if (const Node* set = Objects::as_kind(call.args[0], NodeKind::set)) elements = {set->refs, set->size};
-    else if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
-    else elements = objects.need_sequence(call.args[0], "the elements of a container");
+    if (const Node* set = Objects::as_kind(call.args[0], NodeKind::set))
+      elements = {set->refs, set->size};
+    else if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr)
+      return objects.inert(call);
+    else
+      elements = objects.need_sequence(call.args[0], "the elements of a container");
   }
   ValueTree& tree = objects.tree();
   switch (role) {
-    case Role::tuple: return tree.sequence(NodeKind::tuple, elements);
-    case Role::list: return tree.sequence(NodeKind::list, elements);
-    case Role::deque: return tree.sequence(NodeKind::list, elements, call.callee->type);
+    case Role::tuple:
+      return tree.sequence(NodeKind::tuple, elements);
+    case Role::list:
+      return tree.sequence(NodeKind::list, elements);
+    case Role::deque:
+      return tree.sequence(NodeKind::list, elements, call.callee->type);
     default: {
       Node* set = tree.make(NodeKind::set, role == Role::frozenset ? tree.type_id("frozenset") : 0);
       objects.add(Ref(set), elements);
@@ -60,7 +67,8 @@ Ref make_bytes(Objects& objects, const Call& call, Role role) {
   const TypeId type = role == Role::bytearray ? tree.type_id("bytearray") : 0;
   if (call.args.empty()) return tree.bytes({}, type);
   if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
-  if (const Node* bytes = Objects::as_kind(call.args[0], NodeKind::bytes)) return tree.bytes({bytes->text, bytes->size}, type);
+  if (const Node* bytes = Objects::as_kind(call.args[0], NodeKind::bytes))
+    return tree.bytes({bytes->text, bytes->size}, type);
   if (const Node* list = Objects::as_kind(call.args[0], NodeKind::list)) {
     std::string bytes;
     for (std::uint32_t i = 0; i < list->size; ++i) {
@@ -113,7 +121,8 @@ Ref make_member(Objects& objects, const Call& call) {
 Ref construct(Objects& objects, Ref callee, Ref args, Ref kwargs) {
   const Node* member = Objects::as_kind(callee, NodeKind::object);
   const bool is_member = member != nullptr && static_cast<Role>(member->role) == Role::getattr;
-  if (Objects::as_kind(callee, NodeKind::global) == nullptr && !is_member) objects.refuse(Errc::type_mismatch, "an object of {}", objects.describe(callee));
+  if (Objects::as_kind(callee, NodeKind::global) == nullptr && !is_member)
+    objects.refuse(Errc::type_mismatch, "an object of {}", objects.describe(callee));
   return objects.call(callee, args, kwargs, true);
 }
 
@@ -125,10 +134,14 @@ Ref reconstruct(Objects& objects, const Call& call) {
   if (!made.is_node() || made.node()->kind != NodeKind::object || call.args[2].is_none()) return made;
   ObjectRecord& object = *made.node()->object;
   const Node* base = call.args[2].is_node() ? call.args[2].node() : nullptr;
-  if (base != nullptr && base->kind == NodeKind::dict) object.pairs = call.args[2];
-  else if (base != nullptr && base->kind == NodeKind::list) object.items = call.args[2];
-  else if (base != nullptr && base->kind == NodeKind::tuple) object.args = call.args[2];
-  else object.args = tree.sequence(NodeKind::tuple, {&call.args[2], 1});
+  if (base != nullptr && base->kind == NodeKind::dict)
+    object.pairs = call.args[2];
+  else if (base != nullptr && base->kind == NodeKind::list)
+    object.items = call.args[2];
+  else if (base != nullptr && base->kind == NodeKind::tuple)
+    object.args = call.args[2];
+  else
+    object.args = tree.sequence(NodeKind::tuple, {&call.args[2], 1});
   return made;
 }
 
@@ -136,24 +149,46 @@ Ref reconstruct(Objects& objects, const Call& call) {
 
 Ref Rebuild::python(Objects& objects, const Call& call, Role role) {
   switch (role) {
-    case Role::ordered_dict: case Role::default_dict: case Role::counter: case Role::dict: return make_dict(objects, call, role);
-    case Role::deque: case Role::set: case Role::frozenset: case Role::list: case Role::tuple: return make_sequence(objects, call, role);
-    case Role::bytes: case Role::bytearray: case Role::encode: return make_bytes(objects, call, role);
-    case Role::complex: return make_complex(objects, call);
-    case Role::integer: case Role::floating: case Role::string: {
+    case Role::ordered_dict:
+    case Role::default_dict:
+    case Role::counter:
+    case Role::dict:
+      return make_dict(objects, call, role);
+    case Role::deque:
+    case Role::set:
+    case Role::frozenset:
+    case Role::list:
+    case Role::tuple:
+      return make_sequence(objects, call, role);
+    case Role::bytes:
+    case Role::bytearray:
+    case Role::encode:
+      return make_bytes(objects, call, role);
+    case Role::complex:
+      return make_complex(objects, call);
+    case Role::integer:
+    case Role::floating:
+    case Role::string: {
       const NodeKind own = role == Role::floating ? NodeKind::floating : NodeKind::string;
-      const bool same = call.args.size() == 1 && (role == Role::integer ? Objects::as_int(call.args[0]).has_value() : Objects::as_kind(call.args[0], own) != nullptr);
+      const bool same =
+          call.args.size() == 1 && (role == Role::integer ? Objects::as_int(call.args[0]).has_value()
+                                                          : Objects::as_kind(call.args[0], own) != nullptr);
       return same ? call.args[0] : objects.inert(call);
     }
-    case Role::getattr: return make_member(objects, call);
-    case Role::reconstructor: return reconstruct(objects, call);
+    case Role::getattr:
+      return make_member(objects, call);
+    case Role::reconstructor:
+      return reconstruct(objects, call);
     case Role::new_object:
       objects.need_arguments(call, 1);
-      return construct(objects, call.args[0], objects.tree().sequence(NodeKind::tuple, call.args.subspan(1)), Ref::none());
+      return construct(objects, call.args[0], objects.tree().sequence(NodeKind::tuple, call.args.subspan(1)),
+                       Ref::none());
     default:  // __newobj_ex__
       objects.need_arguments(call, 3);
-      if (Objects::as_kind(call.args[1], NodeKind::tuple) == nullptr || Objects::as_kind(call.args[2], NodeKind::dict) == nullptr) {
-        objects.refuse(Errc::type_mismatch, "{} and {} for the arguments of an object", objects.describe(call.args[1]), objects.describe(call.args[2]));
+      if (Objects::as_kind(call.args[1], NodeKind::tuple) == nullptr ||
+          Objects::as_kind(call.args[2], NodeKind::dict) == nullptr) {
+        objects.refuse(Errc::type_mismatch, "{} and {} for the arguments of an object",
+                       objects.describe(call.args[1]), objects.describe(call.args[2]));
       }
       return construct(objects, call.args[0], call.args[1], call.args[2]);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse tensors: the parts as they are stored, and the dense tensor they stand for, computed when it is read. Indices are checked before a
-// checkpoint is handed out.
+// Sparse tensors: the parts as they are stored, and the dense tensor they stand for, computed when it is
+// read. Indices are checked before a checkpoint is handed out.
 #include <algorithm>
 #include <cstring>
 
@@ -12,13 +12,13 @@ namespace ballast::torch {
 namespace {
 
 struct Parts {
-  std::string where;   // for refusals
+  std::string where;  // for refusals
   bool is_coo = true;
   bool by_column = false;  // csc, bsc
-  Tensor indices;      // coo: [sparse dims, count]
-  Tensor compressed;   // the others: one pointer a row (or block row), and one more
-  Tensor plain;        // the others: the column of each value (or block)
-  Tensor values;       // [count, …]
+  Tensor indices;          // coo: [sparse dims, count]
+  Tensor compressed;       // the others: one pointer a row (or block row), and one more
+  Tensor plain;            // the others: the column of each value (or block)
+  Tensor values;           // [count, …]
   Shape shape;
   std::int64_t block_rows = 1;
   std::int64_t block_columns = 1;
@@ -32,7 +32,8 @@ std::vector<std::int64_t> numbers_of(const Tensor& tensor) {
 }
 
 void check_range(const Parts& parts, std::int64_t index, std::int64_t size) {
-  if (index < 0 || index >= size) fail(Errc::offset_out_of_range, parts.where, "sparse index {} in a dimension of {}", index, size);
+  if (index < 0 || index >= size)
+    fail(Errc::offset_out_of_range, parts.where, "sparse index {} in a dimension of {}", index, size);
 }
 
 // Where each value goes: the element of the dense tensor its first number lands on, `run` numbers from there.
@@ -61,19 +62,22 @@ std::vector<std::int64_t> places_compressed(const Parts& parts) {
   const std::int64_t block_across = parts.by_column ? parts.block_rows : parts.block_columns;
   const std::int64_t across = parts.by_column ? parts.shape[0] : parts.shape[1];
   if (pointers.front() != 0 || pointers.back() != count) {
-    fail(Errc::offset_out_of_range, parts.where, "row pointers from {} to {} for {} values", pointers.front(), pointers.back(), count);
+    fail(Errc::offset_out_of_range, parts.where, "row pointers from {} to {} for {} values", pointers.front(),
+         pointers.back(), count);
   }
   std::vector<std::int64_t> places(plain.size());
   for (std::size_t line = 0; line + 1 < pointers.size(); ++line) {
     if (pointers[line + 1] < pointers[line] || pointers[line + 1] > count) {
-      fail(Errc::offset_out_of_range, parts.where, "row pointer {} behind {}, {} values", pointers[line + 1], pointers[line], count);
+      fail(Errc::offset_out_of_range, parts.where, "row pointer {} behind {}, {} values", pointers[line + 1],
+           pointers[line], count);
     }
     for (std::int64_t i = pointers[line]; i < pointers[line + 1]; ++i) {
       const std::int64_t other = plain[static_cast<std::size_t>(i)];
       check_range(parts, other, across / block_across);
       const std::int64_t first = static_cast<std::int64_t>(line) * block_lines;
       const std::int64_t second = other * block_across;
-      places[static_cast<std::size_t>(i)] = parts.by_column ? second * parts.shape[1] + first : first * parts.shape[1] + second;
+      places[static_cast<std::size_t>(i)] =
+          parts.by_column ? second * parts.shape[1] + first : first * parts.shape[1] + second;
     }
   }
   return places;
@@ -86,8 +90,10 @@ void add_numbers(std::byte* to, const std::byte* from, std::size_t bytes) {
     T b;
     std::memcpy(&a, to + at, sizeof a);
     std::memcpy(&b, from + at, sizeof b);
-    if constexpr (std::is_floating_point_v<T>) a += b;
-    else a = static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+    if constexpr (std::is_floating_point_v<T>)
+      a += b;
+    else
+      a = static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
     std::memcpy(to + at, &a, sizeof a);
   }
 }
@@ -95,16 +101,29 @@ void add_numbers(std::byte* to, const std::byte* from, std::size_t bytes) {
 // Values that fall on one place are added, as PyTorch does for tensors it calls uncoalesced.
 void add(DType dtype, std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (dtype) {
-    case DType::f64: case DType::c128: return add_numbers<double>(to, from, bytes);
-    case DType::f32: case DType::c64: return add_numbers<float>(to, from, bytes);
-    case DType::i64: case DType::u64: return add_numbers<std::int64_t>(to, from, bytes);
-    case DType::i32: case DType::u32: return add_numbers<std::int32_t>(to, from, bytes);
-    case DType::i16: case DType::u16: return add_numbers<std::int16_t>(to, from, bytes);
-    case DType::i8: case DType::u8: return add_numbers<std::int8_t>(to, from, bytes);
+    case DType::f64:
+    case DType::c128:
+      return add_numbers<double>(to, from, bytes);
+    case DType::f32:
+    case DType::c64:
+      return add_numbers<float>(to, from, bytes);
+    case DType::i64:
+    case DType::u64:
+      return add_numbers<std::int64_t>(to, from, bytes);
+    case DType::i32:
+    case DType::u32:
+      return add_numbers<std::int32_t>(to, from, bytes);
+    case DType::i16:
+    case DType::u16:
+      return add_numbers<std::int16_t>(to, from, bytes);
+    case DType::i8:
+    case DType::u8:
+      return add_numbers<std::int8_t>(to, from, bytes);
     case DType::boolean:
       for (std::size_t i = 0; i < bytes; ++i) to[i] |= from[i];
       return;
-    default: std::memcpy(to, from, bytes);
+    default:
+      std::memcpy(to, from, bytes);
   }
 }
 
@@ -126,7 +145,8 @@ void fill_dense(const Parts& parts, std::span<std::byte> out) {
   const std::size_t each = count == 0 ? 0 : values.size() / count;
   if (parts.is_coo) {
     const auto places = places_coo(parts, static_cast<std::int64_t>(each / item));
-    for (std::size_t i = 0; i < count; ++i) add(dtype, out.data() + static_cast<std::size_t>(places[i]) * item, values.data() + i * each, each);
+    for (std::size_t i = 0; i < count; ++i)
+      add(dtype, out.data() + static_cast<std::size_t>(places[i]) * item, values.data() + i * each, each);
     return;
   }
   const auto places = places_compressed(parts);
@@ -149,10 +169,12 @@ Tensor need_tensor(Objects& objects, Ref value, const char* what, bool is_index)
     objects.refuse(Errc::type_mismatch, "{} of {}", what, info(tensor.dtype()).code);
   }
   if (!tensor.has_data()) objects.refuse(Errc::unsupported, "a sparse tensor without data");
-  // Indices are looked at when the file is opened: no more of them than a file of this size can honestly hold.
+  // Indices are looked at when the file is opened: no more of them than a file of this size can honestly
+  // hold.
   const std::uint64_t most = std::max<std::uint64_t>(std::uint64_t{1} << 20U, objects.settings().input_bytes);
   if (is_index && static_cast<std::uint64_t>(tensor.numel()) > most) {
-    objects.refuse(Errc::expansion_limit, "{} {} in a file of {} bytes", tensor.numel(), what, objects.settings().input_bytes);
+    objects.refuse(Errc::expansion_limit, "{} {} in a file of {} bytes", tensor.numel(), what,
+                   objects.settings().input_bytes);
   }
   return tensor;
 }
@@ -166,10 +188,12 @@ Shape need_shape(Objects& objects, Ref value, DType dtype) {
     objects.refuse(Errc::shape_mismatch, "a sparse tensor of sizes {}", to_string(shape));
   }
   const auto count = try_numel(shape);
-  const auto bytes = count ? try_mul<std::int64_t>(*count, static_cast<std::int64_t>(item_bytes(dtype)) * 8) : std::nullopt;
+  const auto bytes =
+      count ? try_mul<std::int64_t>(*count, static_cast<std::int64_t>(item_bytes(dtype)) * 8) : std::nullopt;
   if (!bytes) objects.refuse(Errc::size_overflow, "a sparse tensor of sizes {}", to_string(shape));
   if (static_cast<std::uint64_t>(*bytes) / 8 > Rebuild::expansion_limit(objects)) {
-    objects.refuse(Errc::expansion_limit, "a sparse tensor of sizes {} is {} bytes when dense", to_string(shape), *bytes / 8);
+    objects.refuse(Errc::expansion_limit, "a sparse tensor of sizes {} is {} bytes when dense",
+                   to_string(shape), *bytes / 8);
   }
   return shape;
 }
@@ -181,20 +205,24 @@ Parts coo_parts(Objects& objects, std::span<const Ref> args) {
   parts.shape = need_shape(objects, args[2], parts.values.dtype());
   const Shape& index_shape = parts.indices.shape();
   if (index_shape.size() != 2 || parts.values.rank() == 0 || index_shape[1] != parts.values.shape()[0]) {
-    objects.refuse(Errc::size_mismatch, "sparse indices of shape {} for values of shape {}", to_string(index_shape), to_string(parts.values.shape()));
+    objects.refuse(Errc::size_mismatch, "sparse indices of shape {} for values of shape {}",
+                   to_string(index_shape), to_string(parts.values.shape()));
   }
   // Values may be dense blocks: [count, dense dims…], the last dims of the tensor.
   const auto dense = static_cast<std::size_t>(index_shape[0]);
-  const bool fits_shape = dense + parts.values.rank() - 1 == parts.shape.size() &&
-                          std::equal(parts.values.shape().begin() + 1, parts.values.shape().end(), parts.shape.begin() + dense);
+  const bool fits_shape =
+      dense + parts.values.rank() - 1 == parts.shape.size() &&
+      std::equal(parts.values.shape().begin() + 1, parts.values.shape().end(), parts.shape.begin() + dense);
   if (!fits_shape) {
-    objects.refuse(Errc::size_mismatch, "{} sparse index rows and values of shape {} for sizes {}", dense, to_string(parts.values.shape()), to_string(parts.shape));
+    objects.refuse(Errc::size_mismatch, "{} sparse index rows and values of shape {} for sizes {}", dense,
+                   to_string(parts.values.shape()), to_string(parts.shape));
   }
   return parts;
 }
 
 Parts compressed_parts(Objects& objects, std::span<const Ref> args, std::string_view layout) {
-  if (args.size() < 4) objects.refuse(Errc::type_mismatch, "{} parts of a compressed sparse tensor, 4 are needed", args.size());
+  if (args.size() < 4)
+    objects.refuse(Errc::type_mismatch, "{} parts of a compressed sparse tensor, 4 are needed", args.size());
   Parts parts;
   parts.is_coo = false;
   parts.by_column = layout == "csc" || layout == "bsc";
@@ -203,7 +231,8 @@ Parts compressed_parts(Objects& objects, std::span<const Ref> args, std::string_
   parts.values = need_tensor(objects, args[2], "values", false);
   parts.shape = need_shape(objects, args[3], parts.values.dtype());
   const bool blocks = layout == "bsr" || layout == "bsc";
-  if (parts.compressed.rank() != 1 || parts.plain.rank() != 1 || parts.values.rank() != (blocks ? 3U : 1U) || parts.shape.size() != 2) {
+  if (parts.compressed.rank() != 1 || parts.plain.rank() != 1 || parts.values.rank() != (blocks ? 3U : 1U) ||
+      parts.shape.size() != 2) {
     objects.refuse(Errc::unsupported, "a batch of sparse matrices");
   }
   if (blocks) {
@@ -212,10 +241,12 @@ Parts compressed_parts(Objects& objects, std::span<const Ref> args, std::string_
   }
   const std::int64_t lines = parts.by_column ? parts.shape[1] : parts.shape[0];
   const std::int64_t block = parts.by_column ? parts.block_columns : parts.block_rows;
-  if (parts.block_rows < 1 || parts.block_columns < 1 || parts.shape[0] % parts.block_rows != 0 || parts.shape[1] % parts.block_columns != 0 ||
-      parts.compressed.numel() != lines / block + 1 || parts.plain.numel() != parts.values.shape()[0]) {
-    objects.refuse(Errc::size_mismatch, "{} row pointers, {} columns and values of shape {} for sizes {}", parts.compressed.numel(), parts.plain.numel(),
-                   to_string(parts.values.shape()), to_string(parts.shape));
+  if (parts.block_rows < 1 || parts.block_columns < 1 || parts.shape[0] % parts.block_rows != 0 ||
+      parts.shape[1] % parts.block_columns != 0 || parts.compressed.numel() != lines / block + 1 ||
+      parts.plain.numel() != parts.values.shape()[0]) {
+    objects.refuse(Errc::size_mismatch, "{} row pointers, {} columns and values of shape {} for sizes {}",
+                   parts.compressed.numel(), parts.plain.numel(), to_string(parts.values.shape()),
+                   to_string(parts.shape));
   }
   return parts;
 }
@@ -226,24 +257,31 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   static_cast<void>(role);  // (layout, parts) in both spellings
   objects.need_arguments(call, 2);
   std::string_view layout = objects.need_text(call.args[0], "a sparse layout");
-  if (!layout.starts_with("torch.sparse_")) objects.refuse(Errc::unsupported, "layout {} of a sparse tensor", quoted(layout));
+  if (!layout.starts_with("torch.sparse_"))
+    objects.refuse(Errc::unsupported, "layout {} of a sparse tensor", quoted(layout));
   layout.remove_prefix(std::string_view("torch.sparse_").size());
   const auto args = objects.need_sequence(call.args[1], "the parts of a sparse tensor");
   if (args.size() < 3) objects.refuse(Errc::type_mismatch, "{} parts of a sparse tensor", args.size());
-  const bool known = layout == "coo" || layout == "csr" || layout == "csc" || layout == "bsr" || layout == "bsc";
+  const bool known =
+      layout == "coo" || layout == "csr" || layout == "csc" || layout == "bsr" || layout == "bsc";
   if (!known) objects.refuse(Errc::unsupported, "sparse layout {}", quoted(layout));
   Parts parts = layout == "coo" ? coo_parts(objects, args) : compressed_parts(objects, args, layout);
   parts.where = objects.location();
   const Tensor dense(parts.values.dtype(), parts.shape);
-  const auto storage = Storage::deferred(dense.size_bytes(), [parts](std::span<std::byte> out) { fill_dense(parts, out); });
+  const auto storage =
+      Storage::deferred(dense.size_bytes(), [parts](std::span<std::byte> out) { fill_dense(parts, out); });
   const Ref made = computed(objects, Tensor::contiguous_view(dense.dtype(), parts.shape, storage), 0);
-  objects.tree().details.push_back({{}, Sparse{.layout = std::string(layout), .indices = parts.indices, .compressed = parts.compressed,
-                                               .plain = parts.plain, .values = parts.values}});
+  objects.tree().details.push_back({{},
+                                    Sparse{.layout = std::string(layout),
+                                           .indices = parts.indices,
+                                           .compressed = parts.compressed,
+                                           .plain = parts.plain,
+                                           .values = parts.values}});
   made.node()->tensor->details = static_cast<std::uint32_t>(objects.tree().details.size());
-  made.node()->tensor->location = Objects::as_kind(parts.is_coo ? args[1] : args[2], NodeKind::tensor)->tensor->location;
-  unfinished(objects).push_back([parts] {
-    static_cast<void>(parts.is_coo ? places_coo(parts, 1) : places_compressed(parts));
-  });
+  made.node()->tensor->location =
+      Objects::as_kind(parts.is_coo ? args[1] : args[2], NodeKind::tensor)->tensor->location;
+  unfinished(objects).push_back(
+      [parts] { static_cast<void>(parts.is_coo ? places_coo(parts, 1) : places_compressed(parts)); });
   return made;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors over storages: every argument PyTorch trusts is checked here. Its own reader had a heap overflow in this place.
+// Tensors over storages: every argument PyTorch trusts is checked here. Its own reader had a heap overflow in
+// this place.
 #include <algorithm>
 
 #include "ballast/display.h"
@@ -13,7 +14,9 @@ namespace {
 
 constexpr std::size_t kMaxRank = 64;
 
-std::string shape_text(std::span<const std::int64_t> dims) { return to_string(ShapeView(dims)); }
+std::string shape_text(std::span<const std::int64_t> dims) {
+  return to_string(ShapeView(dims));
+}
 
 // Elements, or nullopt when their number, or that of their bytes, does not fit.
 std::optional<std::int64_t> count_elements(std::span<const std::int64_t> sizes, std::uint64_t item) {
@@ -23,7 +26,7 @@ std::optional<std::int64_t> count_elements(std::span<const std::int64_t> sizes, 
 }
 
 struct Reach {
-  Int128 last = 0;  // furthest element from the first
+  Int128 last = 0;    // furthest element from the first
   bool wild = false;  // a stride that leads outside of everything
 };
 
@@ -32,8 +35,10 @@ Reach reach_of(std::span<const std::int64_t> sizes, std::span<const std::int64_t
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 1) continue;  // its stride is never used
     const Int128 reach = static_cast<Int128>(sizes[i] - 1) * strides[i];
-    if (strides[i] < 0 || reach > INT64_MAX) extent.wild = true;
-    else extent.last += reach;
+    if (strides[i] < 0 || reach > INT64_MAX)
+      extent.wild = true;
+    else
+      extent.last += reach;
   }
   return extent;
 }
@@ -51,11 +56,13 @@ bool is_row_major(std::span<const std::int64_t> sizes, std::span<const std::int6
 }  // namespace
 
 Ref Objects::tensor(Ref storage, const ViewArguments& view, std::optional<DType> wanted, bool requires_grad) {
-  if (as_kind(storage, NodeKind::storage) == nullptr) refuse(Errc::type_mismatch, "{} where a storage belongs", describe(storage));
+  if (as_kind(storage, NodeKind::storage) == nullptr)
+    refuse(Errc::type_mismatch, "{} where a storage belongs", describe(storage));
   const StorageInfo info = storage_info(storage);
   const DType dtype = wanted ? *wanted : info.dtype.value_or(DType::u8);
   const std::size_t rank = view.sizes.size();
-  if (rank != view.strides.size()) refuse(Errc::size_mismatch, "a tensor of {} sizes and {} strides", rank, view.strides.size());
+  if (rank != view.strides.size())
+    refuse(Errc::size_mismatch, "a tensor of {} sizes and {} strides", rank, view.strides.size());
   if (rank > kMaxRank) refuse(Errc::too_many, "a tensor of {} dimensions, {} are the most", rank, kMaxRank);
   auto* dims = tree_->allocate_array<std::int64_t>(rank * 2);
   for (std::size_t i = 0; i < rank; ++i) {
@@ -67,25 +74,31 @@ Ref Objects::tensor(Ref storage, const ViewArguments& view, std::optional<DType>
   const std::span<std::int64_t> strides(dims + rank, rank);
   const std::uint64_t item = item_bytes(dtype);
   const auto count = count_elements(sizes, item);
-  if (!count) refuse(Errc::size_overflow, "a tensor of sizes {} has more bytes than 64 bits can count", shape_text(sizes));
+  if (!count)
+    refuse(Errc::size_overflow, "a tensor of sizes {} has more bytes than 64 bits can count",
+           shape_text(sizes));
   // The storage in elements of this dtype; sub-byte types are packed, so they have more of them.
   const std::uint64_t held = info.dtype ? info.numel * item_bytes(*info.dtype) : info.numel;
   const std::uint64_t begin = info.offset * (info.dtype ? item_bytes(*info.dtype) : 1);
   const std::uint64_t bits = ballast::info(dtype).bits;
   const std::uint64_t capacity = bits < 8 && dtype != DType::f4 ? held * 8 / bits : held / item;
   const Reach extent = reach_of(sizes, strides);
-  if (view.offset < 0 || extent.wild || (*count > 0 && extent.last + view.offset >= static_cast<Int128>(capacity))) {
-    refuse(Errc::offset_out_of_range, "a tensor of sizes {}, strides {} from element {} does not fit into its storage of {} elements",
+  if (view.offset < 0 || extent.wild ||
+      (*count > 0 && extent.last + view.offset >= static_cast<Int128>(capacity))) {
+    refuse(Errc::offset_out_of_range,
+           "a tensor of sizes {}, strides {} from element {} does not fit into its storage of {} elements",
            shape_text(sizes), shape_text(strides), view.offset, capacity);
   }
   const std::uint64_t logical = static_cast<std::uint64_t>(*count) * item;
   if (logical > held && logical > expansion_limit()) {
-    refuse(Errc::expanded_view, "a tensor of sizes {} shows {} bytes of a storage of {}", shape_text(sizes), logical, held);
+    refuse(Errc::expanded_view, "a tensor of sizes {} shows {} bytes of a storage of {}", shape_text(sizes),
+           logical, held);
   }
   std::uint64_t bit_offset = *count > 0 ? (begin + static_cast<std::uint64_t>(view.offset) * item) * 8 : 0;
   std::size_t kept_rank = rank;
   if (dtype == DType::f4) {  // two numbers a byte, counted as one by PyTorch
-    if (!is_row_major(sizes, strides)) refuse(Errc::unsupported, "a float4 tensor with strides {}", shape_text(strides));
+    if (!is_row_major(sizes, strides))
+      refuse(Errc::unsupported, "a float4 tensor with strides {}", shape_text(strides));
     kept_rank = std::max<std::size_t>(rank, 1);
     auto* doubled = tree_->allocate_array<std::int64_t>(kept_rank * 2);
     doubled[0] = 1;
@@ -96,21 +109,31 @@ Ref Objects::tensor(Ref storage, const ViewArguments& view, std::optional<DType>
     dims = doubled;
   }
   const std::uint32_t index = info.big_endian ? swapped_storage(info.index, dtype) : info.index;
-  return tree_->tensor({.dtype = dtype, .requires_grad = requires_grad, .is_parameter = false, .rank = static_cast<std::uint32_t>(kept_rank),
-                        .storage = index, .location = info.location, .details = 0, .bit_offset = bit_offset, .dims = dims});
+  return tree_->tensor({.dtype = dtype,
+                        .requires_grad = requires_grad,
+                        .is_parameter = false,
+                        .rank = static_cast<std::uint32_t>(kept_rank),
+                        .storage = index,
+                        .location = info.location,
+                        .details = 0,
+                        .bit_offset = bit_offset,
+                        .dims = dims});
 }
 
-// Files of big-endian machines: the bytes of each number reversed, by what the tensor says they are. Done when they are read.
+// Files of big-endian machines: the bytes of each number reversed, by what the tensor says they are. Done
+// when they are read.
 std::uint32_t Objects::swapped_storage(std::uint32_t index, DType dtype) {
   const bool complex = ballast::info(dtype).kind == DTypeKind::complex;
   const std::uint64_t unit = complex ? item_bytes(dtype) / 2 : item_bytes(dtype);
   if (unit == 1) return index;
-  const auto [slot, added] = swapped_.try_emplace(std::uint64_t{index} * 16 + unit, static_cast<std::uint32_t>(tree_->storages.size()));
+  const auto [slot, added] = swapped_.try_emplace(std::uint64_t{index} * 16 + unit,
+                                                  static_cast<std::uint32_t>(tree_->storages.size()));
   if (!added) return slot->second;
   const auto source = tree_->storages[index];
   tree_->storages.push_back(Storage::deferred(source->size(), [source, unit](std::span<std::byte> out) {
     source->read(0, out);
-    for (std::size_t at = 0; at + unit <= out.size(); at += unit) std::reverse(out.data() + at, out.data() + at + unit);
+    for (std::size_t at = 0; at + unit <= out.size(); at += unit)
+      std::reverse(out.data() + at, out.data() + at + unit);
   }));
   return slot->second;
 }
@@ -123,7 +146,8 @@ Ref Rebuild::computed(Objects& objects, const Tensor& tensor, TypeId type) {
 
 namespace {
 
-// {'conj': True, 'neg': True}: bits of a view that PyTorch resolves when the numbers are used; here when they are read.
+// {'conj': True, 'neg': True}: bits of a view that PyTorch resolves when the numbers are used; here when they
+// are read.
 Ref apply_bits(Objects& objects, Ref tensor, Ref metadata) {
   const Node* dict = Objects::as_kind(metadata, NodeKind::dict);
   if (dict == nullptr) return tensor;
@@ -137,17 +161,20 @@ Ref apply_bits(Objects& objects, Ref tensor, Ref metadata) {
   const Tensor plain = Rebuild::value_of(objects, tensor);
   const DTypeInfo& type = info(plain.dtype());
   const bool complex = type.kind == DTypeKind::complex;
-  if (type.kind != DTypeKind::floating && !complex) objects.refuse(Errc::unsupported, "a conjugate or negative view of {}", type.code);
+  if (type.kind != DTypeKind::floating && !complex)
+    objects.refuse(Errc::unsupported, "a conjugate or negative view of {}", type.code);
   const std::size_t part = item_bytes(plain.dtype()) / (complex ? 2 : 1);
   // The sign bit is the highest bit of the last byte of a number.
-  const auto storage = Storage::deferred(plain.size_bytes(), [plain, conj, neg, complex, part](std::span<std::byte> out) {
-    plain.read(0, out);
-    for (std::size_t at = 0, number = 0; at < out.size(); at += part, ++number) {
-      const bool flip = neg != (conj && complex && number % 2 == 1);
-      if (flip) out[at + part - 1] ^= std::byte{0x80};
-    }
-  });
-  const Ref made = Rebuild::computed(objects, Tensor::contiguous_view(plain.dtype(), plain.shape(), storage), tensor.node()->type);
+  const auto storage =
+      Storage::deferred(plain.size_bytes(), [plain, conj, neg, complex, part](std::span<std::byte> out) {
+        plain.read(0, out);
+        for (std::size_t at = 0, number = 0; at < out.size(); at += part, ++number) {
+          const bool flip = neg != (conj && complex && number % 2 == 1);
+          if (flip) out[at + part - 1] ^= std::byte{0x80};
+        }
+      });
+  const Ref made = Rebuild::computed(objects, Tensor::contiguous_view(plain.dtype(), plain.shape(), storage),
+                                     tensor.node()->type);
   made.node()->tensor->requires_grad = tensor.node()->tensor->requires_grad;
   made.node()->tensor->location = tensor.node()->tensor->location;
   return made;
@@ -155,7 +182,8 @@ Ref apply_bits(Objects& objects, Ref tensor, Ref metadata) {
 
 Ref strided(Objects& objects, const Call& call, Role role) {
   objects.need_arguments(call, role == Role::tensor_v3 ? 7 : 4);
-  const ViewArguments view{.offset = objects.need_int(call.args[1], "a storage offset"), .sizes = objects.need_sequence(call.args[2], "sizes"),
+  const ViewArguments view{.offset = objects.need_int(call.args[1], "a storage offset"),
+                           .sizes = objects.need_sequence(call.args[2], "sizes"),
                            .strides = objects.need_sequence(call.args[3], "strides")};
   std::optional<DType> dtype;
   if (role == Role::tensor_v3) {
@@ -196,7 +224,8 @@ Ref as_parameter(Objects& objects, const Call& call) {
   objects.need_arguments(call, 1);
   if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
   const Node* inner = Objects::as_kind(call.args[0], NodeKind::tensor);
-  if (inner == nullptr) objects.refuse(Errc::type_mismatch, "a parameter made of {}", objects.describe(call.args[0]));
+  if (inner == nullptr)
+    objects.refuse(Errc::type_mismatch, "a parameter made of {}", objects.describe(call.args[0]));
   TensorRecord record = *inner->tensor;
   const std::string_view name = objects.tree().type_name(call.callee->type);
   const bool is_buffer = name.ends_with("Buffer");
@@ -204,16 +233,21 @@ Ref as_parameter(Objects& objects, const Call& call) {
   // Parameters want gradients unless they say otherwise.
   const Ref flag = Objects::argument(call, 1);
   record.requires_grad = flag.is_bool() ? flag.is_true() : !is_buffer;
-  const Ref made = objects.tree().tensor(record, objects.tree().type_id(is_buffer ? "torch.nn.parameter.Buffer" : "torch.nn.parameter.Parameter"));
-  if (call.args.size() > 3 && !call.args[3].is_none()) objects.tree().set_attributes(made.node(), call.args[3]);
+  const Ref made = objects.tree().tensor(
+      record,
+      objects.tree().type_id(is_buffer ? "torch.nn.parameter.Buffer" : "torch.nn.parameter.Parameter"));
+  if (call.args.size() > 3 && !call.args[3].is_none())
+    objects.tree().set_attributes(made.node(), call.args[3]);
   return made;
 }
 
-// (function, class, its arguments, state): the function's result with the class's name and the state as attributes.
+// (function, class, its arguments, state): the function's result with the class's name and the state as
+// attributes.
 Ref from_type(Objects& objects, const Call& call) {
   objects.need_arguments(call, 3);
   if (Objects::as_kind(call.args[2], NodeKind::tuple) == nullptr) {
-    objects.refuse(Errc::type_mismatch, "{} for the arguments of a rebuild function", objects.describe(call.args[2]));
+    objects.refuse(Errc::type_mismatch, "{} for the arguments of a rebuild function",
+                   objects.describe(call.args[2]));
   }
   const Ref inner = objects.call(call.args[0], call.args[2], Ref::none(), false);
   const Ref state = Objects::argument(call, 3);
@@ -224,8 +258,10 @@ Ref from_type(Objects& objects, const Call& call) {
   if (const Node* type = Objects::as_kind(call.args[1], NodeKind::global)) made.node()->type = type->type;
   const Node* held = Objects::as_kind(state, NodeKind::dict);
   if (state.is_none() || (held != nullptr && held->size == 0)) return made;
-  if (made.node()->kind == NodeKind::object) made.node()->object->state = state;
-  else tree.set_attributes(made.node(), state);
+  if (made.node()->kind == NodeKind::object)
+    made.node()->object->state = state;
+  else
+    tree.set_attributes(made.node(), state);
   return made;
 }
 
@@ -248,7 +284,8 @@ Ref Rebuild::tensor(Objects& objects, const Call& call, Role role) {
       return meta(objects, need_dtype(objects, call.args[0]), call.args[1]);
     case Role::wrapper_subclass: {
       objects.need_arguments(call, 3);
-      static_cast<void>(meta(objects, need_dtype(objects, call.args[1]), call.args[2]));  // only to refuse nonsense
+      static_cast<void>(
+          meta(objects, need_dtype(objects, call.args[1]), call.args[2]));  // only to refuse nonsense
       const Ref made = objects.inert(call);
       made.node()->role = static_cast<std::uint8_t>(Role::unknown);
       if (const Node* type = Objects::as_kind(call.args[0], NodeKind::global)) made.node()->type = type->type;
@@ -257,23 +294,31 @@ Ref Rebuild::tensor(Objects& objects, const Call& call, Role role) {
     case Role::device_from_cpu: {
       objects.need_arguments(call, 3);
       const Node* inner = Objects::as_kind(call.args[0], NodeKind::tensor);
-      if (inner == nullptr) objects.refuse(Errc::type_mismatch, "a device tensor made of {}", objects.describe(call.args[0]));
+      if (inner == nullptr)
+        objects.refuse(Errc::type_mismatch, "a device tensor made of {}", objects.describe(call.args[0]));
       TensorRecord record = *inner->tensor;
       record.requires_grad = Objects::argument(call, 3).is_true();
-      if (const auto device = Objects::as_text(call.args[2])) record.location = *device == "cpu" ? 0 : objects.tree().type_id(*device);
+      if (const auto device = Objects::as_text(call.args[2]))
+        record.location = *device == "cpu" ? 0 : objects.tree().type_id(*device);
       return objects.tree().tensor(record);
     }
     case Role::parameter:
-    case Role::parameter_state: return as_parameter(objects, call);
-    case Role::parameter_class: return call.args.empty() ? objects.inert(call) : as_parameter(objects, call);
+    case Role::parameter_state:
+      return as_parameter(objects, call);
+    case Role::parameter_class:
+      return call.args.empty() ? objects.inert(call) : as_parameter(objects, call);
     case Role::from_type:
-    case Role::from_type_v2: return from_type(objects, call);
-    case Role::load_from_bytes: return load_from_bytes(objects, call);
-    default: return strided(objects, call, role);
+    case Role::from_type_v2:
+      return from_type(objects, call);
+    case Role::load_from_bytes:
+      return load_from_bytes(objects, call);
+    default:
+      return strided(objects, call, role);
   }
 }
 
-// torch 0.1: an empty tensor object whose state is (storage, offset, sizes, strides), or a Variable around one.
+// torch 0.1: an empty tensor object whose state is (storage, offset, sizes, strides), or a Variable around
+// one.
 void Rebuild::build_tensor(Objects& objects, Node* node, Ref state) {
   const Node* tuple = Objects::as_kind(state, NodeKind::tuple);
   const auto take = [&](const Node* made, bool is_parameter) {
@@ -281,9 +326,11 @@ void Rebuild::build_tensor(Objects& objects, Node* node, Ref state) {
     node->tensor->is_parameter = is_parameter;
     node->kind = NodeKind::tensor;
   };
-  if (tuple != nullptr && tuple->size == 4 && Objects::as_kind(tuple->refs[0], NodeKind::storage) != nullptr) {
+  if (tuple != nullptr && tuple->size == 4 &&
+      Objects::as_kind(tuple->refs[0], NodeKind::storage) != nullptr) {
     const std::span<const Ref> parts(tuple->refs, 4);
-    const ViewArguments view{.offset = objects.need_int(parts[1], "a storage offset"), .sizes = objects.need_sequence(parts[2], "sizes"),
+    const ViewArguments view{.offset = objects.need_int(parts[1], "a storage offset"),
+                             .sizes = objects.need_sequence(parts[2], "sizes"),
                              .strides = objects.need_sequence(parts[3], "strides")};
     take(objects.tensor(parts[0], view, {}, false).node(), false);
     return;
@@ -312,16 +359,20 @@ Tensor channel_numbers(Objects& objects, Ref value, std::int64_t channels, const
     bool whole = true;
     for (const Ref number : objects.need_sequence(value, what)) {
       const Value item = ValueTree::value(objects.shared_tree(), number);
-      if (item.kind() != Kind::floating && item.kind() != Kind::integer) objects.refuse(Errc::type_mismatch, "{} among {}", objects.describe(number), what);
+      if (item.kind() != Kind::floating && item.kind() != Kind::integer)
+        objects.refuse(Errc::type_mismatch, "{} among {}", objects.describe(number), what);
       whole = whole && item.kind() == Kind::integer;
       held.push_back(item.as_float());
     }
     const Shape shape = {static_cast<std::int64_t>(held.size())};
-    if (whole && !held.empty()) numbers = Tensor::from<std::int64_t>(std::vector<std::int64_t>(held.begin(), held.end()), shape);
-    else numbers = Tensor::from<double>(held, shape);
+    if (whole && !held.empty())
+      numbers = Tensor::from<std::int64_t>(std::vector<std::int64_t>(held.begin(), held.end()), shape);
+    else
+      numbers = Tensor::from<double>(held, shape);
   }
   if (numbers.rank() != 1 || numbers.numel() != channels) {
-    objects.refuse(Errc::size_mismatch, "{} of shape {} for {} channels", what, to_string(numbers.shape()), channels);
+    objects.refuse(Errc::size_mismatch, "{} of shape {} for {} channels", what, to_string(numbers.shape()),
+                   channels);
   }
   return numbers;
 }
@@ -330,33 +381,40 @@ Tensor channel_numbers(Objects& objects, Ref value, std::int64_t channels, const
 
 Ref Rebuild::quantized(Objects& objects, const Call& call) {
   objects.need_arguments(call, 5);
-  const ViewArguments view{.offset = objects.need_int(call.args[1], "a storage offset"), .sizes = objects.need_sequence(call.args[2], "sizes"),
+  const ViewArguments view{.offset = objects.need_int(call.args[1], "a storage offset"),
+                           .sizes = objects.need_sequence(call.args[2], "sizes"),
                            .strides = objects.need_sequence(call.args[3], "strides")};
   const Ref made = objects.tensor(call.args[0], view, {}, Objects::argument(call, 5).is_true());
   const TensorRecord& record = *made.node()->tensor;
-  if (info(record.dtype).kind != DTypeKind::quantized) objects.refuse(Errc::bad_dtype, "a quantized tensor of {}", info(record.dtype).code);
+  if (info(record.dtype).kind != DTypeKind::quantized)
+    objects.refuse(Errc::bad_dtype, "a quantized tensor of {}", info(record.dtype).code);
   const auto params = objects.need_sequence(call.args[4], "quantization parameters");
   if (params.empty()) objects.refuse(Errc::type_mismatch, "no quantization parameters");
   Quantization quantization;
   quantization.scheme = objects.need_text(params[0], "a quantization scheme");
   if (quantization.scheme.starts_with("torch.")) quantization.scheme.erase(0, 6);
   if (quantization.scheme == "per_tensor_affine") {
-    if (params.size() < 3) objects.refuse(Errc::type_mismatch, "{} quantization parameters, 3 are needed", params.size());
+    if (params.size() < 3)
+      objects.refuse(Errc::type_mismatch, "{} quantization parameters, 3 are needed", params.size());
     const Value scale = ValueTree::value(objects.shared_tree(), params[1]);
-    if (scale.kind() != Kind::floating && scale.kind() != Kind::integer) objects.refuse(Errc::type_mismatch, "{} for a scale", objects.describe(params[1]));
+    if (scale.kind() != Kind::floating && scale.kind() != Kind::integer)
+      objects.refuse(Errc::type_mismatch, "{} for a scale", objects.describe(params[1]));
     quantization.scale = scale.as_float();
     quantization.zero_point = objects.need_int(params[2], "a zero point");
   } else if (quantization.scheme.starts_with("per_channel_affine")) {
-    if (params.size() < 4) objects.refuse(Errc::type_mismatch, "{} quantization parameters, 4 are needed", params.size());
+    if (params.size() < 4)
+      objects.refuse(Errc::type_mismatch, "{} quantization parameters, 4 are needed", params.size());
     quantization.axis = objects.need_int(params[3], "a quantization axis");
     if (quantization.axis < 0 || quantization.axis >= static_cast<std::int64_t>(record.rank)) {
-      objects.refuse(Errc::offset_out_of_range, "quantization axis {} of a tensor of {} dimensions", quantization.axis, record.rank);
+      objects.refuse(Errc::offset_out_of_range, "quantization axis {} of a tensor of {} dimensions",
+                     quantization.axis, record.rank);
     }
     const std::int64_t channels = record.dims[quantization.axis];
     quantization.scales = channel_numbers(objects, params[1], channels, "scales");
     quantization.zero_points = channel_numbers(objects, params[2], channels, "zero points");
     // torch 1.x writes the shorter name for both; it goes by the zero points itself.
-    if (is_floating(quantization.zero_points.dtype())) quantization.scheme = "per_channel_affine_float_qparams";
+    if (is_floating(quantization.zero_points.dtype()))
+      quantization.scheme = "per_channel_affine_float_qparams";
   } else {
     objects.refuse(Errc::unsupported, "quantization scheme {}", quoted(quantization.scheme));
   }

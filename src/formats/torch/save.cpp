@@ -1,44 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
-#include <unordered_set>
 
 #include "ballast/torch.h"
+#include "checkpoint/flatten.h"
 #include "formats/torch/pickle_writer.h"
 #include "formats/torch/writers.h"
 
 namespace ballast::torch {
 namespace {
 
-void write(const std::string& path, std::string pickle, const StorageTable& storages, const SaveOptions& options) {
+void write(const std::string& path, std::string pickle, const StorageTable& storages,
+           const SaveOptions& options) {
   AtomicFile file(path, options.overwrite);
-  if (options.legacy) write_legacy(file, pickle, storages.records(), options.progress);
-  else write_zip(file, std::move(pickle), storages.records(), options.progress);
+  if (options.legacy)
+    write_legacy(file, pickle, storages.records(), options.progress);
+  else
+    write_zip(file, std::move(pickle), storages.records(), options.progress);
   file.commit();
 }
 
-// What a view is, as text that can be looked up.
-std::string view_key(const Tensor& tensor) {
-  std::string key;
-  const auto put = [&](std::uint64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); };
-  put(reinterpret_cast<std::uintptr_t>(tensor.storage().get()));
-  put(tensor.bit_offset());
-  put(static_cast<std::uint64_t>(tensor.dtype()));
-  for (const std::int64_t dim : tensor.shape()) put(static_cast<std::uint64_t>(dim));
-  for (const std::int64_t stride : tensor.strides()) put(static_cast<std::uint64_t>(stride));
-  return key;
-}
-
-// A tree tells the truth about a checkpoint as long as the checkpoint's tensors are views the tree holds too; steps that cast or replace
-// tensors leave a tree behind that is about other data.
+// A tree tells the truth about a checkpoint as long as it holds the very tensors of the checkpoint under
+// their names; steps that rename, leave out, cast or replace tensors leave a tree behind that is about
+// something else.
 bool is_current(const Checkpoint& checkpoint) {
-  std::unordered_set<std::string> held;
-  ValueWalk walk(*checkpoint.tree);
-  while (const auto step = walk.next()) {
-    if (step->value.kind() == Kind::tensor) held.insert(view_key(step->value.as_tensor()));
+  Checkpoint held;
+  flatten(*checkpoint.tree, nullptr, held);
+  if (held.size() != checkpoint.size()) return false;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const Entry a = held[i];
+    const Entry b = checkpoint[i];
+    if (a.name != b.name || a.dtype != b.dtype ||
+        !std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end()))
+      return false;
+    const Tensor mine = a.tensor();
+    const Tensor given = b.tensor();
+    if (mine.has_data() != given.has_data() || (mine.has_data() && !mine.same_view(given))) return false;
   }
-  if (walk.cut()) return false;
-  return std::all_of(checkpoint.begin(), checkpoint.end(), [&](const Entry& entry) { return held.contains(view_key(entry.tensor())); });
+  return true;
 }
 
 }  // namespace

@@ -12,11 +12,14 @@ class SliceStorage final : public Storage {
  public:
   SliceStorage(std::shared_ptr<const Storage> whole, std::uint64_t offset, std::uint64_t size)
       : Storage(size), whole_(std::move(whole)), offset_(offset) {}
+
   [[nodiscard]] const std::byte* data() const override { return whole_->data() + offset_; }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
     whole_->read(offset_ + offset, out);
   }
+
   [[nodiscard]] std::optional<FileSpan> file_span() const override {
     auto span = whole_->file_span();
     if (span) span->offset += offset_;
@@ -48,9 +51,11 @@ std::shared_ptr<const Storage> Source::range(std::uint64_t offset, std::uint64_t
   return slice_storage(bytes_, offset, length);
 }
 
-std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole, std::uint64_t offset, std::uint64_t size) {
+std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole, std::uint64_t offset,
+                                             std::uint64_t size) {
   if (!fits(offset, size, whole->size())) {
-    fail(Errc::truncated, "storage", "{} bytes at offset {} lie outside its {} bytes", size, offset, whole->size());
+    fail(Errc::truncated, "storage", "{} bytes at offset {} lie outside its {} bytes", size, offset,
+         whole->size());
   }
   return std::make_shared<SliceStorage>(std::move(whole), offset, size);
 }

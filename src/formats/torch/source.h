@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of a PyTorch file lie: a file, or memory (a file in memory, a stream inside another pickle).
+// Where the bytes of a PyTorch file lie: a file, or memory (a file in memory, a stream inside another
+// pickle).
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,17 @@ class Source {
   Source(std::shared_ptr<const Storage> bytes, std::string where);
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
   [[nodiscard]] FileAccess access() const noexcept { return access_; }
+
   [[nodiscard]] const std::shared_ptr<const File>& file() const noexcept { return file_; }
+
   [[nodiscard]] const std::shared_ptr<const Storage>& bytes() const noexcept { return bytes_; }
 
-  /// Bytes to parse: copied out of a file once, so that they cannot change under the parser. The range must lie inside.
+  /// Bytes to parse: copied out of a file once, so that they cannot change under the parser. The range must
+  /// lie inside.
   [[nodiscard]] std::shared_ptr<const Storage> load(std::uint64_t offset, std::uint64_t length) const;
   /// Bytes of a tensor: a view of the map, or read when needed. The range must lie inside.
   [[nodiscard]] std::shared_ptr<const Storage> range(std::uint64_t offset, std::uint64_t length) const;
@@ -37,7 +43,8 @@ class Source {
 };
 
 /// A part of another storage, which it keeps alive.
-[[nodiscard]] std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole, std::uint64_t offset, std::uint64_t size);
+[[nodiscard]] std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole,
+                                                           std::uint64_t offset, std::uint64_t size);
 
 [[nodiscard]] inline std::span<const std::byte> span_of(const Storage& storage) {
   return {storage.data(), static_cast<std::size_t>(storage.size())};

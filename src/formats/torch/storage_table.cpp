@@ -16,10 +16,12 @@ constexpr std::uint32_t kNoRecord = 0xFFFFFFFF;
 class RowMajorStorage final : public Storage {
  public:
   explicit RowMajorStorage(const Tensor& tensor) : Storage(tensor.size_bytes()), tensor_(tensor) {}
+
   [[nodiscard]] const std::byte* data() const override {
     std::call_once(once_, [this] { copy_ = tensor_.contiguous(); });
     return copy_.data();
   }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
     tensor_.read(offset, out);
@@ -31,14 +33,23 @@ class RowMajorStorage final : public Storage {
   mutable Tensor copy_;
 };
 
-// Two 4-bit floats are one element to PyTorch; everything else below a byte is quantized, counted in elements and packed by row-major order.
-bool counts_pairs(DType dtype) { return dtype == DType::f4; }
+// Two 4-bit floats are one element to PyTorch; everything else below a byte is quantized, counted in elements
+// and packed by row-major order.
+bool counts_pairs(DType dtype) {
+  return dtype == DType::f4;
+}
 
-bool is_packed(DType dtype) { return info(dtype).bits < 8; }
+bool is_packed(DType dtype) {
+  return info(dtype).bits < 8;
+}
 
-std::uint64_t item_bytes(DType dtype) { return std::max<std::uint64_t>(info(dtype).bits / 8, 1); }
+std::uint64_t item_bytes(DType dtype) {
+  return std::max<std::uint64_t>(info(dtype).bits / 8, 1);
+}
 
-std::string_view storage_scalar(DType dtype) { return has_storage_class(dtype) ? info(dtype).torch_scalar : std::string_view(); }
+std::string_view storage_scalar(DType dtype) {
+  return has_storage_class(dtype) ? info(dtype).torch_scalar : std::string_view();
+}
 
 struct Span {
   std::uint64_t begin;
@@ -52,7 +63,8 @@ Span bytes_of(const Tensor& tensor) {
   if (is_packed(tensor.dtype())) return {begin, begin + tensor.size_bytes()};
   std::uint64_t last = 0;
   for (std::size_t i = 0; i < tensor.shape().size(); ++i) {
-    last += static_cast<std::uint64_t>(tensor.shape()[i] - 1) * static_cast<std::uint64_t>(tensor.strides()[i]);
+    last +=
+        static_cast<std::uint64_t>(tensor.shape()[i] - 1) * static_cast<std::uint64_t>(tensor.strides()[i]);
   }
   return {begin, begin + (last + 1) * item_bytes(tensor.dtype())};
 }
@@ -61,7 +73,8 @@ Span bytes_of(const Tensor& tensor) {
 bool is_expressible(const Tensor& tensor) {
   if (tensor.bit_offset() % 8 != 0) return false;
   if (is_packed(tensor.dtype())) return tensor.is_contiguous();
-  return std::all_of(tensor.strides().begin(), tensor.strides().end(), [](std::int64_t stride) { return stride >= 0; });
+  return std::all_of(tensor.strides().begin(), tensor.strides().end(),
+                     [](std::int64_t stride) { return stride >= 0; });
 }
 
 Shape shape_for_torch(const Tensor& tensor) {
@@ -74,21 +87,49 @@ Shape shape_for_torch(const Tensor& tensor) {
 
 bool has_storage_class(DType dtype) noexcept {
   switch (dtype) {
-    case DType::boolean: case DType::u8: case DType::i8: case DType::i16: case DType::f16: case DType::bf16: case DType::i32:
-    case DType::f32: case DType::c64: case DType::f64: case DType::i64: case DType::c128: case DType::qi8: case DType::qu8:
-    case DType::qi32: case DType::qu4x2: case DType::qu2x4: return true;
-    case DType::f4: case DType::f6_e2m3: case DType::f6_e3m2: case DType::f8_e5m2: case DType::f8_e4m3: case DType::f8_e8m0:
-    case DType::f8_e4m3fnuz: case DType::f8_e5m2fnuz: case DType::u16: case DType::u32: case DType::u64: case DType::c32:
-    case DType::bits1x8: case DType::bits2x4: case DType::bits4x2: case DType::bits8: case DType::bits16: return false;
+    case DType::boolean:
+    case DType::u8:
+    case DType::i8:
+    case DType::i16:
+    case DType::f16:
+    case DType::bf16:
+    case DType::i32:
+    case DType::f32:
+    case DType::c64:
+    case DType::f64:
+    case DType::i64:
+    case DType::c128:
+    case DType::qi8:
+    case DType::qu8:
+    case DType::qi32:
+    case DType::qu4x2:
+    case DType::qu2x4:
+      return true;
+    case DType::f4:
+    case DType::f6_e2m3:
+    case DType::f6_e3m2:
+    case DType::f8_e5m2:
+    case DType::f8_e4m3:
+    case DType::f8_e8m0:
+    case DType::f8_e4m3fnuz:
+    case DType::f8_e5m2fnuz:
+    case DType::u16:
+    case DType::u32:
+    case DType::u64:
+    case DType::c32:
+    case DType::bits1x8:
+    case DType::bits2x4:
+    case DType::bits4x2:
+    case DType::bits8:
+    case DType::bits16:
+      return false;
   }
   return false;
 }
 
 bool StorageTable::keep_whole(const Storage& storage) const {
   if (extent_ != Extent::automatic) return extent_ == Extent::whole;
-  // A storage that ends where its file ends is the data of many tensors (Safetensors), not one PyTorch storage.
-  const auto span = storage.file_span();
-  return !span || span->offset + storage.size() != span->file->size();
+  return !storage.holds_many();
 }
 
 void StorageTable::note(const Tensor& tensor, const Where& where) {
@@ -96,7 +137,8 @@ void StorageTable::note(const Tensor& tensor, const Where& where) {
     fail(Errc::not_representable, where(), "PyTorch has no dtype {}", info(tensor.dtype()).code);
   }
   if (counts_pairs(tensor.dtype()) && (tensor.shape().empty() || tensor.shape().back() % 2 != 0)) {
-    fail(Errc::not_representable, where(), "4-bit floats go in pairs, the last dimension of {} is odd", to_string(tensor.shape()));
+    fail(Errc::not_representable, where(), "4-bit floats go in pairs, the last dimension of {} is odd",
+         to_string(tensor.shape()));
   }
   if (!tensor.storage() || !is_expressible(tensor)) return;
   const Key key{tensor.storage().get(), storage_scalar(tensor.dtype())};
@@ -112,7 +154,9 @@ void StorageTable::note(const Tensor& tensor, const Where& where) {
 
 // Overlapping uses of one storage become one cluster.
 void StorageTable::settle() {
-  std::sort(uses_.begin(), uses_.end(), [](const Use& a, const Use& b) { return a.group != b.group ? a.group < b.group : a.begin < b.begin; });
+  std::sort(uses_.begin(), uses_.end(), [](const Use& a, const Use& b) {
+    return a.group != b.group ? a.group < b.group : a.begin < b.begin;
+  });
   for (const Use& use : uses_) {
     Group& group = groups_[use.group];
     if (group.count > 0 && use.begin < clusters_.back().end) {
@@ -139,8 +183,9 @@ Placement StorageTable::place(const Tensor& tensor) {
   // Without elements and without a whole storage around it there is nothing to be a view of.
   if (tensor.numel() == 0 && !group.whole) return place_copy(tensor);
   const auto first = clusters_.begin() + group.first;
-  Cluster& cluster = *std::prev(
-      std::upper_bound(first, first + group.count, span.begin, [](std::uint64_t at, const Cluster& other) { return at < other.begin; }));
+  Cluster& cluster =
+      *std::prev(std::upper_bound(first, first + group.count, span.begin,
+                                  [](std::uint64_t at, const Cluster& other) { return at < other.begin; }));
   const std::uint64_t offset = span.begin - cluster.begin;
   if (offset % item != 0 || (is_packed(tensor.dtype()) && offset != 0)) return place_copy(tensor);
   if (cluster.record == kNoRecord) {
@@ -148,7 +193,9 @@ Placement StorageTable::place(const Tensor& tensor) {
     const std::uint64_t size = (cluster.end - cluster.begin) / unit * unit;
     cluster.record = add_record({tensor.storage(), cluster.begin, size, size / unit, scalar});
   }
-  Placement placement{.record = cluster.record, .offset = static_cast<std::int64_t>(offset / item), .shape = shape_for_torch(tensor)};
+  Placement placement{.record = cluster.record,
+                      .offset = static_cast<std::int64_t>(offset / item),
+                      .shape = shape_for_torch(tensor)};
   placement.strides = counts_pairs(tensor.dtype()) ? contiguous_strides(placement.shape) : tensor.strides();
   return placement;
 }
@@ -157,9 +204,12 @@ Placement StorageTable::place_copy(const Tensor& tensor) {
   const std::string_view scalar = storage_scalar(tensor.dtype());
   const std::uint64_t size = tensor.size_bytes();
   const auto storage = std::make_shared<RowMajorStorage>(tensor);
-  Placement placement{.record = add_record({storage, 0, size, scalar.empty() ? size : size / item_bytes(tensor.dtype()), scalar}),
-                      .shape = shape_for_torch(tensor)};
-  placement.strides = tensor.numel() == 0 && is_expressible(tensor) ? tensor.strides() : contiguous_strides(placement.shape);
+  Placement placement{
+      .record =
+          add_record({storage, 0, size, scalar.empty() ? size : size / item_bytes(tensor.dtype()), scalar}),
+      .shape = shape_for_torch(tensor)};
+  placement.strides =
+      tensor.numel() == 0 && is_expressible(tensor) ? tensor.strides() : contiguous_strides(placement.shape);
   return placement;
 }
 

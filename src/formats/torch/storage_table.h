@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which storages a PyTorch file gets: every tensor is noted first, then placed. Tensors that share memory share a record; records are numbered
-// in the order in which they are first placed.
+// Which storages a PyTorch file gets: every tensor is noted first, then placed. Tensors that share memory
+// share a record; records are numbered in the order in which they are first placed.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct Placement {
   Strides strides = {};
 };
 
-/// Whether PyTorch has a storage class of its own for it; the others go through UntypedStorage and _rebuild_tensor_v3 (PyTorch 2.1 and later).
+/// Whether PyTorch has a storage class of its own for it; the others go through UntypedStorage and
+/// _rebuild_tensor_v3 (PyTorch 2.1 and later).
 [[nodiscard]] bool has_storage_class(DType dtype) noexcept;
 
 class StorageTable {
@@ -49,6 +50,7 @@ class StorageTable {
   void settle();
   /// Of a tensor that was noted.
   [[nodiscard]] Placement place(const Tensor& tensor);
+
   [[nodiscard]] const std::vector<StorageRecord>& records() const noexcept { return records_; }
 
  private:
@@ -57,21 +59,25 @@ class StorageTable {
     std::uint32_t first = 0;  // of its clusters
     std::uint32_t count = 0;
   };
+
   struct Use {
     std::uint32_t group;
     std::uint64_t begin;  // bytes
     std::uint64_t end;
   };
+
   struct Cluster {
     std::uint64_t begin;
     std::uint64_t end;
     std::uint32_t record;
   };
+
   struct Key {
     const Storage* storage;
     std::string_view scalar;
     friend bool operator==(const Key&, const Key&) = default;
   };
+
   struct KeyHash {
     std::size_t operator()(const Key& key) const noexcept {
       return std::hash<const void*>{}(key.storage) * 31 + std::hash<const void*>{}(key.scalar.data());

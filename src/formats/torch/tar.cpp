@@ -2,9 +2,10 @@
 // The tar of torch before 0.1.10.
 //
 //   sys_info   a pickle
-//   storages   pickle(count); for each: pickle((key, location, class)), element count (int64), elements; then pickle([(key, root, offset, count)…]) of views
-//   tensors    pickle(count); for each: pickle((key, storage key, class)), dims (int32), 4 bytes unused, sizes, strides, offset (int64 each)
-//   pickle     the object; tensors are persistent ids: a key, as text or number
+//   storages   pickle(count); for each: pickle((key, location, class)), element count (int64), elements; then
+//   pickle([(key, root, offset, count)…]) of views tensors    pickle(count); for each: pickle((key, storage
+//   key, class)), dims (int32), 4 bytes unused, sizes, strides, offset (int64 each) pickle     the object;
+//   tensors are persistent ids: a key, as text or number
 #include <charconv>
 #include <unordered_map>
 
@@ -24,21 +25,30 @@ constexpr std::int32_t kMaxRank = 64;
 class Cursor {
  public:
   Cursor(Objects& objects, const Source& source, const TarMember& member)
-      : objects_(objects), source_(source), member_(member), where_(fmt::format("{}: member {}", source.where(), quoted(member.name))) {}
+      : objects_(objects),
+        source_(source),
+        member_(member),
+        where_(fmt::format("{}: member {}", source.where(), quoted(member.name))) {}
 
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
   [[nodiscard]] std::uint64_t left() const noexcept { return member_.size - position_; }
+
   [[nodiscard]] std::uint64_t offset() const noexcept { return member_.offset + position_; }
 
   Ref pickle(std::function<Ref(Ref)> persistent = {}) {
     std::uint64_t window = std::min(left(), kWindow);
-    while (window < std::min(left(), kMaxPickleBytes) && !pickle_length(span_of(*source_.load(offset(), window)))) {
+    while (window < std::min(left(), kMaxPickleBytes) &&
+           !pickle_length(span_of(*source_.load(offset(), window)))) {
       window = std::min({left(), window * 4, kMaxPickleBytes});
     }
     const auto length = pickle_length(span_of(*source_.load(offset(), window)));
     const auto bytes = source_.load(offset(), length.value_or(window));
     std::size_t used = 0;
-    const Ref value = run_pickle(objects_, bytes, 0, {.where = where_, .entry = member_.name, .base = position_, .persistent = std::move(persistent)}, used);
+    const Ref value = run_pickle(
+        objects_, bytes, 0,
+        {.where = where_, .entry = member_.name, .base = position_, .persistent = std::move(persistent)},
+        used);
     position_ += used;
     return value;
   }
@@ -52,12 +62,15 @@ class Cursor {
   }
 
   void need(std::uint64_t bytes) const {
-    if (bytes > left()) fail(Errc::truncated, where_, "needs {} bytes at byte {}, {} are left", bytes, position_, left());
+    if (bytes > left())
+      fail(Errc::truncated, where_, "needs {} bytes at byte {}, {} are left", bytes, position_, left());
   }
+
   void skip(std::uint64_t bytes) {
     need(bytes);
     position_ += bytes;
   }
+
   void end() {
     if (left() != 0) refuse_trailing(objects_, where_, member_.name, position_, left());
   }
@@ -72,14 +85,16 @@ class Cursor {
 
 class Tar {
  public:
-  Tar(Objects& objects, const Source& source) : objects_(objects), source_(source), members_(read_tar_members(source)) {}
+  Tar(Objects& objects, const Source& source)
+      : objects_(objects), source_(source), members_(read_tar_members(source)) {}
 
   Ref read() {
     const TarMember* storages = find("storages");
     const TarMember* tensors = find("tensors");
     const TarMember* object = find("pickle");
     if (storages == nullptr || tensors == nullptr || object == nullptr) {
-      fail(Errc::unknown_format, source_.where(), "is a tar archive without the members of a PyTorch file (pickle, storages, tensors)");
+      fail(Errc::unknown_format, source_.where(),
+           "is a tar archive without the members of a PyTorch file (pickle, storages, tensors)");
     }
     if (const TarMember* info = find("sys_info")) {
       Cursor cursor(objects_, source_, *info);
@@ -113,7 +128,8 @@ class Tar {
   std::span<const Ref> tuple(const Cursor& cursor, Ref value, std::size_t size) {
     const Node* node = Objects::as_kind(value, NodeKind::tuple);
     if (node == nullptr) node = Objects::as_kind(value, NodeKind::list);
-    if (node == nullptr || node->size != size) fail(Errc::type_mismatch, cursor.where(), "an entry that is no tuple of {}", size);
+    if (node == nullptr || node->size != size)
+      fail(Errc::type_mismatch, cursor.where(), "an entry that is no tuple of {}", size);
     return {node->refs, node->size};
   }
 
@@ -124,16 +140,22 @@ class Tar {
       const auto dtype = objects_.dtype_of_class(parts[2]);
       const auto numel = cursor.number<std::int64_t>();
       if (numel < 0) fail(Errc::bad_tar, cursor.where(), "a storage of {} elements", numel);
-      const auto bytes = try_mul<std::int64_t>(numel, static_cast<std::int64_t>(dtype ? item_bytes(*dtype) : 1));
+      const auto bytes =
+          try_mul<std::int64_t>(numel, static_cast<std::int64_t>(dtype ? item_bytes(*dtype) : 1));
       if (!bytes) fail(Errc::size_overflow, cursor.where(), "a storage of {} elements", numel);
       cursor.need(static_cast<std::uint64_t>(*bytes));
       const auto location = Objects::as_text(parts[1]);
-      const StorageInfo info{.dtype = dtype, .location = location && *location != "cpu" ? objects_.tree().type_id(*location) : 0,
-                             .numel = static_cast<std::uint64_t>(numel), .offset = 0,
-                             .index = static_cast<std::uint32_t>(objects_.tree().storages.size()), .big_endian = false};
+      const StorageInfo info{
+          .dtype = dtype,
+          .location = location && *location != "cpu" ? objects_.tree().type_id(*location) : 0,
+          .numel = static_cast<std::uint64_t>(numel),
+          .offset = 0,
+          .index = static_cast<std::uint32_t>(objects_.tree().storages.size()),
+          .big_endian = false};
       objects_.tree().storages.push_back(source_.range(cursor.offset(), static_cast<std::uint64_t>(*bytes)));
       cursor.skip(static_cast<std::uint64_t>(*bytes));
-      values_[key_text(objects_, parts[0], "a storage's key")] = objects_.storage(info, parts[2].node()->type);
+      values_[key_text(objects_, parts[0], "a storage's key")] =
+          objects_.storage(info, parts[2].node()->type);
     }
     read_views(cursor);
     cursor.end();
@@ -146,8 +168,10 @@ class Tar {
       StorageInfo info = objects_.storage_info(root);
       const std::int64_t offset = objects_.need_int(parts[2], "a view's offset");
       const std::int64_t size = objects_.need_int(parts[3], "a view's count");
-      if (offset < 0 || size < 0 || !fits(static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(size), info.numel)) {
-        fail(Errc::offset_out_of_range, cursor.where(), "a view of {} elements from {} of a storage of {}", size, offset, info.numel);
+      if (offset < 0 || size < 0 ||
+          !fits(static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(size), info.numel)) {
+        fail(Errc::offset_out_of_range, cursor.where(), "a view of {} elements from {} of a storage of {}",
+             size, offset, info.numel);
       }
       info.offset += static_cast<std::uint64_t>(offset);
       info.numel = static_cast<std::uint64_t>(size);
@@ -158,7 +182,8 @@ class Tar {
   Ref storage(const Cursor& cursor, Ref key) {
     const auto found = values_.find(key_text(objects_, key, "a storage's key"));
     if (found == values_.end() || Objects::as_kind(found->second, NodeKind::storage) == nullptr) {
-      fail(Errc::missing_storage, cursor.where(), "storage {} is not in the file", quoted(key_text(objects_, key, "a storage's key")));
+      fail(Errc::missing_storage, cursor.where(), "storage {} is not in the file",
+           quoted(key_text(objects_, key, "a storage's key")));
     }
     return found->second;
   }
@@ -170,15 +195,19 @@ class Tar {
       const Ref held = storage(cursor, parts[1]);
       const auto dtype = objects_.dtype_of_class(parts[2]);
       if (dtype && objects_.storage_info(held).dtype && dtype != objects_.storage_info(held).dtype) {
-        fail(Errc::bad_dtype, cursor.where(), "a tensor of {} over a storage of another type", info(*dtype).code);
+        fail(Errc::bad_dtype, cursor.where(), "a tensor of {} over a storage of another type",
+             info(*dtype).code);
       }
       const auto rank = cursor.number<std::int32_t>();
       if (rank < 0 || rank > kMaxRank) fail(Errc::bad_tar, cursor.where(), "a tensor of {} dimensions", rank);
       cursor.skip(4);
       std::vector<Ref> numbers;
-      for (std::int32_t i = 0; i < 2 * rank; ++i) numbers.push_back(objects_.tree().integer(cursor.number<std::int64_t>()));
+      for (std::int32_t i = 0; i < 2 * rank; ++i)
+        numbers.push_back(objects_.tree().integer(cursor.number<std::int64_t>()));
       const auto dims = static_cast<std::size_t>(rank);
-      const ViewArguments view{.offset = cursor.number<std::int64_t>(), .sizes = std::span(numbers).first(dims), .strides = std::span(numbers).subspan(dims)};
+      const ViewArguments view{.offset = cursor.number<std::int64_t>(),
+                               .sizes = std::span(numbers).first(dims),
+                               .strides = std::span(numbers).subspan(dims)};
       values_[key_text(objects_, parts[0], "a tensor's key")] = objects_.tensor(held, view, {}, false);
     }
     cursor.end();
@@ -190,7 +219,8 @@ class Tar {
     if (made != nullptr && made->size != 0) return made->refs[0];
     const std::string key = key_text(objects_, id, "a persistent id");
     const auto found = values_.find(key);
-    if (found == values_.end()) objects_.refuse(Errc::missing_storage, "tensor {} is not in the file", quoted(key));
+    if (found == values_.end())
+      objects_.refuse(Errc::missing_storage, "tensor {} is not in the file", quoted(key));
     return found->second;
   }
 

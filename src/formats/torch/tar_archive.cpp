@@ -44,14 +44,16 @@ class TarReader {
   explicit TarReader(const Source& source) : source_(source) {}
 
   std::vector<TarMember> read() {
-    while (position_ < source_.size() && next()) {}
+    while (position_ < source_.size() && next()) {
+    }
     return std::move(members_);
   }
 
  private:
   template <class... Args>
   [[noreturn]] void bad(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(Errc::bad_tar, fmt::format("{}, tar header at byte {}", source_.where(), position_), format, std::forward<Args>(args)...);
+    fail(Errc::bad_tar, fmt::format("{}, tar header at byte {}", source_.where(), position_), format,
+         std::forward<Args>(args)...);
   }
 
   [[nodiscard]] std::uint64_t size_field(std::span<const std::byte> header) const {
@@ -81,7 +83,9 @@ class TarReader {
   }
 
   static bool escapes(std::string_view name) {
-    if (name.starts_with('/') || name.find('\\') != std::string_view::npos || name.find('\0') != std::string_view::npos) return true;
+    if (name.starts_with('/') || name.find('\\') != std::string_view::npos ||
+        name.find('\0') != std::string_view::npos)
+      return true;
     for (std::size_t at = 0; at <= name.size();) {
       const std::size_t end = std::min(name.find('/', at), name.size());
       if (name.substr(at, end - at) == "..") return true;
@@ -90,13 +94,16 @@ class TarReader {
     return false;
   }
 
-  // "19 path=some/name\n", one after the other. The size must be the header's own: readers disagree on which one counts.
+  // "19 path=some/name\n", one after the other. The size must be the header's own: readers disagree on which
+  // one counts.
   void read_pax(std::string_view text) {
     while (!text.empty()) {
       std::size_t length = 0;
       std::size_t digits = 0;
-      while (digits < text.size() && digits < 9 && text[digits] >= '0' && text[digits] <= '9') length = length * 10 + static_cast<std::size_t>(text[digits++] - '0');
-      if (digits == 0 || digits >= text.size() || text[digits] != ' ' || length <= digits + 1 || length > text.size() || text[length - 1] != '\n') {
+      while (digits < text.size() && digits < 9 && text[digits] >= '0' && text[digits] <= '9')
+        length = length * 10 + static_cast<std::size_t>(text[digits++] - '0');
+      if (digits == 0 || digits >= text.size() || text[digits] != ' ' || length <= digits + 1 ||
+          length > text.size() || text[length - 1] != '\n') {
         bad("a PAX record {}", quoted(text.substr(0, 80)));
       }
       const std::string_view record = text.substr(digits + 1, length - digits - 2);
@@ -110,24 +117,30 @@ class TarReader {
 
   bool next() {
     if (!fits(position_, kBlock, source_.size())) {
-      fail(Errc::truncated, source_.where(), "ends at byte {}, inside a tar header: the download was cut short?", source_.size());
+      fail(Errc::truncated, source_.where(),
+           "ends at byte {}, inside a tar header: the download was cut short?", source_.size());
     }
     const auto block = source_.load(position_, kBlock);
     const auto header = span_of(*block);
-    if (std::all_of(header.begin(), header.end(), [](std::byte b) { return b == std::byte{0}; })) return false;
+    if (std::all_of(header.begin(), header.end(), [](std::byte b) { return b == std::byte{0}; }))
+      return false;
     check_sum(header);
     if (as_text(header.subspan(kMagicAt, 5)) != "ustar") bad("no ustar mark");
     const std::uint64_t size = size_field(header);
     const std::uint64_t content = position_ + kBlock;
     if (!fits(content, size, source_.size())) {
-      fail(Errc::truncated, source_.where(), "a tar member of {} bytes at byte {}, the file has {}: the download was cut short?", size, content, source_.size());
+      fail(Errc::truncated, source_.where(),
+           "a tar member of {} bytes at byte {}, the file has {}: the download was cut short?", size, content,
+           source_.size());
     }
     const char type = static_cast<char>(header[kTypeAt]);
     if (type == 'x' || type == 'L') {
       if (size > kMaxNames) bad("a name of {} bytes", size);
       const auto text = source_.load(content, size);
-      if (type == 'x') read_pax(as_text(span_of(*text)));
-      else long_name_ = std::string(field(span_of(*text), 0, static_cast<std::size_t>(size)));
+      if (type == 'x')
+        read_pax(as_text(span_of(*text)));
+      else
+        long_name_ = std::string(field(span_of(*text), 0, static_cast<std::size_t>(size)));
     } else if (type == '0' || type == '\0') {
       add(header, content, size);
     } else if (type != 'g' && type != '5') {
@@ -140,15 +153,19 @@ class TarReader {
   void add(std::span<const std::byte> header, std::uint64_t content, std::uint64_t size) {
     std::string name(field(header, 0, 100));
     const bool is_gnu = as_text(header.subspan(kMagicAt, 8)) == "ustar  \0";
-    if (const auto prefix = field(header, kPrefixAt, 155); !is_gnu && !prefix.empty()) name = std::string(prefix) + "/" + name;
+    if (const auto prefix = field(header, kPrefixAt, 155); !is_gnu && !prefix.empty())
+      name = std::string(prefix) + "/" + name;
     if (!long_name_.empty()) name = std::exchange(long_name_, {});
-    if (!pax_size_.empty() && pax_size_ != std::to_string(size)) bad("size {} in the header, {} in its PAX record", size, quoted(pax_size_));
+    if (!pax_size_.empty() && pax_size_ != std::to_string(size))
+      bad("size {} in the header, {} in its PAX record", size, quoted(pax_size_));
     pax_size_.clear();
     if (escapes(name)) fail(Errc::path_escape, source_.where(), "a tar member called {}", quoted(name));
-    if (std::any_of(members_.begin(), members_.end(), [&](const TarMember& member) { return member.name == name; })) {
+    if (std::any_of(members_.begin(), members_.end(),
+                    [&](const TarMember& member) { return member.name == name; })) {
       fail(Errc::duplicate_entry, source_.where(), "two tar members called {}", quoted(name));
     }
-    if (members_.size() == kMaxMembers) fail(Errc::too_many, source_.where(), "more than {} tar members", kMaxMembers);
+    if (members_.size() == kMaxMembers)
+      fail(Errc::too_many, source_.where(), "more than {} tar members", kMaxMembers);
     members_.push_back({.name = std::move(name), .offset = content, .size = size});
   }
 
@@ -161,6 +178,8 @@ class TarReader {
 
 }  // namespace
 
-std::vector<TarMember> read_tar_members(const Source& source) { return TarReader(source).read(); }
+std::vector<TarMember> read_tar_members(const Source& source) {
+  return TarReader(source).read();
+}
 
 }  // namespace ballast::torch

@@ -16,8 +16,8 @@ struct TarMember {
   std::uint64_t size = 0;
 };
 
-/// All members. Errc::bad_tar for links, devices and headers that two readers would read differently; Errc::truncated, Errc::path_escape,
-/// Errc::duplicate_entry.
+/// All members. Errc::bad_tar for links, devices and headers that two readers would read differently;
+/// Errc::truncated, Errc::path_escape, Errc::duplicate_entry.
 [[nodiscard]] std::vector<TarMember> read_tar_members(const Source& source);
 
 }  // namespace ballast::torch

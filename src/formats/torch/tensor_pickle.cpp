@@ -8,7 +8,8 @@
 namespace ballast::torch {
 namespace {
 
-// "torch\nFloatStorage\n" and "torch\nfloat32\n" for every dtype; the emitter refers to them as long as it lives.
+// "torch\nFloatStorage\n" and "torch\nfloat32\n" for every dtype; the emitter refers to them as long as it
+// lives.
 struct Globals {
   std::array<std::string, kDTypeCount> storage;
   std::array<std::string, kDTypeCount> dtype;
@@ -37,7 +38,8 @@ std::vector<const Tensor*> parts_of(const Sparse& sparse) {
 void TensorPickler::note(const Tensor& tensor, const Where& where) {
   if (!tensor.defined()) fail(Errc::not_representable, where(), "a tensor that was never given a value");
   if (legacy_ && !has_storage_class(tensor.dtype())) {
-    fail(Errc::not_representable, where(), "the legacy format has no storage for {}", info(tensor.dtype()).code);
+    fail(Errc::not_representable, where(), "the legacy format has no storage for {}",
+         info(tensor.dtype()).code);
   }
   storages_.note(tensor, where);
 }
@@ -48,7 +50,9 @@ void TensorPickler::note(const TensorValue& value, const Where& where) {
     return;
   }
   const bool quantized = info(value.tensor.dtype()).kind == DTypeKind::quantized;
-  if (quantized && !value.quantization) fail(Errc::not_representable, where(), "{} without scale and zero point", info(value.tensor.dtype()).code);
+  if (quantized && !value.quantization)
+    fail(Errc::not_representable, where(), "{} without scale and zero point",
+         info(value.tensor.dtype()).code);
   note(value.tensor, where);
   if (!value.quantization || !value.quantization->scales.defined()) return;
   note(value.quantization->scales, where);
@@ -61,8 +65,10 @@ void TensorPickler::write(const TensorValue& value) {
     out_.mark();
   }
   const bool requires_grad = value.requires_grad && !value.is_parameter;
-  if (value.sparse) write_sparse(*value.sparse, value.tensor.shape());
-  else write_plain(value.tensor, requires_grad, value.quantization ? &*value.quantization : nullptr);
+  if (value.sparse)
+    write_sparse(*value.sparse, value.tensor.shape());
+  else
+    write_plain(value.tensor, requires_grad, value.quantization ? &*value.quantization : nullptr);
   if (value.is_parameter) {
     out_.boolean(value.requires_grad);
     out_.ordered_dict();
@@ -71,14 +77,18 @@ void TensorPickler::write(const TensorValue& value) {
   }
 }
 
-void TensorPickler::write(const Tensor& tensor, bool requires_grad) { write_plain(tensor, requires_grad, nullptr); }
+void TensorPickler::write(const Tensor& tensor, bool requires_grad) {
+  write_plain(tensor, requires_grad, nullptr);
+}
 
 // function (storage, offset, size, stride, [quantizer,] requires_grad, hooks [, dtype])
 void TensorPickler::write_plain(const Tensor& tensor, bool requires_grad, const Quantization* quantization) {
   if (!tensor.has_data()) return write_shape_only(tensor, requires_grad);
   const bool typed = has_storage_class(tensor.dtype());
-  if (quantization != nullptr) out_.global("torch._utils\n_rebuild_qtensor\n");
-  else out_.global(typed ? "torch._utils\n_rebuild_tensor_v2\n" : "torch._utils\n_rebuild_tensor_v3\n");
+  if (quantization != nullptr)
+    out_.global("torch._utils\n_rebuild_qtensor\n");
+  else
+    out_.global(typed ? "torch._utils\n_rebuild_tensor_v2\n" : "torch._utils\n_rebuild_tensor_v3\n");
   const Placement placement = storages_.place(tensor);
   out_.mark();
   write_storage(placement.record);
@@ -97,8 +107,10 @@ void TensorPickler::write_storage(std::uint32_t record) {
   const StorageRecord& storage = storages_.records()[record];
   out_.mark();
   out_.repeated_string("storage");
-  if (storage.scalar.empty()) out_.global("torch.storage\nUntypedStorage\n");
-  else out_.global(globals().storage[static_cast<std::size_t>(*dtype_from_torch_scalar(storage.scalar))]);
+  if (storage.scalar.empty())
+    out_.global("torch.storage\nUntypedStorage\n");
+  else
+    out_.global(globals().storage[static_cast<std::size_t>(*dtype_from_torch_scalar(storage.scalar))]);
   out_.string(std::to_string(record));
   out_.repeated_string("cpu");
   out_.integer(static_cast<std::int64_t>(storage.numel));
@@ -121,9 +133,12 @@ void TensorPickler::write_shape_only(const Tensor& tensor, bool requires_grad) {
 void TensorPickler::write_quantizer(const Quantization& quantization) {
   const bool per_channel = quantization.scales.defined();
   out_.mark();
-  if (!per_channel) out_.global("torch\nper_tensor_affine\n");
-  else if (quantization.scheme == "per_channel_affine") out_.global("torch\nper_channel_affine\n");
-  else out_.global("torch\nper_channel_affine_float_qparams\n");
+  if (!per_channel)
+    out_.global("torch\nper_tensor_affine\n");
+  else if (quantization.scheme == "per_channel_affine")
+    out_.global("torch\nper_channel_affine\n");
+  else
+    out_.global("torch\nper_channel_affine_float_qparams\n");
   if (per_channel) {
     write(quantization.scales);
     write(quantization.zero_points);
@@ -157,6 +172,8 @@ void TensorPickler::write_size(ShapeView shape) {
   out_.call();
 }
 
-void TensorPickler::write_dtype(DType dtype) { out_.global(globals().dtype[static_cast<std::size_t>(dtype)]); }
+void TensorPickler::write_dtype(DType dtype) {
+  out_.global(globals().dtype[static_cast<std::size_t>(dtype)]);
+}
 
 }  // namespace ballast::torch

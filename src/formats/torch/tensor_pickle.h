@@ -12,7 +12,8 @@ namespace ballast::torch {
 
 class TensorPickler {
  public:
-  TensorPickler(PickleEmitter& emitter, StorageTable& storages, bool legacy) : out_(emitter), storages_(storages), legacy_(legacy) {}
+  TensorPickler(PickleEmitter& emitter, StorageTable& storages, bool legacy)
+      : out_(emitter), storages_(storages), legacy_(legacy) {}
 
   /// Everything this tensor is made of, for the table; the first of two passes. `where` names it in messages.
   void note(const TensorValue& value, const Where& where);

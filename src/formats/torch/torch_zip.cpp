@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.save's zip archives (since 1.6) and TorchScript archives: pickles and storages as records below one folder.
+// torch.save's zip archives (since 1.6) and TorchScript archives: pickles and storages as records below one
+// folder.
 //
 //   <folder>/data.pkl       the object; storages are persistent ids ('storage', class, key, location, count)
 //   <folder>/data/<key>     a storage's bytes, stored, on a multiple of 64 in the file
 //   <folder>/byteorder      "little" or "big"; little when absent
 //   <folder>/constants.pkl  TorchScript only, with code/**.py and storages in constants/<key>
 #include <algorithm>
-#include <unordered_map>
+#include <deque>
+#include <mutex>
+#include <optional>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
@@ -21,19 +24,61 @@ namespace ballast::torch {
 namespace {
 
 constexpr std::uint64_t kSmallRecord = std::uint64_t{1} << 20U;
-constexpr std::uint64_t kPlainlyHonest = std::uint64_t{64} << 20U;  // inflated sizes below this are never a bomb
+constexpr std::uint64_t kPlainlyHonest = std::uint64_t{64}
+                                         << 20U;  // inflated sizes below this are never a bomb
 constexpr std::uint64_t kMaxRatio = 200;
+
+// The content of one record. Thousands of them lie side by side in a pool, and nothing of the archive is read
+// before the first is used.
+class RecordStorage final : public Storage {
+ public:
+  RecordStorage(const ZipArchive& zip, const ZipEntry& entry, FileAccess access)
+      : Storage(entry.size), zip_(zip), entry_(entry), access_(access) {}
+
+  [[nodiscard]] const std::byte* data() const override { return content().data(); }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override { content().read(offset, out); }
+
+  [[nodiscard]] std::optional<FileSpan> file_span() const override { return content().file_span(); }
+
+ private:
+  [[nodiscard]] const Storage& content() const {
+    std::call_once(once_, [this] { content_ = zip_.storage(entry_, access_); });
+    return *content_;
+  }
+
+  const ZipArchive& zip_;  // the pool's
+  const ZipEntry& entry_;
+  FileAccess access_;
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const Storage> content_;
+};
+
+// Storages share one allocation and one owner: making 100,000 of them one by one costs as much as reading the
+// pickle.
+struct RecordPool {
+  explicit RecordPool(ZipArchive archive) : zip(std::move(archive)) {}
+
+  ZipArchive zip;
+  std::deque<RecordStorage> records;
+};
 
 class Archive {
  public:
   Archive(Objects& objects, const Source& source)
-      : objects_(objects), source_(source),
-        zip_(source.file() ? ZipArchive::open(source.file()) : ZipArchive::open(source.bytes(), source.where())) {}
+      : objects_(objects),
+        source_(source),
+        pool_(std::make_shared<RecordPool>(source.file() ? ZipArchive::open(source.file())
+                                                         : ZipArchive::open(source.bytes(), source.where()))),
+        zip_(pool_->zip) {}
 
   Ref read(Document& document);
 
  private:
-  [[nodiscard]] const ZipEntry* find(std::string_view name) const { return zip_.find(prefix_ + std::string(name), true); }
+  [[nodiscard]] const ZipEntry* find(std::string_view name) const {
+    return zip_.find(prefix_ + std::string(name), true);
+  }
+
   void find_prefix();
   [[noreturn]] void not_a_checkpoint() const;
   [[nodiscard]] std::string text_of(const ZipEntry& entry) const;
@@ -42,32 +87,37 @@ class Archive {
   void check_expansion(const ZipEntry& entry) const;
   void read_script(Document& document);
 
-  struct Loaded {
-    std::uint32_t index;
-    std::uint64_t bytes;
-  };
+  [[nodiscard]] const ZipEntry* find_storage(const std::string& folder, std::string_view key) const;
+  void number_storages();
 
   Objects& objects_;
   const Source& source_;
-  ZipArchive zip_;
+  std::shared_ptr<RecordPool> pool_;
+  const ZipArchive& zip_;
   std::string prefix_;  // "archive/", or empty
   bool big_endian_ = false;
-  std::unordered_map<std::string, Loaded> loaded_;  // by record name
+  std::vector<std::uint32_t> numbered_;  // data/<number>: 1 + its entry
+  std::vector<std::uint32_t> loaded_;    // by entry: 1 + its storage in the tree
+  std::string name_;                     // scratch
 };
 
-// The folder of data.pkl; it is named after the file it was first saved as, and deeper when somebody zipped that folder again.
+// The folder of data.pkl; it is named after the file it was first saved as, and deeper when somebody zipped
+// that folder again.
 void Archive::find_prefix() {
   constexpr std::string_view kName = "data.pkl";
   const ZipEntry* found = nullptr;
   std::ptrdiff_t depth = 0;
   for (const ZipEntry& entry : zip_.entries()) {
     const std::string_view name = entry.name;
-    if (name.size() < kName.size() || !equal_any_case(name.substr(name.size() - kName.size()), kName)) continue;
+    if (name.size() < kName.size() || !equal_any_case(name.substr(name.size() - kName.size()), kName))
+      continue;
     const std::string_view folder = name.substr(0, name.size() - kName.size());
     if (!folder.empty() && folder.back() != '/') continue;
-    const std::ptrdiff_t own = std::max<std::ptrdiff_t>(std::count(folder.begin(), folder.end(), '/'), 1);  // the root counts as a folder
+    const std::ptrdiff_t own = std::max<std::ptrdiff_t>(std::count(folder.begin(), folder.end(), '/'),
+                                                        1);  // the root counts as a folder
     if (found != nullptr && own > depth) continue;
-    if (found != nullptr && own == depth) fail(Errc::zip_ambiguous, source_.where(), "two objects: {} and {}", quoted(found->name), quoted(name));
+    if (found != nullptr && own == depth)
+      fail(Errc::zip_ambiguous, source_.where(), "two objects: {} and {}", quoted(found->name), quoted(name));
     found = &entry;
     depth = own;
   }
@@ -77,13 +127,18 @@ void Archive::find_prefix() {
 
 void Archive::not_a_checkpoint() const {
   const auto has = [&](std::string_view tail) {
-    return std::any_of(zip_.entries().begin(), zip_.entries().end(), [&](const ZipEntry& entry) { return entry.name.ends_with(tail); });
+    return std::any_of(zip_.entries().begin(), zip_.entries().end(),
+                       [&](const ZipEntry& entry) { return entry.name.ends_with(tail); });
   };
   if (has("/archive_format") || has("serialized_exported_program.json")) {
-    fail(Errc::unsupported, source_.where(), "is a program of torch.export (PT2), whose weights Ballast does not read yet");
+    fail(Errc::unsupported, source_.where(),
+         "is a program of torch.export (PT2), whose weights Ballast does not read yet");
   }
-  if (has(".data/extern_modules")) fail(Errc::unsupported, source_.where(), "is a torch.package archive, which Ballast does not read");
-  if (has("/model.json")) fail(Errc::unsupported, source_.where(), "is a TorchScript archive of torch 1.0 to 1.2, which Ballast does not read");
+  if (has(".data/extern_modules"))
+    fail(Errc::unsupported, source_.where(), "is a torch.package archive, which Ballast does not read");
+  if (has("/model.json"))
+    fail(Errc::unsupported, source_.where(),
+         "is a TorchScript archive of torch 1.0 to 1.2, which Ballast does not read");
   fail(Errc::unknown_format, source_.where(), "is a zip archive without data.pkl: no PyTorch file");
 }
 
@@ -93,47 +148,97 @@ std::string Archive::text_of(const ZipEntry& entry) const {
 }
 
 void Archive::check_expansion(const ZipEntry& entry) const {
-  if (entry.method == ZipMethod::stored || entry.size <= kPlainlyHonest || entry.size / kMaxRatio <= entry.packed_size) return;
-  fail(Errc::expansion_limit, zip_.where(entry), "{} bytes that inflate to {}", entry.packed_size, entry.size);
+  if (entry.method == ZipMethod::stored || entry.size <= kPlainlyHonest ||
+      entry.size / kMaxRatio <= entry.packed_size)
+    return;
+  fail(Errc::expansion_limit, zip_.where(entry), "{} bytes that inflate to {}", entry.packed_size,
+       entry.size);
 }
 
 Ref Archive::run(const ZipEntry& entry, const char* folder) {
   check_expansion(entry);
-  if (entry.size > kMaxPickleBytes) fail(Errc::header_too_large, zip_.where(entry), "a pickle of {} bytes", entry.size);
+  if (entry.size > kMaxPickleBytes)
+    fail(Errc::header_too_large, zip_.where(entry), "a pickle of {} bytes", entry.size);
   const auto bytes = zip_.storage(entry, FileAccess::read);
   if (entry.has_crc() && crc32(0, span_of(*bytes)) != entry.crc) {
     if (ScanReport* report = objects_.settings().report) {
-      report->findings.push_back({.severity = Severity::danger, .code = Errc::bad_crc, .what = "the pickle is not what its checksum says",
-                                  .offset = 0, .entry = std::string(entry.name)});
+      report->findings.push_back({.severity = Severity::danger,
+                                  .code = Errc::bad_crc,
+                                  .what = "the pickle is not what its checksum says",
+                                  .offset = 0,
+                                  .entry = std::string(entry.name)});
     }
-    if (!objects_.settings().inert) fail(Errc::bad_crc, zip_.where(entry), "the pickle is not what its checksum says (damaged, or changed by hand?)");
+    if (!objects_.settings().inert)
+      fail(Errc::bad_crc, zip_.where(entry),
+           "the pickle is not what its checksum says (damaged, or changed by hand?)");
   }
-  return run_whole_pickle(objects_, bytes, {.where = zip_.where(entry), .entry = std::string(entry.name), .base = 0,
-                                            .persistent = [this, name = prefix_ + folder](Ref id) { return load_storage(id, name); }});
+  return run_whole_pickle(
+      objects_, bytes,
+      {.where = zip_.where(entry),
+       .entry = std::string(entry.name),
+       .base = 0,
+       .persistent = [this, name = prefix_ + folder](Ref id) { return load_storage(id, name); }});
+}
+
+// A number as keys are written: digits without a leading zero.
+std::optional<std::size_t> key_number(std::string_view key) {
+  if (key.empty() || key.size() > 8 || (key.size() > 1 && key[0] == '0')) return std::nullopt;
+  std::size_t number = 0;
+  for (const char digit : key) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    number = number * 10 + static_cast<std::size_t>(digit - '0');
+  }
+  return number;
+}
+
+// Keys are "0", "1", … in all but old files: a table then spares a look into the archive's index for each.
+void Archive::number_storages() {
+  const std::string folder = prefix_ + "data/";
+  const auto entries = zip_.entries();
+  loaded_.assign(entries.size(), 0);
+  numbered_.assign(entries.size(), 0);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].name.starts_with(folder)) continue;
+    const auto number = key_number(entries[i].name.substr(folder.size()));
+    if (number && *number < numbered_.size()) numbered_[*number] = static_cast<std::uint32_t>(i + 1);
+  }
+}
+
+const ZipEntry* Archive::find_storage(const std::string& folder, std::string_view key) const {
+  if (folder.ends_with("data/")) {
+    const auto number = key_number(key);
+    if (number && *number < numbered_.size() && numbered_[*number] != 0)
+      return &zip_.entries()[numbered_[*number] - 1];
+  }
+  return zip_.find(folder + std::string(key), true);
 }
 
 Ref Archive::load_storage(Ref id, const std::string& folder) {
   const StorageId storage = parse_storage_id(objects_, id);
-  const auto [slot, added] = loaded_.try_emplace(folder + storage.key);
-  Loaded& loaded = slot->second;
-  if (added) {
-    const ZipEntry* entry = zip_.find(slot->first, true);
-    if (entry == nullptr) {
-      objects_.refuse(Errc::missing_storage, "storage {} of {} bytes is not in the archive (there is no record {})", quoted(storage.key), storage.bytes,
-                      quoted(slot->first));
-    }
-    if (entry->size != storage.bytes) {
-      objects_.refuse(Errc::size_mismatch, "storage {} needs {} bytes, only {} are available in record {}", quoted(storage.key), storage.bytes, entry->size,
-                      quoted(entry->name));
-    }
-    check_expansion(*entry);
-    loaded = {static_cast<std::uint32_t>(objects_.tree().storages.size()), storage.bytes};
-    objects_.tree().storages.push_back(zip_.storage(*entry, source_.access()));
-  } else if (loaded.bytes != storage.bytes) {
-    objects_.refuse(Errc::size_mismatch, "storage {} has {} bytes here, {} before", quoted(storage.key), storage.bytes, loaded.bytes);
+  const ZipEntry* entry = find_storage(folder, storage.key);
+  if (entry == nullptr) {
+    objects_.refuse(Errc::missing_storage,
+                    "storage {} of {} bytes is not in the archive (there is no record {})",
+                    quoted(storage.key), storage.bytes, quoted(folder + storage.key));
   }
-  return objects_.storage({.dtype = storage.dtype, .location = storage.location, .numel = storage.numel, .offset = 0, .index = loaded.index,
-                           .big_endian = big_endian_}, storage.type);
+  if (entry->size != storage.bytes) {
+    objects_.refuse(Errc::size_mismatch, "storage {} needs {} bytes, {} are in record {}",
+                    quoted(storage.key), storage.bytes, entry->size, quoted(entry->name));
+  }
+  std::uint32_t& loaded = loaded_[static_cast<std::size_t>(entry - zip_.entries().data())];
+  if (loaded == 0) {
+    check_expansion(*entry);
+    const RecordStorage& made = pool_->records.emplace_back(zip_, *entry, source_.access());
+    objects_.tree().storages.emplace_back(pool_, &made);
+    loaded = static_cast<std::uint32_t>(objects_.tree().storages.size());
+  }
+  return objects_.storage({.dtype = storage.dtype,
+                           .location = storage.location,
+                           .numel = storage.numel,
+                           .offset = 0,
+                           .index = loaded - 1,
+                           .big_endian = big_endian_},
+                          storage.type);
 }
 
 void Archive::read_script(Document& document) {
@@ -141,7 +246,8 @@ void Archive::read_script(Document& document) {
   static_cast<void>(run(*find("constants.pkl"), "constants/"));
   const std::string folder = prefix_ + "code/";
   for (const ZipEntry& entry : zip_.entries()) {
-    if (!entry.name.starts_with(folder) || !entry.name.ends_with(".py") || entry.size > (kSmallRecord << 4U)) continue;
+    if (!entry.name.starts_with(folder) || !entry.name.ends_with(".py") || entry.size > (kSmallRecord << 4U))
+      continue;
     const auto source = zip_.read(entry, kSmallRecord << 4U);
     const std::string_view module = entry.name.substr(folder.size(), entry.name.size() - folder.size() - 3);
     read_script_classes(as_text(source), module, document.script);
@@ -150,16 +256,19 @@ void Archive::read_script(Document& document) {
 
 Ref Archive::read(Document& document) {
   find_prefix();
+  number_storages();
   document.format = "torch-zip";
   for (const std::string& anomaly : zip_.anomalies()) {
     document.notes.push_back(anomaly);
     if (ScanReport* report = objects_.settings().report) {
-      report->findings.push_back({.severity = Severity::note, .code = Errc::bad_zip, .what = anomaly, .offset = 0, .entry = {}});
+      report->findings.push_back(
+          {.severity = Severity::note, .code = Errc::bad_zip, .what = anomaly, .offset = 0, .entry = {}});
     }
   }
   if (const ZipEntry* order = find("byteorder")) {
     const std::string text = text_of(*order);
-    if (text != "little" && text != "big") fail(Errc::unsupported, zip_.where(*order), "byte order {}", quoted(text));
+    if (text != "little" && text != "big")
+      fail(Errc::unsupported, zip_.where(*order), "byte order {}", quoted(text));
     big_endian_ = text == "big";
   }
   const bool is_script = find("constants.pkl") != nullptr;
@@ -170,6 +279,8 @@ Ref Archive::read(Document& document) {
 
 }  // namespace
 
-Ref read_zip(Objects& objects, const Source& source, Document& document) { return Archive(objects, source).read(document); }
+Ref read_zip(Objects& objects, const Source& source, Document& document) {
+  return Archive(objects, source).read(document);
+}
 
 }  // namespace ballast::torch

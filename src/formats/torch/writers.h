@@ -11,7 +11,9 @@
 
 namespace ballast::torch {
 
-void write_zip(AtomicFile& file, std::string pickle, const std::vector<StorageRecord>& storages, const Progress& progress);
-void write_legacy(AtomicFile& file, const std::string& pickle, const std::vector<StorageRecord>& storages, const Progress& progress);
+void write_zip(AtomicFile& file, std::string pickle, const std::vector<StorageRecord>& storages,
+               const Progress& progress);
+void write_legacy(AtomicFile& file, const std::string& pickle, const std::vector<StorageRecord>& storages,
+                  const Progress& progress);
 
 }  // namespace ballast::torch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.save's zip archive. `.format_version` 1 promises that the storages lie right behind one another, in the order of their first use, padded
-// by the rule of ZipWriter: newer PyTorch finds them by arithmetic. The order of records is part of that promise.
+// torch.save's zip archive. `.format_version` 1 promises that the storages lie right behind one another, in
+// the order of their first use, padded by the rule of ZipWriter: newer PyTorch finds them by arithmetic. The
+// order of records is part of that promise.
 #include <fmt/format.h>
 
 #include "formats/torch/writers.h"
@@ -9,7 +10,8 @@
 namespace ballast::torch {
 namespace {
 
-// The name of the folder inside; PyTorch writes this one when it does not know the file's name. The same tensors give the same bytes everywhere.
+// The name of the folder inside; PyTorch writes this one when it does not know the file's name. The same
+// tensors give the same bytes everywhere.
 constexpr std::string_view kFolder = "archive/";
 
 ZipRecord text_record(std::string_view name, std::string text) {
@@ -19,7 +21,8 @@ ZipRecord text_record(std::string_view name, std::string text) {
           .size = held->size()};
 }
 
-// 20 digits from the names, 20 from the checksums, as PyTorch's; only that they change with the content matters.
+// 20 digits from the names, 20 from the checksums, as PyTorch's; only that they change with the content
+// matters.
 constexpr std::size_t kIdDigits = 40;
 
 std::string serialization_id(std::span<const Part> parts) {
@@ -36,7 +39,8 @@ std::string serialization_id(std::span<const Part> parts) {
 
 }  // namespace
 
-void write_zip(AtomicFile& file, std::string pickle, const std::vector<StorageRecord>& storages, const Progress& progress) {
+void write_zip(AtomicFile& file, std::string pickle, const std::vector<StorageRecord>& storages,
+               const Progress& progress) {
   std::vector<ZipRecord> records;
   records.reserve(storages.size() + 6);
   records.push_back(text_record("data.pkl", std::move(pickle)));
@@ -45,7 +49,10 @@ void write_zip(AtomicFile& file, std::string pickle, const std::vector<StorageRe
   records.push_back(text_record("byteorder", "little"));
   for (std::size_t key = 0; key < storages.size(); ++key) {
     const StorageRecord& storage = storages[key];
-    records.push_back({.name = fmt::format("{}data/{}", kFolder, key), .storage = storage.storage, .offset = storage.offset, .size = storage.size});
+    records.push_back({.name = fmt::format("{}data/{}", kFolder, key),
+                       .storage = storage.storage,
+                       .offset = storage.offset,
+                       .size = storage.size});
   }
   records.push_back(text_record("version", "3\n"));
   records.push_back({.name = std::string(kFolder) + ".data/serialization_id", .size = kIdDigits});
