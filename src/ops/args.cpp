@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/checked.h"
+
 namespace ballast::ops {
 namespace {
 
@@ -62,8 +64,20 @@ Dims spatial(const char* op, const char* what, const Dims& given, std::size_t co
   for (const std::int64_t number : all) {
     if (number < least)
       fail(Errc::invalid_argument, op, "{} {}: must be at least {}", what, to_string(given), least);
+    if (number > kMostSpatial)
+      fail(Errc::invalid_argument, op, "{} {} is beyond all measure", what, to_string(given));
   }
   return all;
+}
+
+std::int64_t checked_size(const char* op, std::int64_t a, std::int64_t b) {
+  return checked_mul(a, b, op);
+}
+
+void require_measurable(const char* op, const Tensor& x, std::size_t spatial) {
+  for (std::size_t i = x.rank() - spatial; i < x.rank(); ++i) {
+    if (x.shape()[i] > kMostSpatial) fail(Errc::size_overflow, op, "{} is beyond all measure", form(x));
+  }
 }
 
 Shape broadcast(const char* op, ShapeView a, ShapeView b) {

@@ -18,9 +18,18 @@ namespace ballast::ops {
 /// Dimension `dim` of `rank`, counted from the end when negative.
 [[nodiscard]] std::size_t axis_of(const char* op, std::int64_t dim, const Tensor& tensor);
 
+/// Sizes, strides and paddings beyond it are refused, so that no sum of products of two of them can leave 64
+/// bits.
+inline constexpr std::int64_t kMostSpatial = std::int64_t{1} << 30;
+
 /// `given` for `count` spatial dimensions: one number for all or one each, each at least `least`.
 [[nodiscard]] Dims spatial(const char* op, const char* what, const Dims& given, std::size_t count,
                            std::int64_t least);
+
+/// a * b, refused when that does not fit.
+[[nodiscard]] std::int64_t checked_size(const char* op, std::int64_t a, std::int64_t b);
+/// Refuses images with a spatial dimension beyond kMostSpatial; `spatial` are the last dimensions.
+void require_measurable(const char* op, const Tensor& x, std::size_t spatial);
 
 /// The shape both broadcast to.
 [[nodiscard]] Shape broadcast(const char* op, ShapeView a, ShapeView b);

@@ -5,30 +5,39 @@
 
 namespace ballast {
 
-OpCache::OpCache() : state_(std::make_unique<State>()) {}
-
-OpCache::OpCache(const OpCache& /*other*/) : OpCache() {}
+OpCache::OpCache(const OpCache& /*other*/) {}
 
 OpCache& OpCache::operator=(const OpCache& other) {
   if (this != &other) clear();
   return *this;
 }
 
-// What was prepared belongs to the weights, and they move along; the other side must stay usable.
-OpCache::OpCache(OpCache&& other) noexcept : state_(std::move(other.state_)) {
-  other.state_ = std::make_unique<State>();
-}
+// What was prepared belongs to the weights, and they move along.
+OpCache::OpCache(OpCache&& other) noexcept : state_(other.state_.exchange(nullptr)) {}
 
 OpCache& OpCache::operator=(OpCache&& other) noexcept {
-  std::swap(state_, other.state_);
+  if (this != &other) delete state_.exchange(other.state_.exchange(nullptr));
   return *this;
 }
 
-OpCache::~OpCache() = default;
+OpCache::~OpCache() {
+  delete state_.load();
+}
+
+OpCache::State& OpCache::state() const {
+  State* current = state_.load(std::memory_order_acquire);
+  if (current != nullptr) return *current;
+  auto made = std::make_unique<State>();
+  // Two threads may come here at once; the first one's stays.
+  if (state_.compare_exchange_strong(current, made.get(), std::memory_order_acq_rel)) return *made.release();
+  return *current;
+}
 
 void OpCache::clear() {
-  const std::lock_guard lock(state_->mutex);
-  state_->entries.clear();
+  State* current = state_.load(std::memory_order_acquire);
+  if (current == nullptr) return;
+  const std::lock_guard lock(current->mutex);
+  current->entries.clear();
 }
 
 namespace ops {

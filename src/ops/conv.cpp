@@ -152,12 +152,14 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
       .add(shapes.before)
       .add(shapes.after);
   key.add(shapes.groups).add(call.activation).add(call.transposed ? 1 : 0).add(ops::usable_threads());
-  const auto ready = ops::cached<PreparedConv>(call.cache, key, [&] {
-    return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed);
+  const auto ready = ops::guarded(call.op, [&] {
+    return ops::cached<PreparedConv>(call.cache, key, [&] {
+      return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed);
+    });
   });
   const Tensor in = ops::to_channels_last(native);
   Tensor out = ops::new_channels_last(shapes.output);
-  run(*ready, shapes, in, out, call.transposed);
+  ops::guarded(call.op, [&] { run(*ready, shapes, in, out, call.transposed); });
   return ops::row_major(out).to(x.dtype());
 }
 

@@ -6,9 +6,6 @@
 namespace ballast::ops {
 namespace {
 
-constexpr std::int64_t kMostSpatial =
-    std::int64_t{1} << 40U;  // beyond it sums of sizes could leave 64 bits; no memory holds such images
-
 void require_weight(const char* op, const Tensor& x, const Tensor& weight, std::int64_t groups) {
   if (weight.rank() < 3 || weight.rank() > 5 || weight.numel() == 0) {
     fail(Errc::shape_mismatch, op,
@@ -20,17 +17,10 @@ void require_weight(const char* op, const Tensor& x, const Tensor& weight, std::
          "wanted",
          form(x), form(weight), weight.rank() - 2);
   }
+  require_measurable(op, x, weight.rank() - 2);
+  require_measurable(op, weight, weight.rank());
   if (groups < 1 || weight.shape()[0] % groups != 0)
     fail(Errc::shape_mismatch, op, "weight {} cannot be divided into {} groups", form(weight), groups);
-}
-
-Dims sized(const char* op, const char* what, const Dims& given, std::size_t count, std::int64_t least) {
-  Dims all = spatial(op, what, given, count, least);
-  for (const std::int64_t number : all) {
-    if (number > kMostSpatial)
-      fail(Errc::invalid_argument, op, "{} {} is beyond all measure", what, to_string(given));
-  }
-  return all;
 }
 
 Dims kernel_of(const Tensor& weight) {
@@ -58,10 +48,10 @@ ConvShapes conv_shapes(const Tensor& x, const Tensor& weight, const ConvArgs& ar
                     x.shape()[1],
                     weight.shape()[0],
                     kernel_of(weight),
-                    sized("conv", "stride", args.stride, n, 1),
-                    sized("conv", "dilation", args.dilation, n, 1),
-                    sized("conv", "padding", args.padding, n, 0),
-                    sized("conv", "padding", args.padding, n, 0),
+                    spatial("conv", "stride", args.stride, n, 1),
+                    spatial("conv", "dilation", args.dilation, n, 1),
+                    spatial("conv", "padding", args.padding, n, 0),
+                    spatial("conv", "padding", args.padding, n, 0),
                     {x.shape()[0], weight.shape()[0]}};
   if (shapes.in_channels != weight.shape()[1] * args.groups) {
     fail(Errc::shape_mismatch, "conv", "{} has {} channels; weight {} with {} groups takes {}", form(x),
@@ -89,16 +79,16 @@ ConvShapes conv_transpose_shapes(const Tensor& x, const Tensor& weight, const Co
                     x.shape()[1],
                     weight.shape()[1] * args.groups,
                     kernel_of(weight),
-                    sized(kOp, "stride", args.stride, n, 1),
-                    sized(kOp, "dilation", args.dilation, n, 1),
-                    sized(kOp, "padding", args.padding, n, 0),
-                    sized(kOp, "padding", args.padding, n, 0),
+                    spatial(kOp, "stride", args.stride, n, 1),
+                    spatial(kOp, "dilation", args.dilation, n, 1),
+                    spatial(kOp, "padding", args.padding, n, 0),
+                    spatial(kOp, "padding", args.padding, n, 0),
                     {x.shape()[0], weight.shape()[1] * args.groups}};
   if (shapes.in_channels != weight.shape()[0]) {
     fail(Errc::shape_mismatch, kOp, "{} has {} channels; weight {} takes {}", form(x), shapes.in_channels,
          form(weight), weight.shape()[0]);
   }
-  const Dims extra = sized(kOp, "output_padding", args.output_padding, n, 0);
+  const Dims extra = spatial(kOp, "output_padding", args.output_padding, n, 0);
   for (std::size_t i = 0; i < n; ++i) {
     if (extra[i] >= std::max(shapes.stride[i], shapes.dilation[i])) {
       fail(Errc::invalid_argument, kOp, "output_padding {} must be smaller than stride {} or dilation {}",

@@ -100,7 +100,7 @@ Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step) {
 
 Tensor arange(double start, double stop, double step, DType dtype) {
   const double count = std::ceil((stop - start) / step);
-  if (!(step != 0) || !std::isfinite(count))
+  if (!(std::abs(count) < 0x1p53))
     fail(Errc::invalid_argument, "arange", "from {} to {} by {} has no end", start, stop, step);
   Tensor out = Tensor::empty(DType::f64, {static_cast<std::int64_t>(std::max(count, 0.0))});
   auto* to = reinterpret_cast<double*>(out.mutable_data());

@@ -18,6 +18,8 @@ enum class OnIntegers : std::uint8_t {
                            double q = 0);
 /// With broadcasting and PyTorch's result dtype.
 [[nodiscard]] Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b);
+/// The same, to BOOL.
+[[nodiscard]] Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b);
 /// On F32 memory that is the operation's own.
 void unary_in_place(Unary which, Tensor& x, double p = 0, double q = 0);
 

@@ -80,6 +80,11 @@ Tensor pad_by_choosing(const Tensor& x, std::size_t axis, std::int64_t before, s
 }
 
 Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
+  for (const std::int64_t amount : amounts) {
+    if (amount > ops::kMostSpatial || amount < -ops::kMostSpatial) {
+      fail(Errc::invalid_argument, "pad", "{} is beyond all measure", to_string(amounts));
+    }
+  }
   Tensor inside = x;
   Shape shape = x.shape();
   Dims start = Dims::filled(x.rank(), 0);

@@ -120,6 +120,11 @@ void apply_prepared(const Tensor& x, const Tensor& weight, const Tensor& bias, c
   ops::activate_in_place(out, ready->left);
 }
 
+// Small products are done before oneDNN has looked up its arguments.
+bool worth_preparing(std::int64_t rows, std::int64_t in, std::int64_t outs) {
+  return rows * in * outs > 16 * 1024;
+}
+
 // Without a cache: nothing is prepared that is used once.
 void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,
                 Tensor& out) {
@@ -151,8 +156,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
     if (rows <= kFewRows && in > 0 && (args.cache != nullptr || dense_columns(weight))) {
       apply_to_few(from, weight, b, args, out);
       ops::activate_in_place(out, args.activation);
-    } else if (args.cache != nullptr && in > 0) {
-      apply_prepared(from, weight, bias, args, out);
+    } else if (args.cache != nullptr && worth_preparing(rows, in, outs)) {
+      ops::guarded("linear", [&] { apply_prepared(from, weight, bias, args, out); });
     } else {
       apply_once(from, weight, b, args, out);
     }

@@ -190,7 +190,7 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
     if (repeats[i] < 0) fail(Errc::invalid_argument, "repeat", "{} times", repeats[i]);
     for (const std::int64_t dim : {std::int64_t{1}, shape[i]}) apart.push_back(dim);
     for (const std::int64_t dim : {repeats[i], shape[i]}) spread.push_back(dim);
-    joined.push_back(repeats[i] * shape[i]);
+    joined.push_back(ops::checked_size("repeat", repeats[i], shape[i]));
   }
   return x.reshape(apart).expand(spread).clone().reshape(joined);
 }
@@ -203,7 +203,7 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::int64_t dim
   Shape spread = x.shape();
   spread.insert(axis + 1, repeats);
   Shape joined = x.shape();
-  joined[axis] *= repeats;
+  joined[axis] = ops::checked_size("repeat_interleave", joined[axis], repeats);
   return x.unsqueeze(static_cast<std::int64_t>(axis) + 1).expand(spread).clone().reshape(joined);
 }
 

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <dnnl.hpp>
+#include <new>
 #include <unordered_map>
 
 #include "ballast/ops/activation.h"
 #include "ballast/tensor.h"
+#include "base/fail.h"
 
 namespace ballast::ops {
 
@@ -36,6 +38,17 @@ struct Attributes {
 };
 
 [[nodiscard]] Attributes attributes_for(Activation activation);
+
+/// Runs `work`; what oneDNN throws becomes an Error of `op`.
+template <class Work>
+auto guarded(const char* op, const Work& work) {
+  try {
+    return work();
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    fail(Errc::unsupported, op, "oneDNN: {}", error.what());
+  }
+}
 
 /// Runs a primitive on the calling thread's stream, with scratch memory of that thread.
 void execute(const dnnl::primitive& primitive, const Desc& scratch,

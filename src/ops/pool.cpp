@@ -146,6 +146,7 @@ Tensor pooled(const char* op, const Tensor& x, std::size_t spatial, Plan plan) {
 void require_images(const char* op, const Tensor& x, std::size_t spatial) {
   if (spatial < 1 || spatial > 3)
     fail(Errc::invalid_argument, op, "pools 1 to 3 dimensions, not {}", spatial);
+  if (x.rank() >= spatial) ops::require_measurable(op, x, spatial);
   if (x.rank() != spatial + 1 && x.rank() != spatial + 2) {
     fail(Errc::shape_mismatch, op,
          "{} is not [batch, channels, size…] or [channels, size…] with {} spatial dimensions", form(x),
@@ -186,7 +187,7 @@ Tensor adaptive(const char* op, const Tensor& x, const Dims& output, Pooling kin
   for (std::size_t i = 0; i < output.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - output.size() + i];
     const std::int64_t out = output[i] == -1 ? in : output[i];
-    if (out < 0 || (in == 0 && out > 0))
+    if (out < 0 || out > ops::kMostSpatial || (in == 0 && out > 0))
       fail(Errc::shape_mismatch, op, "{} cannot be pooled to {}", form(x), to_string(output));
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {

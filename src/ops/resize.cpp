@@ -116,13 +116,12 @@ std::vector<Axis> axes_of(const Tensor& x, const ResizeArgs& args) {
   for (std::size_t i = 0; i < spatial; ++i) {
     Axis axis{x.shape()[i + 2], 0, 0};
     const double factor = args.scale.empty() ? 0 : args.scale[args.scale.size() == 1 ? 0 : i];
-    axis.out = args.scale.empty()
-                   ? args.size[args.size.size() == 1 ? 0 : i]
-                   : static_cast<std::int64_t>(std::floor(static_cast<double>(axis.in) * factor));
-    if (axis.in < 1 || axis.out < 1 || axis.out > (std::int64_t{1} << 40U)) {
-      fail(Errc::shape_mismatch, "resize", "{} cannot become {} in spatial dimension {}", form(x), axis.out,
-           i);
+    const double wanted = args.scale.empty() ? static_cast<double>(args.size[args.size.size() == 1 ? 0 : i])
+                                             : std::floor(static_cast<double>(axis.in) * factor);
+    if (axis.in < 1 || !(wanted >= 1 && wanted <= static_cast<double>(ops::kMostSpatial))) {
+      fail(Errc::shape_mismatch, "resize", "{} cannot become {} in spatial dimension {}", form(x), wanted, i);
     }
+    axis.out = static_cast<std::int64_t>(wanted);
     if (args.align_corners) {
       axis.scale = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
     } else {

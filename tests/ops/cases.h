@@ -54,6 +54,14 @@ inline Tensor viewed(Tensor x, const Json& steps) {
   return x;
 }
 
+inline PadMode pad_mode(const Json& args) {
+  static const std::map<std::string, PadMode> modes = {{"constant", PadMode::constant},
+                                                       {"reflect", PadMode::reflect},
+                                                       {"replicate", PadMode::replicate},
+                                                       {"circular", PadMode::circular}};
+  return modes.at(args["mode"]);
+}
+
 /// Where torch wrote its cases; the committed ones where there is no torch.
 inline std::string bundle_path() {
   const std::string made = std::string(BALLAST_TEST_OUTPUT) + "/ops_cases.safetensors";
@@ -109,5 +117,6 @@ using Run = std::function<Tensors(const Tensors& in, const Json& args)>;
 
 /// Every operation, called as a case says.
 [[nodiscard]] const std::map<std::string, Run>& operations();
+[[nodiscard]] std::map<std::string, Run> layer_operations();
 
 }  // namespace ballast::ops_tests

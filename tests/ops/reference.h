@@ -118,6 +118,11 @@ inline double activation_value(const std::string& name, double x) {
   return x;
 }
 
+/// Element i of an optional parameter.
+inline double value_or(const Array& x, std::size_t i, double otherwise) {
+  return x.values.empty() ? otherwise : x.values[i];
+}
+
 using Arrays = std::vector<Array>;
 using Reference = std::function<Arrays(const Arrays& in, const Json& args)>;
 using References = std::map<std::string, Reference>;
@@ -126,5 +131,7 @@ using References = std::map<std::string, Reference>;
 [[nodiscard]] References reference_reductions();
 [[nodiscard]] References reference_movement();
 [[nodiscard]] References reference_layers();
+[[nodiscard]] References reference_norms();
+[[nodiscard]] References reference_recurrent();
 
 }  // namespace ballast::ops_tests

@@ -15,6 +15,8 @@ const References& references() {
     joined.merge(reference_reductions());
     joined.merge(reference_movement());
     joined.merge(reference_layers());
+    joined.merge(reference_norms());
+    joined.merge(reference_recurrent());
     return joined;
   }();
   return all;

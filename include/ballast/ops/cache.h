@@ -4,7 +4,7 @@
 // no set-up.
 #pragma once
 
-#include <memory>
+#include <atomic>
 
 namespace ballast {
 
@@ -13,7 +13,7 @@ namespace ballast {
 /// weights that were used.
 class OpCache {
  public:
-  OpCache();
+  OpCache() = default;
   OpCache(const OpCache& other);
   OpCache& operator=(const OpCache& other);
   OpCache(OpCache&& other) noexcept;
@@ -24,10 +24,10 @@ class OpCache {
 
   struct State;
 
-  [[nodiscard]] State& state() const noexcept { return *state_; }  ///< the operations' own
+  [[nodiscard]] State& state() const;  ///< the operations' own; made when first asked for
 
  private:
-  std::unique_ptr<State> state_;
+  mutable std::atomic<State*> state_{nullptr};
 };
 
 }  // namespace ballast

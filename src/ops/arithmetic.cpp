@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public elementwise operations, by their names.
+#include <limits>
+
+#include "ballast/ops/elementwise.h"
+#include "ops/args.h"
+#include "ops/elementwise.h"
+#include "ops/walk.h"
+
+namespace ballast {
+namespace {
+
+// A power that a cheaper operation computes, when the exponent is such a number.
+std::optional<Tensor> easy_power(const Operand& base, const Operand& exponent) {
+  if (!exponent.is_number() || !is_floating(base.tensor().dtype())) return std::nullopt;
+  const double e = exponent.tensor().item();
+  if (e == 2) return square(base.tensor());
+  if (e == 0.5) return sqrt(base.tensor());
+  if (e == -0.5) return rsqrt(base.tensor());
+  if (e == -1) return reciprocal(base.tensor());
+  return std::nullopt;
+}
+
+template <class T>
+void choose(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& out) {
+  const auto* when = reinterpret_cast<const std::uint8_t*>(condition.data());
+  const auto* x = reinterpret_cast<const T*>(a.data());
+  const auto* y = reinterpret_cast<const T*>(b.data());
+  auto* to = reinterpret_cast<T*>(out.mutable_data());
+  const ops::Walk walk{&out, &a, &b, &condition};
+  const ops::Offsets step = walk.row_strides();
+  walk.rows([&](const ops::Offsets& at, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i)
+      to[at[0] + i] = when[at[3] + i * step[3]] != 0 ? x[at[1] + i * step[1]] : y[at[2] + i * step[2]];
+  });
+}
+
+}  // namespace
+
+using ops::arithmetic;
+using ops::Binary;
+using ops::Compare;
+using ops::comparison;
+using ops::OnIntegers;
+using ops::unary;
+using ops::Unary;
+
+Tensor add(const Operand& a, const Operand& b) {
+  return arithmetic("add", Binary::add, a, b);
+}
+
+Tensor sub(const Operand& a, const Operand& b) {
+  return arithmetic("sub", Binary::sub, a, b);
+}
+
+Tensor mul(const Operand& a, const Operand& b) {
+  return arithmetic("mul", Binary::mul, a, b);
+}
+
+Tensor div(const Operand& a, const Operand& b) {
+  return arithmetic("div", Binary::div, a, b);
+}
+
+Tensor pow(const Operand& base, const Operand& exponent) {
+  if (const auto easy = easy_power(base, exponent)) return *easy;
+  return arithmetic("pow", Binary::pow, base, exponent);
+}
+
+Tensor minimum(const Operand& a, const Operand& b) {
+  return arithmetic("minimum", Binary::minimum, a, b);
+}
+
+Tensor maximum(const Operand& a, const Operand& b) {
+  return arithmetic("maximum", Binary::maximum, a, b);
+}
+
+Tensor neg(const Tensor& x) {
+  return unary("neg", Unary::neg, x, OnIntegers::keep);
+}
+
+Tensor abs(const Tensor& x) {
+  return unary("abs", Unary::abs, x, OnIntegers::keep);
+}
+
+Tensor sign(const Tensor& x) {
+  return unary("sign", Unary::sign, x, OnIntegers::keep);
+}
+
+Tensor square(const Tensor& x) {
+  return unary("square", Unary::square, x, OnIntegers::keep);
+}
+
+Tensor exp(const Tensor& x) {
+  return unary("exp", Unary::exp, x, OnIntegers::to_float);
+}
+
+Tensor expm1(const Tensor& x) {
+  return unary("expm1", Unary::expm1, x, OnIntegers::to_float);
+}
+
+Tensor log(const Tensor& x) {
+  return unary("log", Unary::log, x, OnIntegers::to_float);
+}
+
+Tensor log1p(const Tensor& x) {
+  return unary("log1p", Unary::log1p, x, OnIntegers::to_float);
+}
+
+Tensor sqrt(const Tensor& x) {
+  return unary("sqrt", Unary::sqrt, x, OnIntegers::to_float);
+}
+
+Tensor rsqrt(const Tensor& x) {
+  return unary("rsqrt", Unary::rsqrt, x, OnIntegers::to_float);
+}
+
+Tensor reciprocal(const Tensor& x) {
+  return unary("reciprocal", Unary::reciprocal, x, OnIntegers::to_float);
+}
+
+Tensor sin(const Tensor& x) {
+  return unary("sin", Unary::sin, x, OnIntegers::to_float);
+}
+
+Tensor cos(const Tensor& x) {
+  return unary("cos", Unary::cos, x, OnIntegers::to_float);
+}
+
+Tensor tan(const Tensor& x) {
+  return unary("tan", Unary::tan, x, OnIntegers::to_float);
+}
+
+Tensor erf(const Tensor& x) {
+  return unary("erf", Unary::erf, x, OnIntegers::to_float);
+}
+
+Tensor floor(const Tensor& x) {
+  return unary("floor", Unary::floor, x, OnIntegers::keep);
+}
+
+Tensor ceil(const Tensor& x) {
+  return unary("ceil", Unary::ceil, x, OnIntegers::keep);
+}
+
+Tensor round(const Tensor& x) {
+  return unary("round", Unary::round, x, OnIntegers::keep);
+}
+
+Tensor trunc(const Tensor& x) {
+  return unary("trunc", Unary::trunc, x, OnIntegers::keep);
+}
+
+Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return unary("clamp", Unary::clamp, x, OnIntegers::keep, low.value_or(-kInfinity),
+               high.value_or(kInfinity));
+}
+
+Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  if (condition.dtype() != DType::boolean)
+    fail(Errc::bad_dtype, "where", "the condition is {}, must be BOOL", ops::form(condition));
+  const DType dtype = ops::promoted("where", a, b);
+  const Shape shape = ops::broadcast("where", condition.shape(),
+                                     ops::broadcast("where", a.tensor().shape(), b.tensor().shape()));
+  const Tensor x = ops::aligned(a.tensor().to(dtype)).expand(shape);
+  const Tensor y = ops::aligned(b.tensor().to(dtype)).expand(shape);
+  Tensor out = Tensor::empty(dtype, shape);
+  if (out.numel() == 0) return out;
+  const Tensor when = condition.expand(shape);
+  switch (info(dtype).bits) {
+    case 8:
+      choose<std::uint8_t>(when, x, y, out);
+      break;
+    case 16:
+      choose<std::uint16_t>(when, x, y, out);
+      break;
+    case 32:
+      choose<std::uint32_t>(when, x, y, out);
+      break;
+    default:
+      choose<std::uint64_t>(when, x, y, out);
+      break;
+  }
+  return out;
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
+  ops::require_computable("masked_fill", x);
+  return where(mask, Tensor::from({value}, {}).to(x.dtype()), x);
+}
+
+Tensor eq(const Operand& a, const Operand& b) {
+  return comparison("eq", Compare::eq, a, b);
+}
+
+Tensor ne(const Operand& a, const Operand& b) {
+  return comparison("ne", Compare::ne, a, b);
+}
+
+Tensor lt(const Operand& a, const Operand& b) {
+  return comparison("lt", Compare::lt, a, b);
+}
+
+Tensor le(const Operand& a, const Operand& b) {
+  return comparison("le", Compare::le, a, b);
+}
+
+Tensor gt(const Operand& a, const Operand& b) {
+  return comparison("gt", Compare::gt, a, b);
+}
+
+Tensor ge(const Operand& a, const Operand& b) {
+  return comparison("ge", Compare::ge, a, b);
+}
+
+Tensor logical_and(const Operand& a, const Operand& b) {
+  return comparison("logical_and", Compare::logical_and, a, b);
+}
+
+Tensor logical_or(const Operand& a, const Operand& b) {
+  return comparison("logical_or", Compare::logical_or, a, b);
+}
+
+Tensor logical_xor(const Operand& a, const Operand& b) {
+  return comparison("logical_xor", Compare::logical_xor, a, b);
+}
+
+Tensor logical_not(const Tensor& x) {
+  return comparison("logical_not", Compare::eq, x, false);
+}
+
+Tensor isnan(const Tensor& x) {
+  return comparison("isnan", Compare::ne, x, x);
+}
+
+Tensor isinf(const Tensor& x) {
+  return comparison("isinf", Compare::eq, abs(x), std::numeric_limits<double>::infinity());
+}
+
+}  // namespace ballast
