@@ -196,6 +196,9 @@ class ValueTree {
   /// Kept alive as long as the tree: what string views point into.
   void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
 
+  /// Forgets what find() learned of dicts: a reader's last act, since they may have grown meanwhile.
+  void forget_indices();
+
   /// Bytes of nodes it holds.
   [[nodiscard]] std::uint64_t footprint() const noexcept { return footprint_; }
 

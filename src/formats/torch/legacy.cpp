@@ -100,7 +100,14 @@ Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
   return objects.storage(info, storage.type);
 }
 
-// As much of the file as its pickles take: five when the first is small enough to be the magic number.
+// The magic number, looked for without running anything.
+bool holds_magic(std::string_view pickle) {
+  if (pickle.size() > kSmallPickle) return false;
+  return pickle.find("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19") != std::string_view::npos ||
+         pickle.find(kMagic) != std::string_view::npos;
+}
+
+// As much of the file as its pickles take: five when the first is the magic number.
 std::shared_ptr<const Storage> load_pickles(const Source& source) {
   for (std::uint64_t size = std::min<std::uint64_t>(source.size(), kFirstLoad);;) {
     auto bytes = source.load(0, size);
@@ -110,7 +117,7 @@ std::shared_ptr<const Storage> load_pickles(const Source& source) {
     for (int found = 0; found < wanted; ++found) {
       const auto length = pickle_length(span.subspan(position));
       if (!length) break;
-      if (found == 0 && *length <= kSmallPickle) wanted = 5;
+      if (found == 0 && holds_magic(as_text(span.first(*length)))) wanted = 5;
       position += *length;
       if (found + 1 == wanted) return bytes;
     }
@@ -176,12 +183,6 @@ std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, st
            promise.bytes);
   }
   return position;
-}
-
-// The same number, looked for without running anything.
-bool holds_magic(std::string_view pickle) {
-  return pickle.find("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.") != std::string_view::npos ||
-         pickle.find(kMagic) != std::string_view::npos;
 }
 
 bool is_magic(Objects& objects, Ref value) {

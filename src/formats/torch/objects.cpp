@@ -11,7 +11,7 @@ namespace ballast::torch {
 namespace {
 
 constexpr std::size_t kReportedOffsets = 1000;
-constexpr std::uint64_t kFootprint = std::uint64_t{64} << 20U;  // and eight times the file
+constexpr std::uint64_t kAllowed = std::uint64_t{64} << 20U;  // for any pickle, and a few times its size
 
 Role role_of(const Node* node) {
   return static_cast<Role>(node->role);
@@ -43,8 +43,19 @@ bool is_ours(std::string_view name) {
 }  // namespace
 
 Objects::Objects(std::shared_ptr<ValueTree> tree, Settings settings)
-    : tree_(std::move(tree)), settings_(settings) {
-  tree_->limit_footprint(kFootprint + settings_.input_bytes * 8);
+    : tree_(std::move(tree)), settings_(settings) {}
+
+void Objects::allow(std::uint64_t pickle_bytes) {
+  pickle_bytes_ += pickle_bytes;
+  tree_->limit_footprint(kAllowed + pickle_bytes_ * 8);
+}
+
+void Objects::spend(std::uint64_t bytes) {
+  spent_ += bytes;
+  if (spent_ > kAllowed + pickle_bytes_ * 4) {
+    refuse(Errc::expansion_limit, "its calls copy {} bytes out of {} bytes of pickles", spent_,
+           pickle_bytes_);
+  }
 }
 
 std::string Objects::location() const {
@@ -355,6 +366,7 @@ Ref Objects::storage(const StorageInfo& info, TypeId type) {
 void Objects::finish() {
   for (std::size_t i = 0; i < unfinished_.size(); ++i) unfinished_[i]();
   unfinished_.clear();
+  tree_->forget_indices();
 }
 
 std::optional<std::int64_t> Objects::as_int(Ref value) noexcept {

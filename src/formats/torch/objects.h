@@ -84,6 +84,11 @@ class Objects {
   std::function<Ref(std::shared_ptr<const Storage> bytes, const std::string& where)> load_stream;
   /// Work that needs the bytes of storages, done when all of them are known.
   void finish();
+  /// A pickle of so many bytes is about to be run: what it may make grows with it.
+  void allow(std::uint64_t pickle_bytes);
+  /// Bytes copied out of a pickle, which a call may ask for again and again: Errc::expansion_limit beyond
+  /// what the pickles could honestly hold.
+  void spend(std::uint64_t bytes);
 
   // For everybody.
   [[nodiscard]] ValueTree& tree() noexcept { return *tree_; }
@@ -149,6 +154,8 @@ class Objects {
   std::vector<StorageInfo> storages_;
   std::unordered_map<std::uint64_t, std::uint32_t> swapped_;  // storage index and unit → index
   std::vector<std::function<void()>> unfinished_;
+  std::uint64_t pickle_bytes_ = 0;
+  std::uint64_t spent_ = 0;
   std::unordered_map<std::string, std::size_t> reported_globals_;
   std::unordered_map<std::string, std::size_t> reported_calls_;
 };

@@ -23,6 +23,7 @@ Machine::Machine(Objects& objects, std::span<const std::byte> code, Stream strea
       op_(begin_),
       outer_(objects.machine) {
   objects_.machine = this;
+  objects_.allow(code.size());
   stack_.reserve(256);
   memo_.reserve(std::min<std::size_t>(code.size() / 8, std::size_t{1} << 20U));
 }

@@ -122,21 +122,33 @@ void refuse_trailing(Objects& objects, const std::string& where, const std::stri
   }
 }
 
-Ref run_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes, std::size_t offset,
-               Stream stream, std::size_t& used) {
-  objects.tree().keep_alive(bytes);
-  Machine machine(objects, span_of(*bytes).subspan(offset), std::move(stream));
+namespace {
+
+Ref run_machine(Objects& objects, std::span<const std::byte> code, Stream stream, std::size_t& used) {
+  Machine machine(objects, code, std::move(stream));
   const Ref root = machine.run();
   used = machine.position();
   return root;
 }
 
+}  // namespace
+
+Ref run_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes, std::size_t offset,
+               Stream stream, std::size_t& used) {
+  objects.tree().keep_alive(bytes);
+  // What a pickle may make grows with its size, so it gets no more than its own bytes; a broken one gets the
+  // rest and says what is wrong.
+  const auto rest = span_of(*bytes).subspan(offset);
+  return run_machine(objects, rest.first(pickle_length(rest).value_or(rest.size())), std::move(stream), used);
+}
+
 Ref run_whole_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes, Stream stream) {
+  objects.tree().keep_alive(bytes);
   const std::string where = stream.where;
   const std::string entry = stream.entry;
   const std::uint64_t base = stream.base;
   std::size_t used = 0;
-  const Ref root = run_pickle(objects, bytes, 0, std::move(stream), used);
+  const Ref root = run_machine(objects, span_of(*bytes), std::move(stream), used);
   if (used != bytes->size()) refuse_trailing(objects, where, entry, base + used, bytes->size() - used);
   return root;
 }

@@ -192,6 +192,7 @@ Ref array(Objects& objects, const NumpyType& type, const ArrayShape& shape, std:
                    to_string(shape.sizes), shape.bytes, data.size());
   }
   if (shape.sizes.empty()) return scalar_of(objects, type, data, objects.tree().type_name(class_id));
+  objects.spend(data.size());
   const auto storage = Storage::heap(data.size());
   if (!data.empty()) std::memcpy(storage->mutable_data(), data.data(), data.size());
   if (type.swapped) swap_bytes({storage->mutable_data(), data.size()}, swap_unit(*type.dtype));

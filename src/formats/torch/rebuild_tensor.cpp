@@ -270,6 +270,7 @@ Ref load_from_bytes(Objects& objects, const Call& call) {
   if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
   const std::string_view bytes = objects.need_bytes(call.args[0], "the argument of _load_from_bytes");
   // A copy of its own: tensors of the stream keep it alive, and nothing of the tree.
+  objects.spend(bytes.size());
   const auto copy = Storage::heap(bytes.size());
   if (!bytes.empty()) std::memcpy(copy->mutable_data(), bytes.data(), bytes.size());
   return objects.load_stream(copy, fmt::format("{}: the stream inside", objects.location()));

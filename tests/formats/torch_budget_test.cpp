@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small files that ask for much: what a pickle may make is bounded by its own size, whatever its calls repeat.
+#include <gtest/gtest.h>
+
+#include "ballast/error.h"
+#include "formats/pickle_asm.h"
+
+namespace ballast {
+namespace {
+
+using namespace testing::pickle;
+
+Errc refusal(const std::string& file) {
+  try {
+    static_cast<void>(read(file));
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return Errc::io_error;
+}
+
+// One text of a megabyte, made into bytes again and again: an array each time.
+TEST(PickleBudget, ArraysCopiedOutOfOneTextAreBounded) {
+  const std::size_t size = 1U << 20U;
+  std::string code = "B" + le(size, 4) + std::string(size, 'x') + "q\x01" + "0";
+  code += global("numpy", "dtype") + text("u1") + "\x85Rq\x02" + "0";
+  code += global("numpy.core.numeric", "_frombuffer") + "q\x03" + "0](";
+  const std::string array = "h\x03(h\x01h\x02" + tuple({static_cast<std::int64_t>(size)}) + text("C") + "tR";
+  for (int i = 0; i < 100; ++i) code += array;
+  EXPECT_EQ(refusal(whole(code + "e", 3)), Errc::expansion_limit);
+}
+
+TEST(PickleBudget, AFileThatIsAllObjectsIsBounded) {
+  EXPECT_EQ(refusal(whole("(" + std::string(5'000'000, '}') + "l")), Errc::too_many);
+}
+
+}  // namespace
+}  // namespace ballast
