@@ -71,6 +71,14 @@ class Convert(CliTest):
         _, err = self.run_tool("convert", source, self.path("z.safetensors"), "--include", "zzz", code=2)
         self.assertFalse(os.path.exists(self.path("z.safetensors")))
 
+    def test_a_rules_file_changes_tensors_and_names(self):
+        source = self.file("r.safetensors", safetensors([("qkv", "F32", [3, 1], floats(1, 2, 3)), ("w", "F32", [2, 2], floats(1, 2, 3, 4))]))
+        rules = self.file("rules.json", b'''{"rules": [{"match": "^qkv$", "split": {"to": ["q", "k", "v"], "dim": 0}},
+                                                    {"match": "^w$", "transpose": [0, 1], "to": "wt"}]}''')
+        tensors, _ = read_safetensors(self.convert(source, "--rules", rules))
+        self.assertEqual({k: v[1:] for k, v in tensors.items()},
+                         {"q": ([1, 1], floats(1)), "k": ([1, 1], floats(2)), "v": ([1, 1], floats(3)), "wt": ([2, 2], floats(1, 3, 2, 4))})
+
     def convert(self, source, *arguments):
         target = self.path("target.safetensors")
         self.run_tool("convert", source, target, "-f", *arguments)

@@ -170,6 +170,9 @@ void add_convert(CLI::App& app, Session& session) {
                   "Take what lies under this key, without the key (default: the state dict, found by itself)")
       ->type_name("KEY");
   command
+      .add_option("--rules", options->steps.rules, "Rename, reshape, split and join as this JSON file says")
+      ->type_name("FILE");
+  command
       .add_option("--rename", options->steps.rename,
                   "Replace every match of RE in names, rules in order; $1 is a group")
       ->type_name("RE=TO")

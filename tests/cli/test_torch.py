@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch files at the command line: listed, shown, converted both ways, verified and scanned. Expected values: torch itself
+(tests/fixtures/*/expect.json) and the list of hostile files (tests/attacks)."""
+import hashlib
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+import zipfile
+
+from cli_testing import BALLAST, SOURCE, CliTest, environment, read_safetensors
+
+CURRENT = SOURCE / "tests/fixtures/torch_current"
+
+
+class Listed(CliTest):
+    def files(self):
+        for name, expected in sorted(json.loads((CURRENT / "expect.json").read_text())["files"].items()):
+            yield str(CURRENT / "files" / name), expected
+
+    def test_ls_names_what_torch_loads(self):
+        checked = 0
+        for path, expected in self.files():
+            if "tensors" not in expected:
+                continue
+            listed = [(t["name"], t["dtype"], t["shape"]) for t in self.run_json("ls", path)["tensors"]]
+            self.assertEqual(listed, [(t["name"], t["dtype"], t["shape"]) for t in expected["tensors"]], path)
+            checked += 1
+        self.assertGreater(checked, 10)
+
+    def test_convert_to_safetensors_keeps_every_bit(self):
+        checked = 0
+        for path, expected in self.files():
+            tensors = {t["name"]: t for t in expected.get("tensors", [])}
+            target = self.path("out.safetensors")
+            done = subprocess.run([BALLAST, "convert", path, target, "-f", "--root", "", "-q"], capture_output=True, text=True, env=environment(), timeout=60)
+            if done.returncode == 2:  # what Safetensors has no dtype for, or no data
+                self.assertRegex(done.stderr, r"\[(not-representable|invalid-argument|unsupported)\]", path)
+                continue
+            written, _ = read_safetensors(target)
+            for name, (dtype, shape, data) in written.items():
+                self.assertEqual((dtype, shape), (tensors[name]["dtype"], tensors[name]["shape"]), path)
+                if tensors[name].get("sha256"):
+                    self.assertEqual(hashlib.sha256(data).hexdigest(), tensors[name]["sha256"], (path, name))
+                    checked += 1
+            self.verify(path)
+        self.assertGreater(checked, 20)
+
+    def verify(self, path):
+        done = subprocess.run([BALLAST, "verify", path, "--allow-zeros"], capture_output=True, env=environment(), timeout=60)
+        self.assertIn(done.returncode, (0, 1), (path, done.stderr))  # values of every kind are in there; it must be able to look
+
+
+class RoundTrip(CliTest):
+    def test_safetensors_to_pt_and_back(self):
+        source = self.small()
+        for format, name in (("torch-zip", "a.pt"), ("torch-legacy", "b.pt")):
+            self.run_tool("convert", source, self.path(name), "--to", format)
+            self.assertEqual(self.run_json("ls", self.path(name))["format"], format)
+            self.run_tool("convert", self.path(name), self.path("back.safetensors"), "-f")
+            self.assertEqual(read_safetensors(self.path("back.safetensors"))[0], read_safetensors(source)[0])
+
+    def test_a_flipped_bit_in_a_zip_is_found_by_its_checksum(self):
+        self.run_tool("convert", self.small(), self.path("a.pt"))
+        with zipfile.ZipFile(self.path("a.pt")) as archive:
+            entry = next(e for e in archive.infolist() if e.filename.endswith("data/0"))
+        content = bytearray(pathlib.Path(self.path("a.pt")).read_bytes())
+        if entry.CRC == 0:
+            self.skipTest("written without checksums")
+        at = content.index(archive_data(self.path("a.pt"), entry.filename), entry.header_offset)
+        content[at] ^= 1
+        broken = self.file("broken.pt", bytes(content))
+        result = self.run_json("verify", broken, code=1)
+        self.assertEqual([f["kind"] for f in result["findings"]], ["checksum"])
+        self.run_tool("scan", broken, code=1)
+        self.run_tool("scan", broken, "--no-checksums")
+
+
+def archive_data(path, name):
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name)
+
+
+class Scanned(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        import tempfile
+
+        cls.folder_of_attacks = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder_of_attacks.cleanup)
+        subprocess.run([sys.executable, "-B", str(SOURCE / "tests/attacks/make.py"), cls.folder_of_attacks.name], check=True, stdout=subprocess.DEVNULL)
+        table = pathlib.Path(cls.folder_of_attacks.name) / "expect.tsv"
+        rows = [line.split("\t") for line in table.read_text().splitlines() if line and not line.startswith("file\t")]
+        cls.attacks = [(str(table.parent / row[0]), row[1]) for row in rows]
+
+    def test_calls_that_run_code_are_named_and_the_file_is_refused(self):
+        dangerous = [path for path, code in self.attacks if code == "forbidden-global"]
+        self.assertGreater(len(dangerous), 20)
+        for path in dangerous[::5]:
+            result = self.run_json("scan", path, code=1)
+            self.assertFalse(result["clean"])
+            self.assertIn("forbidden-global", [f["code"] for f in result["findings"]], path)
+            _, err = self.run_tool("ls", path, code=2)
+            self.assertIn("[forbidden-global]", err, path)
+            self.assertEqual(len(err.splitlines()), 1, path)
+        out, _ = self.run_tool("scan", dangerous[0], code=1)
+        self.assertIn("not clean", out)
+        self.assertIn("byte ", out)
+
+    def test_hostile_files_end_in_one_line_and_an_exit_code(self):
+        for path, code in self.attacks[::4]:
+            for command in (["ls", path], ["verify", path], ["scan", path]):
+                done = subprocess.run([BALLAST, *command], capture_output=True, env=environment(), timeout=60)
+                self.assertIn(done.returncode, (0, 1, 2), (command, done.stderr))
+                self.assertNotIn(b"\x1b", done.stdout + done.stderr, path)
+                if done.returncode == 2:
+                    self.assertRegex(done.stderr.decode(), r"\Aballast: [^\n]* \[[a-z0-9-]+\]\n\Z", command)
+            if code == "ok":
+                self.assertEqual(done.returncode, 0, (path, done.stdout))
+
+    def test_what_torch_writes_is_clean(self):
+        for path in sorted(str(p) for p in (CURRENT / "files").glob("dtype_*.pt")):
+            self.assertTrue(self.run_json("scan", path)["clean"], path)
+
+
+class Training(CliTest):
+    """A training checkpoint: epoch, model, optimizer."""
+
+    path_of_file = str(SOURCE / "tests/fixtures/torch/files/train_full.ckpt")
+
+    def test_show_prints_types_and_one_line_values(self):
+        shown = self.run_json("show", self.path_of_file, "--all")
+        paths = {v["path"]: v for v in shown["values"]}
+        self.assertEqual(paths["epoch"]["type"], "int")
+        self.assertIsInstance(paths["epoch"]["value"], int)
+        self.assertEqual(self.run_json("show", self.path_of_file, "epoch")["values"][0]["value"], paths["epoch"]["value"])
+        out, _ = self.run_tool("show", self.path_of_file)
+        self.assertRegex(out, rf"epoch +int +{paths['epoch']['value']}\n")
+        self.assertIn("torch-zip", out)
+
+    def test_convert_takes_the_state_dict_and_says_so(self):
+        target = self.path("model.safetensors")
+        _, err = self.run_tool("convert", self.path_of_file, target)
+        self.assertRegex(err, r'took what lies under "\w+"')
+        root = self.run_json("convert", self.path_of_file, target, "-f")["root"]
+        names = set(read_safetensors(target)[0])
+        whole = [t["name"] for t in self.run_json("ls", self.path_of_file)["tensors"]]
+        self.assertEqual(names, {n[len(root) + 1 :] for n in whole if n.startswith(root + ".")} or names)
+        self.run_tool("convert", self.path_of_file, self.path("all.safetensors"), "--root", "")
+        self.assertEqual(set(read_safetensors(self.path("all.safetensors"))[0]), set(whole))
+
+    def test_pt_to_pt_keeps_everything(self):
+        self.run_tool("convert", self.path_of_file, self.path("again.pt"))
+        before = self.run_json("show", self.path_of_file, "--all")["values"]
+        after = self.run_json("show", self.path("again.pt"), "--all")["values"]
+        self.assertEqual(after, before)
+
+
+if __name__ == "__main__":
+    unittest.main()
