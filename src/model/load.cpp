@@ -19,17 +19,18 @@ namespace {
 
 class Loader {
  public:
-  Loader(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options)
+  Loader(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options)
       : slots_(std::move(slots)),
         options_(options),
-        source_(prepare(slots_, checkpoint, options, report_)),
+        source_(prepare(slots_, files, options, report_)),
         matcher_(slots_, source_, options),
         converter_(options.dtype),
         used_(source_.checkpoint.size(), false) {
-    report_.file = checkpoint.path;
+    report_.file = source_.checkpoint.path;
   }
 
   LoadReport run() {
+    if (options_.debug) std::clog << debug_keys(source_.checkpoint, source_.origins);
     const Chosen chosen = choose(slots_, matcher_, source_, options_.variants, report_);
     for (std::size_t i = 0; i < slots_.slots.size(); ++i) {
       if (chosen.slots[i]) place(i);
@@ -183,9 +184,9 @@ class Loader {
 
 }  // namespace
 
-LoadReport detail::load(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options) {
-  if (options.debug) std::clog << debug_keys(checkpoint, options);
-  return Loader(std::move(slots), checkpoint, options).run();
+LoadReport detail::load(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options) {
+  if (files.empty()) fail(Errc::invalid_argument, "load", "no checkpoint to load from");
+  return Loader(std::move(slots), files, options).run();
 }
 
 }  // namespace ballast
