@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ballast/display.h"
+#include "ballast/root.h"
 #include "base/fail.h"
 #include "base/nearest.h"
 #include "model/choose.h"
@@ -21,6 +22,7 @@ class Loader {
  public:
   Loader(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options)
       : slots_(std::move(slots)),
+        files_(files),
         options_(options),
         source_(prepare(slots_, files, options, report_)),
         matcher_(slots_, source_, options),
@@ -147,6 +149,7 @@ class Loader {
 
   void help_with_missing() {
     if (missing_.empty() || unused_.empty()) return;
+    list_other_roots();
     std::vector<NamedShape> wanted;
     for (const std::size_t index : missing_) wanted.push_back(wanted_shape(index));
     std::vector<std::string_view> names;
@@ -154,6 +157,16 @@ class Loader {
     for (std::size_t i = 0; i < report_.missing.size() && i < kMostHelped; ++i)
       report_.missing[i].detail = did_you_mean(report_.missing[i].source, names);
     report_.suggestions = suggest_renames(wanted, unused_);
+  }
+
+  // The whole file was taken, and parts of it look like state dicts themselves.
+  void list_other_roots() {
+    if (!options_.root.empty()) return;
+    for (const Checkpoint& file : files_) {
+      const auto candidates = root_candidates(file);
+      if (candidates.size() > 1)
+        report_.notes.push_back("state dicts are at " + to_string(candidates) + "; `root` takes one of them");
+    }
   }
 
   // Nothing here allocates or fails: the new alternatives are built, the tensors are made. Inner alternatives
@@ -169,6 +182,7 @@ class Loader {
   static constexpr std::size_t kMostHelped = 200;
 
   Slots slots_;
+  std::span<const Checkpoint> files_;
   const LoadOptions& options_;
   LoadReport report_;
   Prepared source_;

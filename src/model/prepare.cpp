@@ -100,6 +100,23 @@ class Preparation {
   void filter_keys() {
     const KeyFilter filter(options_.include, options_.exclude);
     for (const Entry& entry : result_.checkpoint) result_.wanted.push_back(filter.passes(entry.name));
+    note_idle("include", options_.include);
+    note_idle("exclude", options_.exclude);
+    const bool any = std::find(result_.wanted.begin(), result_.wanted.end(), true) != result_.wanted.end();
+    if (!any && !options_.include.empty()) {
+      fail(Errc::not_found, display(result_.checkpoint.path), "no key matches {}{}",
+           quoted(options_.include.front()),
+           options_.include.size() > 1 ? " or another of the patterns to include" : "");
+    }
+  }
+
+  void note_idle(std::string_view what, const std::vector<std::string>& patterns) {
+    for (const std::string& text : patterns) {
+      const Pattern pattern(text);
+      const bool matches = std::any_of(result_.checkpoint.begin(), result_.checkpoint.end(),
+                                       [&](const Entry& entry) { return pattern.matches(entry.name); });
+      if (!matches) report_.notes.push_back(fmt::format("{} pattern {} matched no key", what, quoted(text)));
+    }
   }
 
   void list_renamed() {
