@@ -4,6 +4,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/config.h"
+#include "ballast/convert.h"
 #include "ballast/display.h"
 #include "ballast/dlpack.h"
 #include "ballast/dtype.h"

@@ -110,15 +110,6 @@ std::vector<Ranked> look_around(const Value& root) {
   return found;
 }
 
-std::string listed(const std::vector<RootCandidate>& candidates) {
-  std::string text;
-  for (const RootCandidate& candidate : candidates) {
-    text += fmt::format("{}{} ({} tensors, {} bytes)", text.empty() ? "" : ", ", quoted(candidate.path),
-                        candidate.tensors, candidate.bytes);
-  }
-  return text;
-}
-
 std::vector<RootCandidate> plain(const std::vector<Ranked>& ranked) {
   std::vector<RootCandidate> candidates;
   for (const Ranked& one : ranked) candidates.push_back(one.candidate);
@@ -146,6 +137,17 @@ void keep_rest(const Checkpoint& from, Checkpoint& to) {
 
 }  // namespace
 
+std::string to_string(const std::vector<RootCandidate>& candidates) {
+  constexpr std::size_t kMost = 20;
+  std::string text;
+  for (std::size_t i = 0; i < candidates.size() && i < kMost; ++i) {
+    text += fmt::format("{}{} ({} tensors, {} bytes)", text.empty() ? "" : ", ", quoted(candidates[i].path),
+                        candidates[i].tensors, candidates[i].bytes);
+  }
+  if (candidates.size() > kMost) text += fmt::format(" and {} more", candidates.size() - kMost);
+  return text;
+}
+
 std::vector<RootCandidate> root_candidates(const Checkpoint& checkpoint) {
   if (checkpoint.tree && checkpoint.format != "torchscript") return plain(look_around(*checkpoint.tree));
   if (checkpoint.empty()) return {};
@@ -162,7 +164,7 @@ Checkpoint root(const Checkpoint& checkpoint, std::string_view path) {
     if (!value) {
       const auto candidates = root_candidates(checkpoint);
       fail(Errc::not_found, display(checkpoint.path), "nothing at {}{}{}", quoted(path),
-           candidates.empty() ? "" : "; state dicts are at ", listed(candidates));
+           candidates.empty() ? "" : "; state dicts are at ", to_string(candidates));
     }
     if (value->kind() != Kind::dict && value->kind() != Kind::object && value->kind() != Kind::list &&
         value->kind() != Kind::tuple) {
@@ -183,7 +185,7 @@ FoundRoot find_root(const Checkpoint& checkpoint) {
   if (is_tie && ranked[0].rank == kUnusual) return {checkpoint, {}};
   if (is_tie) {
     fail(Errc::invalid_argument, display(checkpoint.path), "holds several state dicts, say which: {}",
-         listed(plain(ranked)));
+         to_string(plain(ranked)));
   }
   FoundRoot found{root(checkpoint, ranked[0].candidate.path), ranked[0].candidate.path};
   found.checkpoint.notes.push_back(fmt::format("the state dict was found at {}", quoted(found.path)));

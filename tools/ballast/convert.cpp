@@ -23,15 +23,15 @@ struct ConvertOptions {
   Steps steps;
   bool force = false;
   bool dry_run = false;
+  bool debug_keys = false;
   bool inert = false;
   bool simplify = false;
 };
 
-// A PyTorch file that only becomes another PyTorch file keeps everything: epoch, optimizer and all.
 bool keeps_everything(const ConvertOptions& options) {
-  const bool to_torch =
-      options.format.empty() ? !options.out.ends_with(".safetensors") : options.format.starts_with("torch");
-  return to_torch && options.steps.none();
+  ballast::ConvertOptions steps = options.steps.options();
+  steps.file.format = options.format;
+  return options.steps.dtype.empty() && ballast::keeps_everything(options.out, steps);
 }
 
 bool exists(const std::string& path) {
@@ -103,6 +103,18 @@ Json result_object(const ConvertOptions& options, const ballast::Checkpoint& bef
           {"dry_run", options.dry_run}};
 }
 
+Json keys_as_json(const ballast::Checkpoint& after, const std::vector<std::string>& origins) {
+  Json keys = Json::array();
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const ballast::Entry entry = after[i];
+    keys.push_back({{"original", origins[i]},
+                    {"name", entry.name},
+                    {"dtype", ballast::info(entry.dtype).code},
+                    {"shape", shape_array(entry.shape)}});
+  }
+  return keys;
+}
+
 void say_overflow(Session& session, const ConvertOptions& options, const StepsReport& report) {
   session.warn(fmt::format(
       "{}: {} too large for {} and not finite any more", ballast::display(options.out),
@@ -129,14 +141,18 @@ int convert(Session& session, const ConvertOptions& options) {
                          "is there already; -f overwrites it");
   }
   StepsReport report;
-  const ballast::Checkpoint after = keeps_everything(options) ? before : apply(before, options.steps, report);
+  Steps steps = options.steps;
+  if (keeps_everything(options)) steps.root = "";
+  const ballast::Checkpoint after = apply(before, steps, report);
   say_notes(session, before, report);
   std::uint64_t file_bytes = 0;
   if (!options.dry_run) file_bytes = save(session, options, after);
   const std::uint64_t overflowed = report.overflowed->load();
+  if (options.debug_keys && !session.json) session.out.write(ballast::debug_keys(after, report.origins));
   if (session.json) {
     Json object = result_object(options, before, after, report);
     if (!options.dry_run) object["output"]["file_bytes"] = file_bytes;
+    if (options.debug_keys) object["keys"] = keys_as_json(after, report.origins);
     object["notes"] = before.notes;
     write_document(session.out, object);
   } else if (options.dry_run) {
@@ -160,7 +176,8 @@ void add_convert(CLI::App& app, Session& session) {
       "  ballast convert model.pt model.safetensors\n"
       "  ballast convert model.safetensors half.safetensors --dtype bf16\n"
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
-      "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run");
+      "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
+      "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys");
   command.add_option("IN", options->in, "The checkpoint to read, of any format")->required();
   command.add_option("OUT", options->out, "The file to write; its extension says the format")->required();
   command.add_option("--to", options->format, "The format instead: safetensors, torch-zip, torch-legacy")
@@ -174,18 +191,27 @@ void add_convert(CLI::App& app, Session& session) {
                   "Take what lies under this key, without the key (default: the state dict, found by itself)")
       ->type_name("KEY");
   command
-      .add_option("--rules", options->steps.rules, "Rename, reshape, split and join as this JSON file says")
-      ->type_name("FILE");
-  command
       .add_option("--rename", options->steps.rename,
                   "Replace every match of RE in names, rules in order; $1 is a group")
       ->type_name("RE=TO")
+      ->allow_extra_args(false);
+  command
+      .add_option("--rules", options->steps.rules,
+                  "Rename, reshape, split and join as this JSON file says, after --rename")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--reindex", options->steps.reindex,
+          "Close the gaps in the numbers behind prefixes that RE matches: layers.0, 2, 4 become 0, 1, 2")
+      ->type_name("RE")
       ->allow_extra_args(false);
   add_selection_options(command, options->steps.selection);
   command.add_flag("--simplify", options->simplify,
                    "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
   command.add_flag("-n,--dry-run", options->dry_run, "Show what OUT would hold, write nothing");
+  command.add_flag("--debug-keys", options->debug_keys,
+                   "Print every key before and after, with shape and dtype");
   command.add_flag("--inert", options->inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
   command.callback(

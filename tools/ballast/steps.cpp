@@ -9,7 +9,6 @@
 
 #include "ballast/display.h"
 #include "ballast/error.h"
-#include "ballast/root.h"
 #include "ballast/steps.h"
 
 namespace tool {
@@ -29,13 +28,6 @@ std::vector<ballast::RenameRule> parse_rules(const std::vector<std::string>& tex
     rules.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
   return rules;
-}
-
-ballast::Checkpoint take_root(ballast::Checkpoint checkpoint, const Steps& steps, StepsReport& report) {
-  if (steps.root) return steps.root->empty() ? checkpoint : ballast::root(checkpoint, *steps.root);
-  ballast::FoundRoot found = ballast::find_root(checkpoint);
-  report.root = found.path;
-  return std::move(found.checkpoint);
 }
 
 ballast::DType target_dtype(const std::string& word) {
@@ -69,28 +61,25 @@ ballast::DType parse_dtype(const std::string& word) {
                           ballast::quoted(word)));
 }
 
-ballast::Checkpoint apply(ballast::Checkpoint checkpoint, const Steps& steps, StepsReport& report) {
-  const std::vector<ballast::RenameRule> renames = parse_rules(steps.rename);
-  const std::size_t before = checkpoint.size();
-  checkpoint = take_root(std::move(checkpoint), steps, report);
-  if (!steps.rules.empty()) {
-    ballast::rules::Applied applied = ballast::rules::apply(checkpoint, ballast::rules::read(steps.rules));
-    report.idle.insert(report.idle.end(), applied.idle.begin(), applied.idle.end());
-    checkpoint = std::move(applied.checkpoint);
-  }
-  if (!renames.empty()) {
-    ballast::Renamed renamed = ballast::rename(checkpoint, renames);
-    report.renamed = renamed.changed.size();
-    report.idle.insert(report.idle.end(), renamed.idle.begin(), renamed.idle.end());
-    checkpoint = std::move(renamed.checkpoint);
-  }
-  checkpoint = select(std::move(checkpoint), steps.selection);
-  report.dropped = before - std::min(before, checkpoint.size());
-  if (checkpoint.empty() && before > 0) {
-    throw Error(Errc::not_found, ballast::display(checkpoint.path),
-                fmt::format("none of its {} tensors is left after the steps asked for", before));
-  }
-  return steps.dtype.empty() ? checkpoint : cast_floating(checkpoint, target_dtype(steps.dtype), report);
+ballast::ConvertOptions Steps::options() const {
+  return {.root = root,
+          .rename = parse_rules(rename),
+          .rules = rules.empty() ? std::vector<ballast::rules::Rule>{} : ballast::rules::read(rules),
+          .reindex = reindex,
+          .include = selection.include,
+          .exclude = selection.exclude};
+}
+
+ballast::Checkpoint apply(const ballast::Checkpoint& checkpoint, const Steps& steps, StepsReport& report) {
+  ballast::Converted converted = ballast::apply_steps(checkpoint, steps.options());
+  for (std::size_t i = 0; i < converted.origins.size(); ++i)
+    report.renamed += converted.checkpoint[i].name != converted.origins[i];
+  report.dropped = checkpoint.size() - std::min(checkpoint.size(), converted.checkpoint.size());
+  report.root = std::move(converted.root);
+  report.idle = std::move(converted.idle);
+  report.origins = std::move(converted.origins);
+  if (steps.dtype.empty()) return std::move(converted.checkpoint);
+  return cast_floating(converted.checkpoint, target_dtype(steps.dtype), report);
 }
 
 }  // namespace tool
