@@ -107,7 +107,7 @@ class Loader {
       return;
     }
     if (options_.missing == OnMissing::init) {
-      stage(slot, initial_value(slot, slots_));
+      stage(slot, initial_value(slot, slots_, 0));
       report_.initialized.push_back({"", slot.path});
       return;
     }
