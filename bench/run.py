@@ -215,7 +215,7 @@ def job_ops(table, folder):
         def ask(name):
             ours.stdin.write(name + "\n")
             ours.stdin.flush()
-            return float(ours.stdout.readline())
+            return float(ours.stdout.readline().split()[0])
 
         def median_of(run):
             times = []
@@ -231,7 +231,12 @@ def job_ops(table, folder):
         ours.wait()
 
 
-JOBS = {"ops": job_ops, "open": job_open, "open-pt": job_open_pt, "big": job_big, "convert": job_convert, "save": job_save, "cast": job_cast}
+def job_forward(table, folder):
+    import forward
+    forward.job(table, folder, BENCH, ROOT)
+
+
+JOBS = {"ops": job_ops, "forward": job_forward, "open": job_open, "open-pt": job_open_pt, "big": job_big, "convert": job_convert, "save": job_save, "cast": job_cast}
 
 
 def main():
