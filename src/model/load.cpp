@@ -24,7 +24,7 @@ class Loader {
         options_(options),
         source_(prepare(slots_, checkpoint, options, report_)),
         matcher_(slots_, source_, options),
-        converter_(options.dtype),
+        converter_(options.dtype, options.not_narrowed),
         used_(source_.checkpoint.size(), false) {
     report_.file = checkpoint.path;
   }
@@ -72,7 +72,7 @@ class Loader {
           {origin(match), slot.path, match.tensor.shape(), slot.tensor->shape(), match.problem});
       return;
     }
-    const Converter::Result result = converter_.convert(match.tensor, *slot.tensor);
+    const Converter::Result result = converter_.convert(match.tensor, slot);
     report_.applied.push_back({origin(match), slot.path});
     if (!match.adapted.empty()) report_.adapted.push_back({origin(match), slot.path, match.adapted});
     if (result.tensor.dtype() != match.tensor.dtype()) note_cast(slot, match, result);
@@ -82,7 +82,11 @@ class Loader {
   void note_cast(const Slot& slot, const Match& match, const Converter::Result& result) {
     std::string detail =
         fmt::format("{} → {}", info(match.tensor.dtype()).code, info(result.tensor.dtype()).code);
-    if (result.overflows > 0) detail += fmt::format(", {} values became infinite", result.overflows);
+    if (result.loss.rounded > 0) detail += fmt::format(", {} values rounded", result.loss.rounded);
+    if (result.loss.overflowed > 0)
+      detail += fmt::format(", {} values became infinite", result.loss.overflowed);
+    report_.rounded += result.loss.rounded;
+    report_.overflowed += result.loss.overflowed;
     report_.cast.push_back({origin(match), slot.path, detail});
   }
 

@@ -5,25 +5,24 @@
 #include <map>
 
 #include "ballast/display.h"
+#include "ballast/quantized.h"
 #include "ballast/root.h"
 #include "base/fail.h"
 #include "checkpoint/pattern.h"
+#include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 
 namespace ballast {
 
 Adapter adapter_of(const Checkpoint& checkpoint) {
-  const auto says = [&](const char* key, std::string_view value) {
-    if (!checkpoint.metadata) return false;
-    const auto found = checkpoint.metadata->find(key);
-    return found != checkpoint.metadata->end() && found->second == value;
-  };
-  if (says("ballast.layout", "native")) return Adapter::none;
-  if (checkpoint.format == "mpk" || checkpoint.format == "bpk" || says("producer", "burn"))
-    return Adapter::burn;
-  if (says("format", "flax")) return Adapter::flax;
-  if (says("format", "tf") || says("format", "keras")) return Adapter::keras;
-  return Adapter::pytorch;
+  const std::string layout = record::layout_of(checkpoint);
+  if (layout == "native") return Adapter::none;
+  if (layout == "burn") return Adapter::burn;
+  if (layout == "flax") return Adapter::flax;
+  if (layout == "keras") return Adapter::keras;
+  if (layout == "pytorch") return Adapter::pytorch;
+  fail(Errc::unsupported, display(checkpoint.path), "says that its layout is {}, which is not known here",
+       quoted(layout));
 }
 
 namespace {
@@ -52,6 +51,8 @@ class Preparation {
   }
 
   Prepared run() {
+    record::require_readable(result_.checkpoint);
+    if (options_.quantized == OnQuantized::dequantize) result_.checkpoint = dequantize(result_.checkpoint);
     const std::size_t notes_before = result_.checkpoint.notes.size();
     find_state_dict();
     for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
