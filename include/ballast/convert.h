@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// convert(in, out): open, steps, save. What the tool's convert does, as a function. Part of ballast::import.
+// convert(): one file into another, with the steps of steps.h between. Streams; the output appears whole or
+// not at all. Part of ballast::import.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -20,46 +20,53 @@ namespace ballast {
 /// What floating-point tensors become: .dtype = Precision::half, or any floating dtype.
 using TargetDType = std::variant<Precision, DType>;
 
-/// The order of the fields is the order of the work.
+/// In the order of work.
 struct ConvertOptions {
   bool inert = false;  ///< read past calls in a pickle that could run code
   std::optional<std::string> root =
-      {};  ///< take what lies under this key; "" takes all; absent: the state dict, found by itself
-  std::string rules_file = {};          ///< docs/rules.md
-  std::vector<rules::Rule> rules = {};  ///< after those of the file
+      {};  ///< dotted path of the state dict; "" takes everything; absent: it is found by itself
   std::vector<RenameRule> rename = {};
-  std::vector<std::string> include = {};  ///< patterns on names, after renaming
+  std::vector<rules::Rule> rules = {};
+  std::string rules_file = {};  ///< docs/rules.md; a receipt holds its text
+  std::vector<std::string> reindex =
+      {};  ///< patterns on prefixes ("layers\."): the numbers behind them become 0, 1, 2, …
+  std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};
   TargetDType dtype = Precision::keep;
   /// Patterns: tensors that keep their dtype when the new one is narrower. By default the statistics of batch
   /// norms.
   std::vector<std::string> not_narrowed = {R"((^|\.)running_(mean|var)$)"};
   bool quantize_int8 = false;  ///< weights as 8-bit integers with scales (quantized.h)
-  std::string format = {};     ///< of the output; by its extension when empty
-  bool overwrite = false;
+  SaveOptions file = {};
   std::string receipt = {};  ///< where to write a receipt (receipt.h); none when empty
-  Progress progress = {};    ///< of the writing
 };
 
-struct Conversion {
-  Checkpoint before;  ///< the input
-  Checkpoint taken;   ///< what lies under its root
-  Checkpoint after;
-  std::string root;  ///< where the state dict was found by itself
-  std::uint64_t renamed = 0;
-  std::uint64_t dropped = 0;
-  std::uint64_t cast = 0;
-  std::vector<std::string> idle;  ///< patterns that matched nothing
-  std::vector<QuantizedTensor> quantized;
-  /// Counted as the tensors are read, so complete when the output is written.
+/// What the steps made of a checkpoint.
+struct Converted {
+  Checkpoint checkpoint;
+  std::vector<std::string> origins;  ///< for each tensor the key or keys ("a + b") it comes from
+  std::string root;                  ///< where the state dict was found by itself
+  std::vector<std::string> idle;     ///< patterns that matched nothing
+  Checkpoint before = {};            ///< the input
+  Checkpoint taken = {};             ///< what lies under its root
+  std::uint64_t cast = 0;            ///< tensors that have another dtype now
+  /// What the cast did to values; counted as they are read, so complete when the output is written.
   std::shared_ptr<CastCount> count = std::make_shared<CastCount>();
+  std::vector<QuantizedTensor> quantized = {};  ///< with the error of each
 };
 
-/// Everything but the writing: what the output would hold.
-[[nodiscard]] Conversion plan_conversion(const std::string& in, const std::string& out,
-                                         const ConvertOptions& options = {});
+/// Root, renames, rules, reindex, filter, cast, quantization. Only quantization reads values; nothing is
+/// written yet.
+[[nodiscard]] Converted apply_steps(const Checkpoint& in, const ConvertOptions& options);
 
-/// Streams; the output appears whole or not at all, and may be the input. The receipt comes after it.
-Conversion convert(const std::string& in, const std::string& out, const ConvertOptions& options = {});
+/// A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
+[[nodiscard]] bool keeps_everything(const std::string& out, const ConvertOptions& options);
+
+/// Everything but the writing.
+[[nodiscard]] Converted plan_conversion(const std::string& in, const std::string& out,
+                                        const ConvertOptions& options = {});
+
+/// Returns what was written. `out` may be `in`; the receipt comes after it.
+Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options = {});
 
 }  // namespace ballast

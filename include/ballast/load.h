@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,21 +90,22 @@ struct ModelCast {
 };
 
 namespace detail {
-LoadReport load(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options);
+LoadReport load(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options);
 [[nodiscard]] Checkpoint save(const Slots& slots, Adapter adapter, const ModelCast& cast);
 }  // namespace detail
 
 /// Throws LoadError when the model and the checkpoint do not fit; the model is as it was then.
 template <Module Model>
 LoadReport load(Model& model, const Checkpoint& checkpoint, const LoadOptions& options = {}) {
-  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), checkpoint,
+  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), {&checkpoint, 1},
                       options);
 }
 
-/// Several files make up one model: an encoder from one, a head from another. No key may be in two of them.
+/// Several files make up one model: an encoder from one, a head from another. Each has its own root, found or
+/// named by the options; no key may be in two of them.
 template <Module Model>
 LoadReport load(Model& model, const std::vector<Checkpoint>& parts, const LoadOptions& options = {}) {
-  return load(model, merge(parts), options);
+  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), parts, options);
 }
 
 /// The model's tensors under the names and in the layouts of `adapter`; nothing is copied before it is

@@ -55,7 +55,7 @@ struct Receipt {
 [[nodiscard]] Receipt::Side receipt_side(const Checkpoint& checkpoint, const Progress& progress = {});
 
 /// For a conversion that is done; `input` was made before, because the output may have taken its place.
-[[nodiscard]] Receipt make_receipt(Receipt::Side input, const Conversion& done, const std::string& out,
+[[nodiscard]] Receipt make_receipt(Receipt::Side input, const Converted& done, const std::string& out,
                                    const ConvertOptions& options);
 
 [[nodiscard]] Receipt read_receipt(const std::string& path);

@@ -75,6 +75,10 @@ struct CastOptions {
 /// The same to any floating dtype.
 [[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype, const CastOptions& options = {});
 
+/// For each tensor, sorted by its key: the key before (`origins`, one for each tensor) and the key now, its
+/// shape and dtype; a few lines each.
+[[nodiscard]] std::string debug_keys(const Checkpoint& now, std::span<const std::string> origins);
+
 /// All tensors of all parts; Errc::duplicate_key when a name is in two of them.
 [[nodiscard]] Checkpoint merge(std::span<const Checkpoint> parts);
 
@@ -145,6 +149,8 @@ struct Join {
 };
 
 using Rule = std::variant<Rename, Drop, Alias, Change, Split, Join>;
+
+[[nodiscard]] std::vector<Rule> from_renames(const std::vector<RenameRule>& renames);
 
 /// The rules of a file (docs/rules.md): {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to":
 /// "$1.weight"}, …]}.

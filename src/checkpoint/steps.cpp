@@ -227,6 +227,20 @@ Checkpoint cast_where(const Checkpoint& in, DType dtype, const std::function<boo
   return out;
 }
 
+std::string debug_keys(const Checkpoint& now, std::span<const std::string> origins) {
+  std::map<std::string_view, std::size_t> sorted;
+  for (std::size_t i = 0; i < now.size(); ++i) sorted.emplace(now[i].name, i);
+  std::string text = "Debug information of keys and tensor shapes:\n---\n";
+  for (const auto& [key, i] : sorted) {
+    if (key == origins[i])
+      text += fmt::format("Key: {}\n", display(key));
+    else
+      text += fmt::format("Original Key: {}\nRemapped Key: {}\n", display(origins[i]), display(key));
+    text += fmt::format("Shape: {}\nDtype: {}\n---\n", to_string(now[i].shape), info(now[i].dtype).code);
+  }
+  return text;
+}
+
 Checkpoint merge(std::span<const Checkpoint> parts) {
   Checkpoint out;
   for (const Checkpoint& part : parts) {

@@ -51,9 +51,11 @@ void save(const Checkpoint& in, const std::string& path, const SaveOptions& opti
                              {.overwrite = options.overwrite, .progress = options.progress});
   }
   if (format == "torch-zip" || format == "torch-legacy") {
-    return torch::save(
-        checkpoint, path,
-        {.legacy = format == "torch-legacy", .overwrite = options.overwrite, .progress = options.progress});
+    return torch::save(checkpoint, path,
+                       {.legacy = format == "torch-legacy",
+                        .simplify = options.simplify,
+                        .overwrite = options.overwrite,
+                        .progress = options.progress});
   }
   fail(Errc::invalid_argument, display(path),
        "{} is no format Ballast writes: safetensors, record, torch-zip, torch-legacy", quoted(format));

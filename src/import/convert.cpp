@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/convert.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
-#include <filesystem>
+#include <utility>
 
 #include "ballast/config.h"
 #include "ballast/display.h"
@@ -21,9 +23,10 @@ bool casts(const ConvertOptions& options) {
   return precision == nullptr || *precision != Precision::keep;
 }
 
-bool has_steps(const ConvertOptions& options) {
-  return options.root || !options.rules_file.empty() || !options.rules.empty() || !options.rename.empty() ||
-         !options.include.empty() || !options.exclude.empty() || casts(options) || options.quantize_int8;
+bool asks_for_nothing(const ConvertOptions& options) {
+  return !options.root && options.rename.empty() && options.rules.empty() && options.rules_file.empty() &&
+         options.reindex.empty() && options.include.empty() && options.exclude.empty() && !casts(options) &&
+         !options.quantize_int8;
 }
 
 DType target_of(const TargetDType& target) {
@@ -31,99 +34,142 @@ DType target_of(const TargetDType& target) {
   return std::get<DType>(target);
 }
 
-Checkpoint take_root(const Checkpoint& in, const ConvertOptions& options, Conversion& done) {
-  if (options.root) return options.root->empty() ? in : root(in, *options.root);
-  FoundRoot found = find_root(in);
-  done.root = found.path;
-  return std::move(found.checkpoint);
-}
-
-void apply_rules(Checkpoint& checkpoint, const std::vector<rules::Rule>& rules, Conversion& done) {
-  if (rules.empty()) return;
-  rules::Applied applied = rules::apply(checkpoint, rules);
-  done.idle.insert(done.idle.end(), applied.idle.begin(), applied.idle.end());
-  checkpoint = std::move(applied.checkpoint);
-}
-
-Checkpoint cast_floating(const Checkpoint& in, const ConvertOptions& options, Conversion& done) {
-  const DType dtype = target_of(options.dtype);
-  // Statistics are only kept from becoming narrower.
-  const auto narrows = [&](const Entry& entry) { return info(dtype).bits < info(entry.dtype).bits; };
-  CastOptions how{.except = {}, .count = done.count};
-  if (std::any_of(in.begin(), in.end(), narrows)) how.except = options.not_narrowed;
-  Checkpoint out = cast(in, dtype, how);
-  for (std::size_t i = 0; i < in.size(); ++i) done.cast += in[i].dtype != out[i].dtype ? 1U : 0U;
-  return out;
-}
-
-void require_metadata(const std::string& out, std::string_view format) {
-  if (format != "safetensors" && format != "record")
-    fail(Errc::not_representable, display(out),
-         "{} has no place for what quantized tensors need to be told apart; write safetensors or record",
-         format);
-}
-
-Checkpoint steps(const Checkpoint& in, const ConvertOptions& options, Conversion& done) {
-  Checkpoint checkpoint = take_root(dequantize(in), options, done);
-  checkpoint.path = in.path;
-  checkpoint.format = in.format;
-  done.taken = checkpoint;
-  if (!options.rules_file.empty()) apply_rules(checkpoint, rules::read(options.rules_file), done);
-  apply_rules(checkpoint, options.rules, done);
-  if (!options.rename.empty()) {
-    Renamed renamed = rename(checkpoint, options.rename);
-    done.renamed = renamed.changed.size();
-    done.idle.insert(done.idle.end(), renamed.idle.begin(), renamed.idle.end());
-    checkpoint = std::move(renamed.checkpoint);
+class Steps {
+ public:
+  explicit Steps(const Checkpoint& in) {
+    now_.before = in;
+    now_.checkpoint = dequantize(in);
   }
-  if (!options.include.empty() || !options.exclude.empty())
-    checkpoint = filter(checkpoint, options.include, options.exclude);
-  done.dropped = in.size() - std::min(in.size(), checkpoint.size());
-  if (checkpoint.empty() && !in.empty())
-    fail(Errc::not_found, display(in.path), "none of its {} tensors is left after the steps asked for",
-         in.size());
-  if (casts(options)) checkpoint = cast_floating(checkpoint, options, done);
-  if (options.quantize_int8) {
-    Quantized quantized = quantize_int8(checkpoint);
-    done.quantized = std::move(quantized.tensors);
-    checkpoint = std::move(quantized.checkpoint);
-    done.count->rounded = 0;  // what was read so far is read again when it is written
-    done.count->overflowed = 0;
+
+  Converted run(const ConvertOptions& options) {
+    take_root(options.root);
+    change(options);
+    if (!options.reindex.empty())
+      now_.checkpoint = ballast::reindex(now_.checkpoint, options.reindex).checkpoint;
+    choose(options.include, options.exclude);
+    if (now_.checkpoint.empty() && !now_.before.empty()) {
+      fail(Errc::not_found, display(now_.before.path),
+           "none of its {} tensors is left after the steps asked for", now_.before.size());
+    }
+    if (casts(options)) cast(options);
+    if (options.quantize_int8) quantize();
+    return std::move(now_);
   }
-  return checkpoint;
+
+ private:
+  void take_root(const std::optional<std::string>& path) {
+    if (path) {
+      if (!path->empty()) now_.checkpoint = ballast::root(now_.checkpoint, *path);
+    } else {
+      FoundRoot found = find_root(now_.checkpoint);
+      now_.checkpoint = std::move(found.checkpoint);
+      now_.root = std::move(found.path);
+    }
+    now_.taken = now_.checkpoint;
+    now_.taken.path = now_.before.path;
+    now_.taken.format = now_.before.format;
+    for (const Entry& entry : now_.checkpoint) now_.origins.emplace_back(entry.name);
+  }
+
+  void change(const ConvertOptions& options) {
+    std::vector<rules::Rule> all = rules::from_renames(options.rename);
+    all.insert(all.end(), options.rules.begin(), options.rules.end());
+    if (!options.rules_file.empty()) {
+      const std::vector<rules::Rule> read = rules::read(options.rules_file);
+      all.insert(all.end(), read.begin(), read.end());
+    }
+    if (all.empty()) return;
+    rules::Applied applied = rules::apply(now_.checkpoint, all);
+    now_.checkpoint = std::move(applied.checkpoint);
+    now_.origins = std::move(applied.origins);
+    now_.idle = std::move(applied.idle);
+  }
+
+  void choose(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
+    if (include.empty() && exclude.empty()) return;
+    Checkpoint kept = filter(now_.checkpoint, include, exclude);
+    std::vector<std::string> origins;
+    for (const Entry& entry : kept)
+      origins.push_back(std::move(now_.origins[*now_.checkpoint.position(entry.name)]));
+    now_.checkpoint = std::move(kept);
+    now_.origins = std::move(origins);
+  }
+
+  void cast(const ConvertOptions& options) {
+    const DType dtype = target_of(options.dtype);
+    const Checkpoint before = std::move(now_.checkpoint);
+    const bool narrows = std::any_of(before.begin(), before.end(), [&](const Entry& entry) {
+      return is_floating(entry.dtype) && info(dtype).bits < info(entry.dtype).bits;
+    });
+    now_.checkpoint = ballast::cast(
+        before, dtype,
+        {.except = narrows ? options.not_narrowed : std::vector<std::string>{}, .count = now_.count});
+    for (std::size_t i = 0; i < before.size(); ++i)
+      now_.cast += before[i].dtype != now_.checkpoint[i].dtype ? 1U : 0U;
+  }
+
+  void quantize() {
+    Quantized quantized = quantize_int8(now_.checkpoint);
+    std::vector<std::string> origins;
+    for (const Entry& entry : quantized.checkpoint) {
+      const auto at = now_.checkpoint.position(entry.name);
+      origins.push_back(at ? now_.origins[*at] : std::string(entry.name));
+    }
+    now_.quantized = std::move(quantized.tensors);
+    now_.checkpoint = std::move(quantized.checkpoint);
+    now_.origins = std::move(origins);
+    now_.count->rounded = 0;  // what was read so far is read again when it is written
+    now_.count->overflowed = 0;
+  }
+
+  Converted now_;
+};
+
+bool exists(const std::string& path) {
+  struct stat status {};
+
+  return stat(path.c_str(), &status) == 0;
 }
 
 }  // namespace
 
-Conversion plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
-  const std::string_view format = format_of(out, options.format);
-  if (options.quantize_int8) require_metadata(out, format);
-  Conversion done;
-  done.before = open(in, {.map = true, .inert = options.inert});
-  record::require_readable(done.before);
-  // A PyTorch file that only becomes another PyTorch file keeps everything: epoch, optimizer and all.
-  done.taken = done.before;
-  const bool keeps_everything = format.starts_with("torch") && !has_steps(options);
-  done.after = keeps_everything ? done.before : steps(done.before, options, done);
+Converted apply_steps(const Checkpoint& in, const ConvertOptions& options) {
+  return Steps(in).run(options);
+}
+
+bool keeps_everything(const std::string& out, const ConvertOptions& options) {
+  return format_of(out, options.file.format).starts_with("torch") && asks_for_nothing(options);
+}
+
+Converted plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
+  const std::string_view format = format_of(out, options.file.format);
+  if (options.quantize_int8 && format != "safetensors" && format != "record") {
+    fail(Errc::not_representable, display(out),
+         "{} has no place to say what is quantized; write safetensors or record", format);
+  }
+  const Checkpoint file = open(in, {.map = true, .inert = options.inert});
+  record::require_readable(file);
+  ConvertOptions steps = options;
+  if (keeps_everything(out, options)) steps.root = "";
+  Converted done = apply_steps(file, steps);
   if (format == "record" && casts(options)) {
-    done.after = record::without_record_metadata(done.after);
-    if (!done.after.metadata) done.after.metadata.emplace();
-    (*done.after.metadata)[record::kPrecisionKey] = record::precision_name(target_of(options.dtype));
+    done.checkpoint = record::without_record_metadata(done.checkpoint);
+    if (!done.checkpoint.metadata) done.checkpoint.metadata.emplace();
+    (*done.checkpoint.metadata)[record::kPrecisionKey] = record::precision_name(target_of(options.dtype));
   }
   return done;
 }
 
-Conversion convert(const std::string& in, const std::string& out, const ConvertOptions& options) {
-  if (!options.receipt.empty() && !options.overwrite && std::filesystem::exists(options.receipt))
+Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options) {
+  if (!options.receipt.empty() && !options.file.overwrite && exists(options.receipt))
     fail(Errc::already_exists, display(options.receipt), "is there already (overwriting was not asked for)");
-  Conversion done = plan_conversion(in, out, options);
+  Converted done = plan_conversion(in, out, options);
   Receipt::Side input;
   if (!options.receipt.empty()) input = receipt_side(done.taken);
-  save(done.after, out,
-       {.format = options.format, .overwrite = options.overwrite, .progress = options.progress});
+  save(done.checkpoint, out, options.file);
   if (!options.receipt.empty())
     save_config(make_receipt(std::move(input), done, out, options), options.receipt,
-                {.overwrite = options.overwrite});
+                {.overwrite = options.file.overwrite});
   return done;
 }
 

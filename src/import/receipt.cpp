@@ -86,10 +86,11 @@ void compare_tensors(const Receipt::Side& expected, const Receipt::Side& found,
     if (at == known.end())
       problems.push_back(fmt::format("tensor {} is not in the receipt", ballast::quoted(tensor.name)));
     else if (*at->second != tensor)
-      problems.push_back(fmt::format(
-          "tensor {} is not the receipt's: {} {} with SHA-256 {}, it says {} {} with {}", ballast::quoted(tensor.name),
-          tensor.dtype, fmt::format("[{}]", fmt::join(tensor.shape, ", ")), tensor.sha256, at->second->dtype,
-          fmt::format("[{}]", fmt::join(at->second->shape, ", ")), at->second->sha256));
+      problems.push_back(
+          fmt::format("tensor {} is not the receipt's: {} {} with SHA-256 {}, it says {} {} with {}",
+                      ballast::quoted(tensor.name), tensor.dtype,
+                      fmt::format("[{}]", fmt::join(tensor.shape, ", ")), tensor.sha256, at->second->dtype,
+                      fmt::format("[{}]", fmt::join(at->second->shape, ", ")), at->second->sha256));
     if (at != known.end()) known.erase(at);
   }
   for (const auto& [name, tensor] : known)
@@ -108,7 +109,7 @@ Receipt::Side receipt_side(const Checkpoint& checkpoint, const Progress& progres
           .tensors = std::move(manifest.tensors)};
 }
 
-Receipt make_receipt(Receipt::Side input, const Conversion& done, const std::string& out,
+Receipt make_receipt(Receipt::Side input, const Converted& done, const std::string& out,
                      const ConvertOptions& options) {
   Receipt receipt;
   receipt.producer = std::string("ballast ") + kVersionText;

@@ -31,8 +31,7 @@ class ConvertTest : public Scratch {
 };
 
 TEST_F(ConvertTest, CastsAndSparesStatistics) {
-  const Conversion done =
-      convert(path("in.safetensors"), path("out.safetensors"), {.dtype = Precision::half});
+  const Converted done = convert(path("in.safetensors"), path("out.safetensors"), {.dtype = Precision::half});
   EXPECT_EQ(done.cast, 1U);
   EXPECT_EQ(done.count->rounded, 12U);  // no k + 0.1F is a half
   const Checkpoint out = open(path("out.safetensors"));
@@ -71,7 +70,7 @@ TEST_F(ConvertTest, WhatOnlyARecordSaysStaysInRecords) {
 }
 
 TEST_F(ConvertTest, QuantizedFilesLoadByThemselvesAndConvertBack) {
-  const Conversion done = convert(path("in.safetensors"), path("q.safetensors"), {.quantize_int8 = true});
+  const Converted done = convert(path("in.safetensors"), path("q.safetensors"), {.quantize_int8 = true});
   ASSERT_THAT(done.quantized, SizeIs(1));
   EXPECT_EQ(open(path("q.safetensors")).at("fc.weight").dtype, DType::i8);
 
@@ -125,7 +124,7 @@ TEST_F(ConvertTest, AReceiptDoesNotFitAnotherFile) {
 TEST_F(ConvertTest, InputAndOutputMayBeOneFileAlsoWithAReceipt) {
   const std::string before = hash_file(path("in.safetensors"));
   convert(path("in.safetensors"), path("in.safetensors"),
-          {.dtype = Precision::half, .overwrite = true, .receipt = path("r.json")});
+          {.dtype = Precision::half, .file = {.overwrite = true}, .receipt = path("r.json")});
   const Receipt receipt = read_receipt(path("r.json"));
   EXPECT_EQ(receipt.input.files.at(0).sha256, before);
   EXPECT_EQ(receipt.steps.rounded, 12U);

@@ -18,6 +18,7 @@ void add_embed(CLI::App& app, Session& session);
 void add_stats(CLI::App& app, Session& session);
 void add_scan(CLI::App& app, Session& session);
 void add_meta(CLI::App& app, Session& session);
+void add_new(CLI::App& app, Session& session);
 void add_completion(CLI::App& app, Session& session);
 void add_names(CLI::App& app, Session& session);
 void add_help(CLI::App& app, Session& session);

@@ -30,6 +30,7 @@ struct Arguments {
   std::vector<std::string> keep_dtype;
   Selection selection;
   bool dry_run = false;
+  bool debug_keys = false;
   ballast::ConvertOptions options;
 };
 
@@ -110,20 +111,31 @@ std::uint64_t size_of(const std::string& path) {
   return stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
-std::string changes_of(const ballast::Conversion& done) {
+std::uint64_t renamed(const ballast::Converted& done) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < done.origins.size(); ++i)
+    count += done.checkpoint[i].name != done.origins[i] ? 1U : 0U;
+  return count;
+}
+
+std::uint64_t dropped(const ballast::Converted& done) {
+  return done.before.size() - std::min(done.before.size(), done.checkpoint.size());
+}
+
+std::string changes_of(const ballast::Converted& done) {
   std::string text;
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
   };
   add(done.cast, "cast");
   add(done.quantized.size(), "quantized");
-  add(done.renamed, "renamed");
-  add(done.dropped, "left out");
+  add(renamed(done), "renamed");
+  add(dropped(done), "left out");
   return text;
 }
 
-Json result_object(const Arguments& arguments, const ballast::Conversion& done) {
-  const Totals totals = totals_of(done.after);
+Json result_object(const Arguments& arguments, const ballast::Converted& done) {
+  const Totals totals = totals_of(done.checkpoint);
   Json quantized = Json::array();
   for (const ballast::QuantizedTensor& tensor : done.quantized)
     quantized.push_back({{"name", tensor.name},
@@ -143,15 +155,27 @@ Json result_object(const Arguments& arguments, const ballast::Conversion& done) 
             {"bytes", totals.bytes}}},
           {"root", done.root.empty() ? Json(nullptr) : Json(done.root)},
           {"cast", done.cast},
-          {"renamed", done.renamed},
-          {"dropped", done.dropped},
+          {"renamed", renamed(done)},
+          {"dropped", dropped(done)},
           {"rounded", done.count->rounded.load()},
           {"overflowed", done.count->overflowed.load()},
           {"quantized", std::move(quantized)},
           {"dry_run", arguments.dry_run}};
 }
 
-void print_quantized(Session& session, const ballast::Conversion& done) {
+Json keys_as_json(const ballast::Converted& done) {
+  Json keys = Json::array();
+  for (std::size_t i = 0; i < done.checkpoint.size(); ++i) {
+    const ballast::Entry entry = done.checkpoint[i];
+    keys.push_back({{"original", done.origins[i]},
+                    {"name", entry.name},
+                    {"dtype", ballast::info(entry.dtype).code},
+                    {"shape", shape_array(entry.shape)}});
+  }
+  return keys;
+}
+
+void print_quantized(Session& session, const ballast::Converted& done) {
   if (done.quantized.empty()) return;
   Table table({{"QUANTIZED"}, {"AXIS", Align::right}, {"MAX ERROR", Align::right}, {"SNR", Align::right}});
   for (const ballast::QuantizedTensor& tensor : done.quantized) {
@@ -162,15 +186,15 @@ void print_quantized(Session& session, const ballast::Conversion& done) {
   table.print(session.out, session.stdout_terminal);
 }
 
-void print_done(Session& session, const Arguments& arguments, const ballast::Conversion& done,
+void print_done(Session& session, const Arguments& arguments, const ballast::Converted& done,
                 double seconds) {
   print_quantized(session, done);
-  session.out.print("wrote {}: {}{}, in {}\n", ballast::display(arguments.out), totals_of(done.after).text(),
-                    changes_of(done), human_seconds(seconds));
+  session.out.print("wrote {}: {}{}, in {}\n", ballast::display(arguments.out),
+                    totals_of(done.checkpoint).text(), changes_of(done), human_seconds(seconds));
   if (done.cast > 0) session.out.print("{} values rounded\n", grouped(done.count->rounded.load()));
 }
 
-void say_notes(Session& session, const ballast::Conversion& done) {
+void say_notes(Session& session, const ballast::Converted& done) {
   for (const std::string& note : done.before.notes) session.note(note);
   if (!done.root.empty()) {
     session.note(
@@ -185,25 +209,28 @@ int convert(Session& session, const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   session.about_to_read(arguments.in);
   ballast::ConvertOptions options = options_of(arguments);
-  if (!options.overwrite && !arguments.dry_run && exists(arguments.out)) {
+  if (!options.file.overwrite && !arguments.dry_run && exists(arguments.out)) {
     throw ballast::Error(ballast::Errc::already_exists, ballast::display(arguments.out),
                          "is there already; -f overwrites it");
   }
-  const ballast::Conversion done = [&] {
+  const ballast::Converted done = [&] {
     if (arguments.dry_run) return ballast::plan_conversion(arguments.in, arguments.out, options);
     ProgressBar bar = session.progress("convert", arguments.out);
-    options.progress = bar.callback();
+    options.file.progress = bar.callback();
     return ballast::convert(arguments.in, arguments.out, options);
   }();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   say_notes(session, done);
+  if (arguments.debug_keys && !session.json)
+    session.out.write(ballast::debug_keys(done.checkpoint, done.origins));
   if (session.json) {
     Json object = result_object(arguments, done);
     if (!arguments.dry_run) object["output"]["file_bytes"] = size_of(arguments.out);
+    if (arguments.debug_keys) object["keys"] = keys_as_json(done);
     object["notes"] = done.before.notes;
     write_document(session.out, object);
   } else if (arguments.dry_run) {
-    print_plan(session, done.before, done.after);
+    print_plan(session, done.before, done.checkpoint);
     print_quantized(session, done);
   } else if (!session.quiet) {
     print_done(session, arguments, done, seconds);
@@ -226,11 +253,12 @@ void add_convert(CLI::App& app, Session& session) {
       "  ballast convert model.pt model.safetensors\n"
       "  ballast convert model.safetensors half.safetensors --dtype bf16\n"
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
-      "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run");
+      "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
+      "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys");
   command.add_option("IN", arguments->in, "The checkpoint to read, of any format")->required();
   command.add_option("OUT", arguments->out, "The file to write; its extension says the format")->required();
   command
-      .add_option("--to", arguments->options.format,
+      .add_option("--to", arguments->options.file.format,
                   "The format instead: safetensors, record, torch-zip, torch-legacy")
       ->type_name("FORMAT");
   command
@@ -243,13 +271,19 @@ void add_convert(CLI::App& app, Session& session) {
                   "Take what lies under this key, without the key (default: the state dict, found by itself)")
       ->type_name("KEY");
   command
-      .add_option("--rules", arguments->options.rules_file,
-                  "Rename, reshape, split and join as this JSON file says")
-      ->type_name("FILE");
-  command
       .add_option("--rename", arguments->rename,
                   "Replace every match of RE in names, rules in order; $1 is a group")
       ->type_name("RE=TO")
+      ->allow_extra_args(false);
+  command
+      .add_option("--rules", arguments->options.rules_file,
+                  "Rename, reshape, split and join as this JSON file says, after --rename")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--reindex", arguments->options.reindex,
+          "Close the gaps in the numbers behind prefixes that RE matches: layers.0, 2, 4 become 0, 1, 2")
+      ->type_name("RE")
       ->allow_extra_args(false);
   command
       .add_option("--keep-dtype", arguments->keep_dtype,
@@ -266,8 +300,12 @@ void add_convert(CLI::App& app, Session& session) {
                   "Write what was read, done and written, with SHA-256 of every tensor, to FILE")
       ->type_name("FILE");
   add_selection_options(command, arguments->selection);
-  command.add_flag("-f,--force", arguments->options.overwrite, "Overwrite OUT");
+  command.add_flag("--simplify", arguments->options.file.simplify,
+                   "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
+  command.add_flag("-f,--force", arguments->options.file.overwrite, "Overwrite OUT");
   command.add_flag("-n,--dry-run", arguments->dry_run, "Show what OUT would hold, write nothing");
+  command.add_flag("--debug-keys", arguments->debug_keys,
+                   "Print every key before and after, with shape and dtype");
   command.add_flag("--inert", arguments->options.inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
   command.callback([&session, arguments] {
