@@ -2,6 +2,7 @@
 // Progress of work that several threads share: one call at a time, with the sum of what all have done.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -17,7 +18,7 @@ class SharedProgress {
   void add(std::uint64_t bytes) {
     if (!report_) return;
     const std::lock_guard lock(mutex_);
-    done_ += bytes;
+    done_ = std::min(done_ + bytes, total_);
     report_(done_, total_);
   }
 

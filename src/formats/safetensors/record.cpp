@@ -2,6 +2,7 @@
 // Records, written and checked. The header stands before the data and holds its checksums: room is left for
 // them, and the header is written again when they are known.
 #include <algorithm>
+#include <unordered_map>
 
 #include "ballast/display.h"
 #include "ballast/record_file.h"
@@ -56,6 +57,21 @@ std::string checksums_json(const Checkpoint& checkpoint, const Layout& layout,
     json.member(checkpoint[place.tensor].name, hex(sums[place.tensor]));
   json.end_object();
   return std::move(json).text();
+}
+
+// What the metadata says, by name; what is no text there is no checksum.
+std::unordered_map<std::string, std::string> checksums_in(const Checkpoint& checkpoint) {
+  std::unordered_map<std::string, std::string> sums;
+  const std::string* text = record::find(checkpoint, record::kChecksumsKey);
+  if (text == nullptr) return sums;
+  const std::string where = display(checkpoint.path) + ": metadata \"ballast.xxh3\"";
+  const Value object = parse_json(*text, where);
+  if (object.kind() != Kind::dict) fail(Errc::bad_json, where, "is no object");
+  for (std::size_t i = 0; i < object.size(); ++i) {
+    const Value sum = object.value(i);
+    if (sum.kind() == Kind::string) sums.emplace(object.key(i).as_string(), sum.as_string());
+  }
+  return sums;
 }
 
 Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& options,
@@ -140,23 +156,19 @@ Checkpoint open_record(std::span<const std::byte> bytes, const OpenRecordOptions
 
 std::vector<RecordFault> check_record(const Checkpoint& checkpoint, const Progress& progress) {
   record::require_readable(checkpoint);
-  const std::string* text = record::find(checkpoint, record::kChecksumsKey);
-  const Value sums = text == nullptr
-                         ? Value::dict({})
-                         : parse_json(*text, display(checkpoint.path) + ": metadata \"ballast.xxh3\"");
+  const auto sums = checksums_in(checkpoint);
   SharedProgress shared(progress, checkpoint.total_bytes());
   std::vector<std::optional<RecordFault>> found(checkpoint.size());
   largest_first(sizes_of(checkpoint), [&](std::size_t i) {
     const Entry entry = checkpoint[i];
-    const auto expected = sums.find(entry.name);
-    if (!expected || expected->kind() != Kind::string) {
+    const auto expected = sums.find(std::string(entry.name));
+    if (expected == sums.end()) {
       found[i] = RecordFault{std::string(entry.name), false, "", ""};
       return;
     }
     const std::string sum = hex(checksum(
         entry.tensor(), [&](std::uint64_t, std::span<const std::byte> bytes) { shared.add(bytes.size()); }));
-    if (sum != expected->as_string())
-      found[i] = RecordFault{std::string(entry.name), true, std::string(expected->as_string()), sum};
+    if (sum != expected->second) found[i] = RecordFault{std::string(entry.name), true, expected->second, sum};
   });
   std::vector<RecordFault> faults;
   for (auto& fault : found) {
