@@ -8,28 +8,68 @@
 
 #include "ballast/load.h"
 #include "ballast/nn.h"
+#include "ballast/ops.h"
 
 namespace models {
 
 namespace nn = ballast::nn;
+using ballast::Tensor;
 
 struct Conv1D {
-  ballast::Tensor weight;  // [in, out]
-  ballast::Tensor bias;
+  Tensor weight;  // [in, out]
+  Tensor bias;
+  nn::Place place = {};
+
+  Tensor forward(const Tensor& x, ballast::Activation activation = {}) const {
+    return ballast::linear(x, weight, bias, {.activation = activation, .cache = &place.cache});
+  }
+
+  BALLAST_FIELDS(weight, bias);
 
   static Conv1D make(std::int64_t in, std::int64_t out) {
     return {{ballast::DType::f32, {in, out}}, {ballast::DType::f32, {out}}};
   }
 };
 
+/// Keys and values of the tokens seen so far, [batch, heads, tokens, 64] each; one for every block.
+struct KeyValues {
+  Tensor keys = {};
+  Tensor values = {};
+};
+
 struct Gpt2Attention {
   Conv1D c_attn = Conv1D::make(768, 3 * 768);
   Conv1D c_proj = Conv1D::make(768, 768);
+
+  Tensor forward(const Tensor& x, KeyValues* seen) const {
+    const auto heads = [&x](const Tensor& part) {
+      return part.reshape({x.shape()[0], x.shape()[1], 12, 64}).permute({0, 2, 1, 3});
+    };
+    const std::vector<Tensor> parts = ballast::split(c_attn.forward(x), 768, -1);
+    Tensor keys = heads(parts[1]);
+    Tensor values = heads(parts[2]);
+    std::int64_t before = 0;
+    if (seen != nullptr) {
+      if (seen->keys.defined()) {
+        before = seen->keys.shape()[2];
+        keys = ballast::concat({seen->keys, keys}, 2);
+        values = ballast::concat({seen->values, values}, 2);
+      }
+      *seen = {keys, values};
+    }
+    const Tensor mixed = ballast::scaled_dot_product_attention(heads(parts[0]), keys, values,
+                                                               {.causal = true, .query_offset = before});
+    return c_proj.forward(mixed.permute({0, 2, 1, 3}).reshape(x.shape()));
+  }
 };
 
 struct Gpt2Mlp {
   Conv1D c_fc = Conv1D::make(768, 3072);
   Conv1D c_proj = Conv1D::make(3072, 768);
+
+  Tensor forward(const Tensor& x) const {
+    return c_proj.forward(c_fc.forward(x, ballast::Activation::Kind::gelu_tanh));
+  }
 };
 
 struct Gpt2Block {
@@ -37,6 +77,11 @@ struct Gpt2Block {
   Gpt2Attention attn;
   nn::LayerNorm ln_2{768};
   Gpt2Mlp mlp;
+
+  Tensor forward(const Tensor& x, KeyValues* seen) const {
+    const Tensor attended = x + attn.forward(ln_1.forward(x), seen);
+    return attended + mlp.forward(ln_2.forward(attended));
+  }
 };
 
 struct Gpt2Transformer {
@@ -44,11 +89,27 @@ struct Gpt2Transformer {
   nn::Embedding wpe{1024, 768};
   std::vector<Gpt2Block> h = nn::repeat<Gpt2Block>(12);
   nn::LayerNorm ln_f{768};
+
+  Tensor forward(const Tensor& tokens, std::vector<KeyValues>* cache) const {
+    std::int64_t before = 0;
+    if (cache != nullptr) {
+      cache->resize(h.size());
+      if (cache->front().keys.defined()) before = cache->front().keys.shape()[2];
+    }
+    Tensor x = wte.forward(tokens) + wpe.forward(ballast::arange(before, before + tokens.shape()[1]));
+    for (std::size_t i = 0; i < h.size(); ++i) x = h[i].forward(x, cache == nullptr ? nullptr : &(*cache)[i]);
+    return ln_f.forward(x);
+  }
 };
 
 struct Gpt2 {
   Gpt2Transformer transformer;
   nn::Linear lm_head{768, 50257, {.bias = false}};
+
+  /// I64 [batch, tokens] → [batch, tokens, 50257]. With a cache, `tokens` follow those it has seen.
+  Tensor forward(const Tensor& tokens, std::vector<KeyValues>* cache = nullptr) const {
+    return lm_head.forward(transformer.forward(tokens, cache));
+  }
 
   /// Files leave lm_head out, or have the causal masks as buffers.
   static ballast::LoadOptions load_options(bool has_lm_head) {

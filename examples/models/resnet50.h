@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "ballast/nn.h"
+#include "ballast/ops.h"
 
 namespace models {
 
 namespace nn = ballast::nn;
+using ballast::Activation;
+using ballast::Tensor;
 
 struct Bottleneck {
   nn::Conv2d conv1;
@@ -19,6 +22,13 @@ struct Bottleneck {
   nn::Conv2d conv3;
   nn::BatchNorm2d bn3;
   std::optional<nn::Sequential<nn::Conv2d, nn::BatchNorm2d>> downsample;
+
+  Tensor forward(const Tensor& x) const {
+    const Tensor narrow = nn::conv_norm(conv1, bn1, x, Activation::Kind::relu);
+    const Tensor mixed = nn::conv_norm(conv2, bn2, narrow, Activation::Kind::relu);
+    const Tensor wide = nn::conv_norm(conv3, bn3, mixed);
+    return ballast::relu(wide + (downsample ? downsample->forward(x) : x));
+  }
 
   static Bottleneck make(std::int64_t in, std::int64_t width, std::int64_t stride) {
     const std::int64_t out = width * 4;
@@ -54,6 +64,14 @@ struct ResNet50 {
   std::vector<Bottleneck> layer4 = Bottleneck::stage(1024, 512, 3, 2);
   nn::AdaptiveAvgPool2d avgpool{1};
   nn::Linear fc{2048, 1000};
+
+  Tensor forward(const Tensor& images) const {
+    Tensor x = maxpool.forward(nn::conv_norm(conv1, bn1, images, Activation::Kind::relu));
+    for (const auto* stage : {&layer1, &layer2, &layer3, &layer4}) {
+      for (const Bottleneck& block : *stage) x = block.forward(x);
+    }
+    return fc.forward(ballast::flatten(avgpool.forward(x)));
+  }
 };
 
 }  // namespace models

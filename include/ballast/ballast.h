@@ -15,6 +15,7 @@
 #include "ballast/load_file.h"
 #include "ballast/module.h"
 #include "ballast/nn.h"
+#include "ballast/ops.h"
 #include "ballast/optimizer.h"
 #include "ballast/quantized.h"
 #include "ballast/report.h"

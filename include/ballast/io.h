@@ -25,6 +25,8 @@ struct OpenOptions {
 
 struct SaveOptions {
   std::string format = {};  ///< "safetensors", "torch-zip", "torch-legacy"; by the extension when empty
+  bool simplify =
+      false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
   bool overwrite = false;
   Progress progress = {};
 };

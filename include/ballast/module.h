@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -137,11 +138,21 @@ consteval LayerKind kind_of() {
 }
 
 template <class T>
+std::string* layer_path(T& layer) {
+  if constexpr (requires {
+                  { layer.place.path } -> std::same_as<std::string&>;
+                })
+    return &layer.place.path;
+  else
+    return nullptr;
+}
+
+template <class T>
 void collect(Collector& out, T& member);
 
 template <class T>
 void collect_struct(Collector& out, T& object) {
-  if constexpr (!kIsFlat<T>) out.node(type_name<T>(), kind_of<T>());
+  if constexpr (!kIsFlat<T>) out.node(type_name<T>(), kind_of<T>(), layer_path(object));
   const auto visit = [&out](std::string_view name, auto& field) {
     const Collector::Scope scope(out,
                                  kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);

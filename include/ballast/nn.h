@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All layers. Constructing one costs nothing: its tensors have shapes and no bytes until something is loaded
-// into them.
+// into them. forward() computes as PyTorch does in eval mode.
 #pragma once
 
 #include "ballast/nn/activation.h"
@@ -9,6 +9,7 @@
 #include "ballast/nn/embedding.h"
 #include "ballast/nn/linear.h"
 #include "ballast/nn/norm.h"
+#include "ballast/nn/place.h"
 #include "ballast/nn/pool.h"
 #include "ballast/nn/rnn.h"
 #include "ballast/nn/sequential.h"

@@ -63,7 +63,8 @@ struct Node {
   std::string path;
   std::string type;
   LayerKind kind = LayerKind::none;
-  std::size_t first_slot = 0;  ///< how many slots come before its own
+  std::size_t first_slot = 0;         ///< how many slots come before its own
+  std::string* layer_path = nullptr;  ///< where the layer keeps its path for messages, if it does
 };
 
 struct Slots {
@@ -71,6 +72,9 @@ struct Slots {
   std::vector<Choice> choices;
   std::vector<Alternative> alternatives;
   std::vector<Node> nodes;
+
+  /// Tells every layer its path.
+  void name_layers() const;
 };
 
 namespace detail {
@@ -113,7 +117,7 @@ class Collector {
   };
 
   void tensor(Tensor& tensor);
-  void node(std::string_view type, LayerKind kind);
+  void node(std::string_view type, LayerKind kind, std::string* layer_path);
 
   [[nodiscard]] bool all_alternatives() const noexcept { return all_alternatives_; }
 

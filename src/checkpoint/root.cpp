@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "ballast/display.h"
 #include "base/fail.h"
@@ -17,7 +18,7 @@ constexpr std::array<std::string_view, 11> kUsualNames = {
     "weights",    "params_ema",       "params", "ema",    "generator"};
 constexpr std::array<std::string_view, 5> kNotWeights = {"optimizer", "opt", "scheduler", "scaler", "rng"};
 constexpr std::size_t kDeepest = 3;
-constexpr std::size_t kLooks = 100'000;
+constexpr std::size_t kMostCounted = 4'000'000;  // containers and tensors
 constexpr std::size_t kUnusual = 99;
 
 struct Ranked {
@@ -67,18 +68,34 @@ struct Look {
   std::size_t depth;
 };
 
+// What lies in a container, if it is weights at all.
+struct Held {
+  bool weights = false;
+  std::size_t tensors = 0;
+  std::uint64_t bytes = 0;
+};
+
+Held held_by(const Value& value) {
+  if (!is_module(value) && !is_state_dict(mapping_of(value))) return {};
+  const Checkpoint part = flattened(value);
+  return {.weights = true, .tensors = part.size(), .bytes = part.total_bytes()};
+}
+
+// Breadth first, and into each container once: files may hold one under a million names, or within itself.
 std::vector<Ranked> look_around(const Value& root) {
   std::vector<Ranked> found;
+  std::unordered_map<std::uint64_t, Held> known;
+  std::size_t counted = 0;
   std::vector<Look> looks = {{root, {}, 0}};
-  for (std::size_t next = 0; next < looks.size() && next < kLooks; ++next) {
+  for (std::size_t next = 0; next < looks.size() && counted < kMostCounted; ++next) {
     const Look look = looks[next];
+    const auto [at, is_new] = known.try_emplace(ValueTree::ref(look.value).bits());
+    if (is_new) at->second = held_by(look.value);
+    const Held& held = at->second;
+    counted += 1 + (is_new ? held.tensors : 0);
+    if (held.tensors > 0) found.push_back({{look.path, held.tensors, held.bytes}, rank_of(look.path)});
+    if (held.weights || !is_new || look.depth == kDeepest) continue;
     const Value mapping = mapping_of(look.value);
-    if (is_module(look.value) || is_state_dict(mapping)) {
-      const Checkpoint part = flattened(look.value);
-      if (!part.empty()) found.push_back({{look.path, part.size(), part.total_bytes()}, rank_of(look.path)});
-      continue;
-    }
-    if (look.depth == kDeepest) continue;
     for (std::size_t i = 0; i < mapping.size(); ++i) {
       const Value key = mapping.key(i);
       if (key.kind() != Kind::string || is_skipped(key.as_string())) continue;

@@ -43,9 +43,11 @@ void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptio
                              {.overwrite = options.overwrite, .progress = options.progress});
   }
   if (format == "torch-zip" || format == "torch-legacy") {
-    return torch::save(
-        checkpoint, path,
-        {.legacy = format == "torch-legacy", .overwrite = options.overwrite, .progress = options.progress});
+    return torch::save(checkpoint, path,
+                       {.legacy = format == "torch-legacy",
+                        .simplify = options.simplify,
+                        .overwrite = options.overwrite,
+                        .progress = options.progress});
   }
   fail(Errc::invalid_argument, display(path),
        "{} is no format Ballast writes: safetensors, torch-zip, torch-legacy", quoted(format));

@@ -169,9 +169,10 @@ class Loader {
     }
   }
 
-  // Nothing here allocates or fails: the new alternatives are built, the tensors are made. Inner alternatives
-  // go into outer ones before those move.
+  // Nothing here fails but for want of memory, before anything is moved: the new alternatives are built, the
+  // tensors are made. Inner alternatives go into outer ones before those move.
   void commit(const Chosen& chosen) {
+    slots_.name_layers();
     for (auto& [target, tensor] : staged_) *target = std::move(tensor);
     for (auto alternative = chosen.committed.rbegin(); alternative != chosen.committed.rend();
          ++alternative) {

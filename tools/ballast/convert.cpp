@@ -25,6 +25,7 @@ struct ConvertOptions {
   bool dry_run = false;
   bool debug_keys = false;
   bool inert = false;
+  bool simplify = false;
 };
 
 bool keeps_everything(const ConvertOptions& options) {
@@ -59,7 +60,10 @@ void print_plan(Session& session, const ballast::Checkpoint& before, const balla
 std::uint64_t save(Session& session, const ConvertOptions& options, const ballast::Checkpoint& checkpoint) {
   ProgressBar bar = session.progress("convert", options.out);
   ballast::save(checkpoint, options.out,
-                {.format = options.format, .overwrite = options.force, .progress = bar.callback()});
+                {.format = options.format,
+                 .simplify = options.simplify,
+                 .overwrite = options.force,
+                 .progress = bar.callback()});
 
   struct stat status {};
 
@@ -202,6 +206,8 @@ void add_convert(CLI::App& app, Session& session) {
       ->type_name("RE")
       ->allow_extra_args(false);
   add_selection_options(command, options->steps.selection);
+  command.add_flag("--simplify", options->simplify,
+                   "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
   command.add_flag("-n,--dry-run", options->dry_run, "Show what OUT would hold, write nothing");
   command.add_flag("--debug-keys", options->debug_keys,

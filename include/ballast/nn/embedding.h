@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ballast/module.h"
+#include "ballast/nn/place.h"
 
 namespace ballast::nn {
 
@@ -19,8 +20,12 @@ struct Embedding {
   std::int64_t embedding_dim;
   EmbeddingOptions options;
   Tensor weight;  ///< [num_embeddings, embedding_dim]
+  Place place;
 
   Embedding(std::int64_t count, std::int64_t dim, const EmbeddingOptions& options = {});
+
+  /// Integers [...] → [..., embedding_dim].
+  [[nodiscard]] Tensor forward(const Tensor& index) const;
   BALLAST_FIELDS(weight);
 };
 
