@@ -78,6 +78,7 @@ class Preparation {
  private:
   Checkpoint state_dict_of(const Checkpoint& file) {
     if (!options_.root.empty()) return root(file, options_.root);
+    if (!file.tree) return file;
     FoundRoot found = find_root(file);
     // A member of that name means the whole file is meant.
     if (found.path.empty() || model_has_member(slots_, found.path + ".")) return file;

@@ -2,6 +2,7 @@
 #include "model/adapter.h"
 
 #include <random>
+#include <set>
 
 #include "ballast/safetensors.h"
 #include "model/model_kit.h"
@@ -79,6 +80,12 @@ void expect_round_trip(Adapter adapter) {
       EXPECT_TRUE(same_values(tensor, expected.at(std::string(path)))) << path;
     });
   }
+}
+
+TEST(Adapter, TheZooHasEveryKind) {
+  std::set<LayerKind> kinds;
+  for_each_tensor(Zoo{}, [&](std::string_view, const Tensor&, LayerKind kind) { kinds.insert(kind); });
+  EXPECT_EQ(kinds.size(), kLayerKindCount);
 }
 
 TEST(Adapter, NativeToPytorchAndBackIsTheIdentity) {
