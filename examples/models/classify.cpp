@@ -24,7 +24,14 @@ bool classify(const std::string& weights, const std::string& expected_file,
   const ballast::Tensor logits = net.forward(expected.tensor("images"));  // [batch, 1000]
   const ballast::Sorted best = ballast::topk(ballast::softmax(logits), 3);
   examples::print_numbers("most likely classes:", best.indices);
-  return examples::agrees(logits, expected.tensor("logits"));
+  bool same = examples::agrees(logits, expected.tensor("logits"));
+
+  const std::size_t folded = ballast::fuse(net).size();
+  if (folded > 0) {
+    std::cout << folded << " batch norms folded into the convolutions before them\n";
+    same = examples::agrees(net.forward(expected.tensor("images")), expected.tensor("logits")) && same;
+  }
+  return same;
 }
 
 bool run(const std::string& model, const std::string& weights, const std::string& expected) {

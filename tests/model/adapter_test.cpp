@@ -170,6 +170,22 @@ TEST(Adapter, LinearIsATransposedViewAndNotACopy) {
               HasSubstr("transpose of the model's"));
 }
 
+TEST(Adapter, LinearOfEveryDtypeIsTransposedAndKeepsIt) {
+  struct Model {
+    nn::Linear fc{3, 2, {.bias = false}};
+  };
+
+  Checkpoint file;
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    file = Checkpoint{};
+    file.add("fc.weight", counting({2, 3}, 1).to(dtype));
+    Model model;
+    load(model, file);
+    EXPECT_EQ(model.fc.weight.dtype(), dtype);
+    EXPECT_EQ(floats(model.fc.weight), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+  }
+}
+
 TEST(Adapter, FoundUnderAnotherNameIsNotUnused) {  // burn.md §4: 20, 21
 
   struct Model {
