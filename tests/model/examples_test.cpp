@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "../../examples/models/gpt2.h"
-#include "../../examples/models/resnet50.h"
+#include "../../examples/models/resnet.h"
 #include "../../examples/models/vit_b_16.h"
 #include "ballast/load_file.h"
 #include "model/model_keys.h"
