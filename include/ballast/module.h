@@ -25,6 +25,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -138,13 +139,22 @@ consteval LayerKind kind_of() {
 }
 
 template <class T>
-std::string* layer_path(T& layer) {
+Node node_of(T& object) {
+  Node node{.path = {},
+            .type = std::string(type_name<T>()),
+            .kind = kind_of<T>(),
+            .first_slot = 0,
+            .object = &object,
+            .rtti = &typeid(T)};
   if constexpr (requires {
-                  { layer.place.path } -> std::same_as<std::string&>;
+                  { object.place.path } -> std::same_as<std::string&>;
                 })
-    return &layer.place.path;
-  else
-    return nullptr;
+    node.layer_path = &object.place.path;
+  if constexpr (requires(std::string_view field, Tensor & value) { object.adjust_initial(field, value); })
+    node.adjust_initial = [&object](std::string_view field, Tensor& value) {
+      object.adjust_initial(field, value);
+    };
+  return node;
 }
 
 template <class T>
@@ -152,7 +162,7 @@ void collect(Collector& out, T& member);
 
 template <class T>
 void collect_struct(Collector& out, T& object) {
-  if constexpr (!kIsFlat<T>) out.node(type_name<T>(), kind_of<T>(), layer_path(object));
+  if constexpr (!kIsFlat<T>) out.node(node_of(object));
   const auto visit = [&out](std::string_view name, auto& field) {
     const Collector::Scope scope(out,
                                  kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);

@@ -7,6 +7,7 @@
 #include "ballast/nn/attention.h"
 #include "ballast/nn/conv.h"
 #include "ballast/nn/embedding.h"
+#include "ballast/nn/fuse.h"
 #include "ballast/nn/linear.h"
 #include "ballast/nn/norm.h"
 #include "ballast/nn/place.h"

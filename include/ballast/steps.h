@@ -8,7 +8,6 @@
 // makes no sense is Errc::invalid_argument.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -67,10 +66,14 @@ enum class Precision : std::uint8_t {
 
 /// Floating-point tensors only, and only when they are read. Tied tensors stay tied.
 [[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision);
-/// The same to any floating dtype. `overflowed`, when given, grows by the finite values that dtype cannot
-/// hold, as they are read.
-[[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype,
-                              const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed = {});
+
+struct CastOptions {
+  std::vector<std::string> except = {};   ///< patterns: tensors that keep their dtype
+  std::shared_ptr<CastCount> count = {};  ///< grows as values are read
+};
+
+/// The same to any floating dtype.
+[[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype, const CastOptions& options = {});
 
 /// For each tensor, sorted by its key: the key before (`origins`, one for each tensor) and the key now, its
 /// shape and dtype; a few lines each.

@@ -78,8 +78,10 @@ void Collector::tensor(Tensor& tensor) {
                           .tensor = &tensor});
 }
 
-void Collector::node(std::string_view type, LayerKind kind, std::string* layer_path) {
-  slots_.nodes.push_back({path_, std::string(type), kind, slots_.slots.size(), layer_path});
+void Collector::node(Node node) {
+  node.path = path_;
+  node.first_slot = slots_.slots.size();
+  slots_.nodes.push_back(std::move(node));
 }
 
 std::uint32_t Collector::begin_choice(bool optional, std::size_t held) {

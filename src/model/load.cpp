@@ -26,7 +26,7 @@ class Loader {
         options_(options),
         source_(prepare(slots_, files, options, report_)),
         matcher_(slots_, source_, options),
-        converter_(options.dtype),
+        converter_(options.dtype, options.not_narrowed),
         used_(source_.checkpoint.size(), false) {
     report_.file = source_.checkpoint.path;
   }
@@ -75,7 +75,7 @@ class Loader {
           {origin(match), slot.path, match.tensor.shape(), slot.tensor->shape(), match.problem});
       return;
     }
-    const Converter::Result result = converter_.convert(match.tensor, *slot.tensor);
+    const Converter::Result result = converter_.convert(match.tensor, slot);
     report_.applied.push_back({origin(match), slot.path});
     if (!match.adapted.empty()) report_.adapted.push_back({origin(match), slot.path, match.adapted});
     if (result.tensor.dtype() != match.tensor.dtype()) note_cast(slot, match, result);
@@ -85,7 +85,11 @@ class Loader {
   void note_cast(const Slot& slot, const Match& match, const Converter::Result& result) {
     std::string detail =
         fmt::format("{} → {}", info(match.tensor.dtype()).code, info(result.tensor.dtype()).code);
-    if (result.overflows > 0) detail += fmt::format(", {} values became infinite", result.overflows);
+    if (result.loss.rounded > 0) detail += fmt::format(", {} values rounded", result.loss.rounded);
+    if (result.loss.overflowed > 0)
+      detail += fmt::format(", {} values became infinite", result.loss.overflowed);
+    report_.rounded += result.loss.rounded;
+    report_.overflowed += result.loss.overflowed;
     report_.cast.push_back({origin(match), slot.path, detail});
   }
 
@@ -107,7 +111,7 @@ class Loader {
       return;
     }
     if (options_.missing == OnMissing::init) {
-      stage(slot, initial_value(slot, slots_));
+      stage(slot, initial_value(slot, slots_, 0));
       report_.initialized.push_back({"", slot.path});
       return;
     }

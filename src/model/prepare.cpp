@@ -4,25 +4,24 @@
 #include <algorithm>
 
 #include "ballast/display.h"
+#include "ballast/quantized.h"
 #include "ballast/root.h"
 #include "base/fail.h"
 #include "checkpoint/pattern.h"
+#include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 
 namespace ballast {
 
 Adapter adapter_of(const Checkpoint& checkpoint) {
-  const auto says = [&](const char* key, std::string_view value) {
-    if (!checkpoint.metadata) return false;
-    const auto found = checkpoint.metadata->find(key);
-    return found != checkpoint.metadata->end() && found->second == value;
-  };
-  if (says("ballast.layout", "native")) return Adapter::none;
-  if (checkpoint.format == "mpk" || checkpoint.format == "bpk" || says("producer", "burn"))
-    return Adapter::burn;
-  if (says("format", "flax")) return Adapter::flax;
-  if (says("format", "tf") || says("format", "keras")) return Adapter::keras;
-  return Adapter::pytorch;
+  const std::string layout = record::layout_of(checkpoint);
+  if (layout == "native") return Adapter::none;
+  if (layout == "burn") return Adapter::burn;
+  if (layout == "flax") return Adapter::flax;
+  if (layout == "keras") return Adapter::keras;
+  if (layout == "pytorch") return Adapter::pytorch;
+  fail(Errc::unsupported, display(checkpoint.path), "says that its layout is {}, which is not known here",
+       quoted(layout));
 }
 
 namespace {
@@ -50,7 +49,10 @@ class Preparation {
 
   Prepared run(std::span<const Checkpoint> files) {
     std::vector<Checkpoint> parts;
-    for (const Checkpoint& file : files) parts.push_back(state_dict_of(file));
+    for (const Checkpoint& file : files) {
+      record::require_readable(file);
+      parts.push_back(state_dict_of(options_.quantized == OnQuantized::dequantize ? dequantize(file) : file));
+    }
     result_.checkpoint = parts.size() == 1 ? std::move(parts.front()) : merge(parts);
     for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
     apply_rules();

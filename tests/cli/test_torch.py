@@ -5,6 +5,8 @@ import hashlib
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import unittest
 import zipfile
@@ -114,6 +116,23 @@ class Scanned(CliTest):
                     self.assertRegex(done.stderr.decode(), r"\Aballast: [^\n]* \[[a-z0-9-]+\]\n\Z", command)
             if code == "ok":
                 self.assertEqual(done.returncode, 0, (path, done.stdout))
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_reading_hostile_files_starts_no_program_opens_no_socket_and_writes_nothing(self):
+        watched = "execve,execveat,fork,vfork,socket,connect,open,openat,openat2,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,truncate,ftruncate"
+        paths = [path for path, _ in self.attacks]
+        for command in (["ls"], ["verify"], ["scan"]):
+            log = self.path("strace.log")
+            for start in range(0, len(paths), 100):
+                subprocess.run(["strace", "-f", "-qq", "-o", log, "-e", f"trace={watched}", BALLAST, *command, *paths[start : start + 100]],
+                               capture_output=True, env=environment(), timeout=250)
+                calls = [line.split(maxsplit=1)[1] for line in pathlib.Path(log).read_text(errors="replace").splitlines()]
+                self.assertTrue(calls[0].startswith("execve("), calls[0])
+                opened = [c for c in calls[1:] if c.startswith(("open", "openat"))]
+                self.assertGreaterEqual(len(opened), len(paths[start : start + 100]))
+                self.assertEqual([c for c in opened if re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", c)], [])
+                other = [c for c in calls[1:] if not c.startswith(("open", "openat", "<...", "+++", "---"))]
+                self.assertEqual(other, [])
 
     def test_what_torch_writes_is_clean(self):
         for path in sorted(str(p) for p in (CURRENT / "files").glob("dtype_*.pt")):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Burn's import cases (facts/burn.md §2.1) on files PyTorch wrote: each model is loaded and written back in
+// Burn's import cases on files PyTorch wrote: each model is loaded and written back in
 // PyTorch's layout, and the bytes of every tensor are compared with what PyTorch says they are (SHA-256 in
 // expect.json). Forward comparisons come with the operations.
 #include "model/import_kit.h"

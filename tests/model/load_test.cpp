@@ -265,7 +265,7 @@ TEST(Load, DtypePolicies) {  // burn.md §4: 28, 29, 30
   ASSERT_THAT(report.cast, SizeIs(1));
   EXPECT_EQ(report.cast[0].detail, "F32 → F16, 1 values became infinite");
   EXPECT_THAT(report.text(), HasSubstr("fc.weight F32 → F16, 1 values became infinite"));
-  EXPECT_EQ(with(Precision::bf16).second.cast[0].detail, "F32 → BF16");
+  EXPECT_EQ(with(Precision::bf16).second.cast[0].detail, "F32 → BF16, 1 values rounded");
   Model bf16;
   bf16.fc.weight = Tensor(DType::bf16, {2, 1});
   load(bf16, file, {.dtype = Precision::as_model});

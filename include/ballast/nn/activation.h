@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "ballast/module.h"
 #include "ballast/nn/place.h"
@@ -29,6 +30,8 @@ struct PReLU {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("PReLU", [&] { return prelu(x, alpha); });
   }
+
+  void adjust_initial(std::string_view field, Tensor& value) const;
 
   BALLAST_FIELDS(alpha);
 };

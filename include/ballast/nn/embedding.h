@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "ballast/module.h"
 #include "ballast/nn/place.h"
@@ -26,6 +27,8 @@ struct Embedding {
 
   /// Integers [...] → [..., embedding_dim].
   [[nodiscard]] Tensor forward(const Tensor& index) const;
+
+  void adjust_initial(std::string_view field, Tensor& value) const;
   BALLAST_FIELDS(weight);
 };
 
