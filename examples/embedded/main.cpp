@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "../import_weights/net.h"
+#include "ballast/ops.h"
 #include "weights.h"
 
 int main() try {

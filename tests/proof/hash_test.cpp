@@ -12,7 +12,7 @@
 namespace ballast {
 namespace {
 
-using testing::Ne;
+using ::testing::Ne;
 
 std::string number(std::uint64_t value) {
   return {reinterpret_cast<const char*>(&value), 8};
