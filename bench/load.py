@@ -26,7 +26,7 @@ def job(table, folder, bench, root):
         spread = lambda key: (max(r[key] for r in ours) - min(r[key] for r in ours)) / middle(ours, key)  # noqa: E731
         theirs, grown = middle(peers, "seconds"), middle(peers, "rss_mb")
         table.add(f"load {model}, {size:.0f} MB", middle(ours, "seconds"), theirs, "torch.load + load_state_dict", "≤ 0.5", spread("seconds"),
-                  f"grew by {middle(ours, 'rss_mb'):.0f} MB; torch by {grown:.0f} MB, and {middle(peers, 'whole_rss_mb'):.0f} MB with the model it needs first")
+                  f"grew by {middle(ours, 'rss_mb'):.0f} MB; torch by {grown:.0f} MB, {middle(peers, 'peak_mb'):.0f} MB at its peak with the model it needs first")
         table.add(f"load {model} and read every byte", middle(ours, "read_seconds"), theirs, "torch.load + load_state_dict", "", spread("read_seconds"),
                   f"grew by {middle(ours, 'read_rss_mb'):.0f} MB, pages of the file")
 
