@@ -27,7 +27,7 @@ struct Bottleneck {
     const Tensor narrow = nn::conv_norm(conv1, bn1, x, Activation::Kind::relu);
     const Tensor mixed = nn::conv_norm(conv2, bn2, narrow, Activation::Kind::relu);
     const Tensor wide = nn::conv_norm(conv3, bn3, mixed);
-    return ballast::relu(wide + (downsample ? downsample->forward(x) : x));
+    return ballast::add(wide, downsample ? downsample->forward(x) : x, Activation::Kind::relu);
   }
 
   static Bottleneck make(std::int64_t in, std::int64_t width, std::int64_t stride) {
