@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../examples/models/gpt2.h"
-#include "../examples/models/resnet50.h"
+#include "../examples/models/resnet.h"
 #include "../examples/models/vit_b_16.h"
 #include "ballast/init.h"
 #include "ballast/ops.h"

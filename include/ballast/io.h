@@ -24,7 +24,10 @@ struct OpenOptions {
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
 struct SaveOptions {
-  std::string format = {};  ///< "safetensors", "torch-zip", "torch-legacy"; by the extension when empty
+  std::string format =
+      {};  ///< "safetensors", "record", "torch-zip", "torch-legacy"; by the extension when empty
+  bool simplify =
+      false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
   bool overwrite = false;
   Progress progress = {};
 };

@@ -30,13 +30,16 @@ LoadReport load(Model& model, const std::vector<std::string>& paths, const LoadO
 struct SaveModelOptions {
   Adapter adapter = Adapter::pytorch;  ///< whose names and layouts are written
   Precision dtype = Precision::keep;
+  std::vector<LayerKind> not_narrowed = {
+      LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
   SaveOptions file = {};
 };
 
 /// PyTorch's names and layouts, for everyone, unless told otherwise.
 template <Module Model>
 void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
-  save(to_checkpoint(model, options.adapter, options.dtype), path, options.file);
+  save(to_checkpoint(model, options.adapter, {.dtype = options.dtype, .not_narrowed = options.not_narrowed}),
+       path, options.file);
 }
 
 /// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Burn's import cases once more (facts/burn.md §2.1, §2.2, appendix A; tests/model/import_test.cpp loads
+// Burn's import cases once more (tests/model/import_test.cpp loads
 // them): the loaded models give PyTorch's outputs for the inputs recorded beside the files. Files named _half
 // hold F16: their outputs are those of the rounded weights; with F16 inputs too, everything is F16.
 #include <gmock/gmock.h>
@@ -301,7 +301,7 @@ TEST_F(ImportForwardFiles, MultiLayerAsSafetensors) {
   EXPECT_LE(ops_tests::error_of(again.forward(io.input), io.output), 2e-6);
 }
 
-// A partial model's sum, as facts/burn.md has it.
+// A partial model's sum.
 TEST(ImportForward, PartialModelLoading) {
   struct Partial {
     ConvNorm conv1{{2, 4, {3, 2}}, {4}};
