@@ -6,6 +6,8 @@
 #include "ballast/io.h"
 #include "ballast/torch.h"
 #include "base/fail.h"
+#include "formats/burn/burn.h"
+#include "formats/npy/npy.h"
 
 namespace ballast {
 namespace {
@@ -15,7 +17,7 @@ struct Extension {
   std::string_view format;
 };
 
-constexpr std::array<Extension, 7> kExtensions = {{
+constexpr std::array<Extension, 12> kExtensions = {{
     {".safetensors", "safetensors"},
     {".pt", "torch-zip"},
     {".pth", "torch-zip"},
@@ -23,21 +25,27 @@ constexpr std::array<Extension, 7> kExtensions = {{
     {".ckpt", "torch-zip"},
     {".th", "torch-zip"},
     {".pth.tar", "torch-zip"},
+    {".bpk", "bpk"},
+    {".mpk", "mpk"},
+    {".mpk.gz", "mpk-gz"},
+    {".npz", "npz"},
+    {".npy", "npy"},
 }};
 
-std::string_view format_of(const std::string& path, const SaveOptions& options) {
-  if (!options.format.empty()) return options.format;
-  for (const Extension& extension : kExtensions) {
-    if (path.ends_with(extension.suffix)) return extension.format;
-  }
-  fail(Errc::invalid_argument, display(path),
-       "no format is known by this name; name one: safetensors, torch-zip, torch-legacy");
-}
+constexpr std::string_view kFormats = "safetensors, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy";
 
 }  // namespace
 
+std::string format_for(const std::string& path, const std::string& format) {
+  if (!format.empty()) return format;
+  for (const Extension& extension : kExtensions) {
+    if (path.ends_with(extension.suffix)) return std::string(extension.format);
+  }
+  fail(Errc::invalid_argument, display(path), "no format is known by this name; name one: {}", kFormats);
+}
+
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
-  const std::string_view format = format_of(path, options);
+  const std::string format = format_for(path, options.format);
   if (format == "safetensors") {
     return safetensors::save(checkpoint, path,
                              {.overwrite = options.overwrite, .progress = options.progress});
@@ -47,8 +55,12 @@ void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptio
         checkpoint, path,
         {.legacy = format == "torch-legacy", .overwrite = options.overwrite, .progress = options.progress});
   }
-  fail(Errc::invalid_argument, display(path),
-       "{} is no format Ballast writes: safetensors, torch-zip, torch-legacy", quoted(format));
+  if (format == "bpk") return burn::save_bpk(checkpoint, path, options);
+  if (format == "mpk" || format == "mpk-gz")
+    return burn::save_mpk(checkpoint, path, options, format == "mpk-gz");
+  if (format == "npz") return npy::save_npz(checkpoint, path, options);
+  if (format == "npy") return npy::save_npy(checkpoint, path, options);
+  fail(Errc::invalid_argument, display(path), "{} is no format Ballast writes: {}", quoted(format), kFormats);
 }
 
 }  // namespace ballast

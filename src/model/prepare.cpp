@@ -19,6 +19,9 @@ Adapter adapter_of(const Checkpoint& checkpoint) {
     return found != checkpoint.metadata->end() && found->second == value;
   };
   if (says("ballast.layout", "native")) return Adapter::none;
+  for (const Adapter adapter : {Adapter::pytorch, Adapter::burn, Adapter::flax, Adapter::keras}) {
+    if (says("ballast.layout", name(adapter))) return adapter;
+  }
   if (checkpoint.format == "mpk" || checkpoint.format == "bpk" || says("producer", "burn"))
     return Adapter::burn;
   if (says("format", "flax")) return Adapter::flax;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast convert: one file into another format or dtype, or with other names. Streams; the output appears
 // whole or not at all.
-#include <sys/stat.h>
-
 #include <chrono>
 
 #include "ballast/display.h"
 #include "ballast/error.h"
 #include "commands.h"
 #include "rows.h"
+#include "shards.h"
 #include "steps.h"
 #include "table.h"
 #include "text.h"
@@ -20,6 +19,7 @@ struct ConvertOptions {
   std::string in;
   std::string out;
   std::string format;
+  std::string shard_size;  // "5GB"; empty: one file
   Steps steps;
   bool force = false;
   bool dry_run = false;
@@ -28,15 +28,8 @@ struct ConvertOptions {
 
 // A PyTorch file that only becomes another PyTorch file keeps everything: epoch, optimizer and all.
 bool keeps_everything(const ConvertOptions& options) {
-  const bool to_torch =
-      options.format.empty() ? !options.out.ends_with(".safetensors") : options.format.starts_with("torch");
-  return to_torch && options.steps.none();
-}
-
-bool exists(const std::string& path) {
-  struct stat status {};
-
-  return stat(path.c_str(), &status) == 0;
+  return options.steps.none() && options.shard_size.empty() &&
+         ballast::format_for(options.out, options.format).starts_with("torch");
 }
 
 Totals totals_of(const ballast::Checkpoint& checkpoint) {
@@ -56,14 +49,17 @@ void print_plan(Session& session, const ballast::Checkpoint& before, const balla
   session.out.print("to   {}\n", totals_of(after).text());
 }
 
-std::uint64_t save(Session& session, const ConvertOptions& options, const ballast::Checkpoint& checkpoint) {
+Written save(Session& session, const ConvertOptions& options, const ballast::Checkpoint& checkpoint) {
   ProgressBar bar = session.progress("convert", options.out);
+  if (!options.shard_size.empty()) {
+    if (!options.format.empty() && options.format != "safetensors")
+      throw ballast::Error(ballast::Errc::unsupported, "--shard-size", "shards are Safetensors files");
+    return write_shards(checkpoint, options.out, parse_size(options.shard_size, "--shard-size"),
+                        options.force, bar);
+  }
   ballast::save(checkpoint, options.out,
                 {.format = options.format, .overwrite = options.force, .progress = bar.callback()});
-
-  struct stat status {};
-
-  return stat(options.out.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  return {.file = options.out, .bytes = size_of_file(options.out), .shards = {}};
 }
 
 std::string changes_of(const StepsReport& report) {
@@ -120,27 +116,28 @@ void say_notes(Session& session, const ballast::Checkpoint& before, const StepsR
 int convert(Session& session, const ConvertOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const ballast::Checkpoint before = session.open(options.in, {.map = true, .inert = options.inert});
-  if (!options.force && !options.dry_run && exists(options.out)) {
+  // Shards have names of their own, which the library looks at before it writes.
+  if (!options.force && !options.dry_run && options.shard_size.empty() && exists(options.out)) {
     throw ballast::Error(ballast::Errc::already_exists, ballast::display(options.out),
                          "is there already; -f overwrites it");
   }
   StepsReport report;
   const ballast::Checkpoint after = keeps_everything(options) ? before : apply(before, options.steps, report);
   say_notes(session, before, report);
-  std::uint64_t file_bytes = 0;
-  if (!options.dry_run) file_bytes = save(session, options, after);
+  Written written;
+  if (!options.dry_run) written = save(session, options, after);
   const std::uint64_t overflowed = report.overflowed->load();
   if (session.json) {
     Json object = result_object(options, before, after, report);
-    if (!options.dry_run) object["output"]["file_bytes"] = file_bytes;
+    if (!options.dry_run) written.describe(object["output"]);
     object["notes"] = before.notes;
     write_document(session.out, object);
   } else if (options.dry_run) {
     print_plan(session, before, after);
   } else if (!session.quiet) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    session.out.print("wrote {}: {}{}, in {}\n", ballast::display(options.out), totals_of(after).text(),
-                      changes_of(report), human_seconds(seconds));
+    session.out.print("wrote {}: {}{}, in {}\n", written.text(), totals_of(after).text(), changes_of(report),
+                      human_seconds(seconds));
   }
   session.out.flush();
   if (overflowed > 0) say_overflow(session, options, report);
@@ -156,11 +153,19 @@ void add_convert(CLI::App& app, Session& session) {
       "  ballast convert model.pt model.safetensors\n"
       "  ballast convert model.safetensors half.safetensors --dtype bf16\n"
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
-      "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run");
-  command.add_option("IN", options->in, "The checkpoint to read, of any format")->required();
+      "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
+      "  ballast convert big.pt out/model.safetensors --shard-size 5GB");
+  command.add_option("IN", options->in, "The checkpoint to read: a file of any format, an index, a folder")
+      ->required();
   command.add_option("OUT", options->out, "The file to write; its extension says the format")->required();
-  command.add_option("--to", options->format, "The format instead: safetensors, torch-zip, torch-legacy")
+  command
+      .add_option("--to", options->format,
+                  "The format instead: safetensors, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy")
       ->type_name("FORMAT");
+  command
+      .add_option("--shard-size", options->shard_size,
+                  "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
+      ->type_name("SIZE");
   command
       .add_option("--dtype", options->steps.dtype,
                   "Cast floating tensors: f32, f16, bf16, f64, f8_e4m3, f8_e5m2; others stay")
