@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const shards::Index index =
         shards::parse_index(std::string(reinterpret_cast<const char*>(data), size), "fuzz");
     for (const std::string& file : index.files) {
-      if (file.empty() || file.front() == '/' || ("/" + file + "/").find("/../") != std::string::npos ||
+      if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos ||
           file.find('\0') != std::string::npos)
         std::abort();
     }

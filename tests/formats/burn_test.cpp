@@ -9,7 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "ballast/ballast.h"
+#include "ballast/io.h"
+#include "base/bytes.h"
 #include "base/scratch.h"
 #include "checkpoint/value_json.h"
 #include "formats/burn/parts.h"
@@ -90,7 +91,9 @@ TEST(BurnMpk, ReadsTensorsWithoutIdsAndNumbers) {
 }
 
 TEST(BurnMpk, SaysWhatItCannotRead) {
-  const auto code = [](const char* file) { return safetensors::code_of([&] { open(fixture(file)); }); };
+  const auto code = [](const char* file) {
+    return safetensors::code_of([&] { static_cast<void>(open(fixture(file))); });
+  };
   EXPECT_EQ(code("before_0_14.mpk"), Errc::unsupported);
   EXPECT_EQ(code("quantized.mpk"), Errc::unsupported);
   EXPECT_EQ(code("quantized.bpk"), Errc::unsupported);
@@ -127,9 +130,11 @@ TEST_F(BurnFiles, WhatIsWrittenIsWhatBurnAsksFor) {
     expect_net(open(path(name)));
     files += " '" + path(name) + "'";
     // Samples to point a Burn program at; they stay what the writer writes.
-    if (!name.ends_with(".gz"))
-      EXPECT_EQ(content(path(name)), slurp(std::string(BALLAST_TEST_DATA) + "/fixtures/burn/written/" + name))
+    if (!name.ends_with(".gz")) {
+      const std::string kept = std::string(BALLAST_TEST_DATA) + "/fixtures/burn/written/" + name;
+      EXPECT_TRUE(content(path(name)) == slurp(kept))
           << name << ": the writer changed; look at it, then copy it to tests/fixtures/burn/written";
+    }
   }
   const std::string command =
       std::string(BALLAST_PYTHON) + " " + BALLAST_TEST_DATA + "/fixtures/burn/check.py" + files;
@@ -154,35 +159,6 @@ TEST_F(BurnFiles, ALayoutThatIsNotBurnsIsSaid) {
     save(torch, path(name));
     EXPECT_EQ(open(path(name)).metadata->at("ballast.layout"), "pytorch");
     EXPECT_FALSE(open(path(name)).metadata->contains("producer"));
-  }
-}
-
-struct Small {
-  nn::Linear fc{2, 3};
-  nn::BatchNorm2d norm{2};
-};
-
-TEST_F(BurnFiles, AModelIsSavedWithBurnsNamesAndLayoutsAndLoadedAgain) {
-  Checkpoint weights;
-  weights.add("fc.weight", Tensor::from<float>({1, 2, 3, 4, 5, 6}, {3, 2}));  // PyTorch: [out, in]
-  weights.add("fc.bias", Tensor::from<float>({7, 8, 9}, {3}));
-  for (const char* name : {"weight", "bias", "running_mean", "running_var"})
-    weights.add(std::string("norm.") + name, Tensor::from<float>({1, 2}, {2}));
-  Small model;
-  load(model, weights);
-  for (const std::string name : {"m.bpk", "m.mpk"}) {
-    save(model, path(name));
-    const Checkpoint file = open(path(name));
-    EXPECT_EQ(Shape(file.at("fc.weight").shape), Shape({2, 3})) << "Burn's Linear is [in, out]";
-    EXPECT_TRUE(file.contains("norm.gamma"));
-    Small again;
-    load(again, path(name));
-    EXPECT_EQ(again.fc.weight.contiguous().span<float>()[1], 3.0F);
-    // The same through PyTorch's layout in Burn's container.
-    save(to_checkpoint(model, Adapter::pytorch), path("torch-" + name));
-    Small third;
-    load(third, path("torch-" + name));
-    EXPECT_EQ(third.fc.weight.contiguous().span<float>()[1], 3.0F);
   }
 }
 
@@ -250,7 +226,7 @@ TEST(BurnMpk, LengthsAndNestingHaveBounds) {
 
 TEST(BurnMpk, NamesCannotGrowBeyondReason) {
   // Four kilobytes of path, then a million tiny numbers below it: gigabytes of names.
-  std::string item = "\x81\xDA\x0F\x00" + std::string(0xF00, 'k');
+  std::string item = std::string("\x81\xDA\x0F\x00", 4) + std::string(0xF00, 'k');
   item += "\xDD" + std::string("\x00\x01\x86\x9F", 4) + std::string(99'999, '\x01');
   EXPECT_EQ(verdict_of(record_of(item)), "expansion-limit");
 }
@@ -308,7 +284,9 @@ TEST(BurnFilesBroken, EveryCutIsRefusedAndEveryChangeSurvived) {
   // The last tensors of the pack are empty: it may lose the padding before them, and nothing else.
   const std::string pack = slurp(fixture("net.bpk"));
   for_each_cut(pack, [&](std::size_t size, const std::string& verdict) {
-    if (size < pack.size() - 512) EXPECT_NE(verdict, "ok") << size;
+    if (size < pack.size() - 512) {
+      EXPECT_NE(verdict, "ok") << size;
+    }
   });
   EXPECT_GT(try_changed_bytes(std::string_view(pack).substr(0, 1400)), 4000U);
 }
@@ -383,10 +361,10 @@ TEST_F(BurnFiles, AGzipBombIsRefusedBeforeItTakesMemory) {
     file.commit();
   }
   EXPECT_LT(std::filesystem::file_size(bomb), 600'000U);
-  EXPECT_EQ(error_of([&] { open(bomb); }).code(), Errc::expansion_limit);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(bomb)); }).code(), Errc::expansion_limit);
   const std::string good = slurp(fixture("net.mpk.gz"));
   write(path("two.gz"), good + good);
-  EXPECT_EQ(error_of([&] { open(path("two.gz")); }).code(), Errc::trailing_data);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(path("two.gz"))); }).code(), Errc::trailing_data);
   write(path("other.gz"), [&] {
     AtomicFile file(path("t.gz"), false);
     GzipWriter gzip(file);
@@ -395,11 +373,11 @@ TEST_F(BurnFiles, AGzipBombIsRefusedBeforeItTakesMemory) {
     file.commit();
     return content(path("t.gz"));
   }());
-  EXPECT_EQ(error_of([&] { open(path("other.gz")); }).code(), Errc::unknown_format);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(path("other.gz"))); }).code(), Errc::unknown_format);
   std::string damaged = good;
   damaged[damaged.size() / 2] ^= 0x55;
   write(path("damaged.gz"), damaged);
-  EXPECT_EQ(error_of([&] { open(path("damaged.gz")); }).code(), Errc::bad_gzip);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(path("damaged.gz"))); }).code(), Errc::bad_gzip);
 }
 
 }  // namespace

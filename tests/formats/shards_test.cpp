@@ -38,7 +38,7 @@ class Shards : public Scratch {
   }
 
   static float first_of(const Checkpoint& checkpoint, const std::string& name) {
-    return checkpoint.tensor(name).span<float>()[0];
+    return checkpoint.tensor(name).clone().span<float>()[0];  // a legacy .bin aligns nothing
   }
 
   void index(const std::string& map, const std::string& name = "model.safetensors.index.json") const {
@@ -67,7 +67,7 @@ TEST_F(Shards, AreWrittenWithAnIndexAndReadAsOne) {
                                    "model.safetensors.index.json"));
   EXPECT_EQ(saved.files.size(), 4U);
   EXPECT_EQ(saved.index, path("model.safetensors.index.json"));
-  for (const std::string source : {saved.index, path("")}) {  // the index, and the folder it lies in
+  for (const std::string& source : {saved.index, path("")}) {  // the index, and the folder it lies in
     const Checkpoint read = open(source);
     EXPECT_EQ(read.format, "sharded");
     ASSERT_EQ(read.size(), 10U);
@@ -160,7 +160,7 @@ TEST_F(Shards, OfPyTorchFilesAreReadToo) {
 TEST_F(Shards, MissingOnesAreNamed) {
   one("a.safetensors", "x");
   index(R"("x": "a.safetensors", "y": "b.safetensors", "z": "c.safetensors")");
-  const Error error = error_of([&] { open(path("")); });
+  const Error error = error_of([&] { static_cast<void>(open(path(""))); });
   EXPECT_EQ(error.code(), Errc::missing_shard);
   EXPECT_THAT(error.what(), HasSubstr("2 of 3 shards are not there: \"b.safetensors\", \"c.safetensors\""));
 }
@@ -169,18 +169,16 @@ TEST_F(Shards, DisagreementWithTheIndexIsReported) {
   one("a.safetensors", "x");
   one("b.safetensors", "y");
   index(R"("x": "a.safetensors", "nobody": "b.safetensors")");
-  Error error = error_of([&] { open(path("")); });
+  Error error = error_of([&] { static_cast<void>(open(path(""))); });
   EXPECT_EQ(error.code(), Errc::index_mismatch);
   EXPECT_THAT(error.what(), HasSubstr("\"nobody\""));
   index(R"("x": "b.safetensors", "y": "a.safetensors")");
-  EXPECT_EQ(error_of([&] { open(path("")); }).code(), Errc::index_mismatch);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(path(""))); }).code(), Errc::index_mismatch);
   one("c.safetensors", "x");
   index(R"("x": "a.safetensors", "y": "b.safetensors", "q": "c.safetensors")");
-  error = error_of([&] { open(path("")); });
+  error = error_of([&] { static_cast<void>(open(path(""))); });
   EXPECT_EQ(error.code(), Errc::duplicate_key);
   EXPECT_THAT(error.what(), HasSubstr("\"a.safetensors\" and \"c.safetensors\""));
-  index(R"("x": "a.safetensors")");
-  one("a.safetensors2", "x");
 }
 
 TEST_F(Shards, TensorsTheIndexDoesNotKnowAreLeftOutAndNamed) {
@@ -198,21 +196,20 @@ TEST_F(Shards, NeverLeaveTheirFolder) {
   fs::create_directory(path("in"));
   one("outside.safetensors", "x");
   const std::string index_path = path("in/model.safetensors.index.json");
-  for (const std::string name :
-       {"../outside.safetensors", path("outside.safetensors").c_str(), "./../outside.safetensors",
-        "a/../../outside.safetensors", "", ".", "..", "a//b", "a\\\\b", "a/./b"}) {
+  for (const std::string& name :
+       std::vector<std::string>{"../outside.safetensors", path("outside.safetensors"),
+                                "./../outside.safetensors", "a/../../outside.safetensors", "", ".", "..",
+                                "a//b", "a\\\\b", "a/./b", "sub/inside.safetensors", "a\\u0000b"}) {
     write(index_path, R"({"weight_map": {"x": ")" + name + "\"}}");
-    EXPECT_EQ(error_of([&] { open(index_path); }).code(), Errc::path_escape) << name;
+    EXPECT_EQ(error_of([&] { static_cast<void>(open(index_path)); }).code(), Errc::path_escape) << name;
   }
   fs::create_symlink("../outside.safetensors", path("in/link.safetensors"));
   write(index_path, R"({"weight_map": {"x": "link.safetensors"}})");
-  EXPECT_EQ(error_of([&] { open(index_path); }).code(), Errc::path_escape);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(index_path)); }).code(), Errc::path_escape);
   fs::create_directory(path("in/sub"));
   fs::copy(path("outside.safetensors"), path("in/sub/inside.safetensors"));
   fs::create_symlink("sub/inside.safetensors", path("in/fine.safetensors"));
   write(index_path, R"({"weight_map": {"x": "fine.safetensors"}})");
-  EXPECT_EQ(open(index_path).size(), 1U);
-  write(index_path, R"({"weight_map": {"x": "sub/inside.safetensors"}})");
   EXPECT_EQ(open(index_path).size(), 1U);
 }
 
@@ -232,28 +229,28 @@ TEST_F(Shards, TheHubsCacheIsReadThroughItsLinks) {
   one("elsewhere.safetensors", "x");
   fs::remove(snapshot + "/model-1.safetensors");
   fs::create_symlink("../../../elsewhere.safetensors", snapshot + "/model-1.safetensors");
-  EXPECT_EQ(error_of([&] { open(snapshot); }).code(), Errc::path_escape);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(snapshot)); }).code(), Errc::path_escape);
 }
 
 TEST_F(Shards, AFolderIsItsOneModelFile) {
-  EXPECT_EQ(error_of([&] { open(path("")); }).code(), Errc::not_found);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(path(""))); }).code(), Errc::not_found);
   one("model.safetensors", "x");
   write(path("config.json"), "{}");
   write(path("README.md"), "hello");
   EXPECT_EQ(open(path("")).size(), 1U);
   one("other.npz", "y");
-  const Error error = error_of([&] { open(path("")); });
+  const Error error = error_of([&] { static_cast<void>(open(path(""))); });
   EXPECT_EQ(error.code(), Errc::invalid_argument);
   EXPECT_THAT(error.what(), HasSubstr("\"model.safetensors\", \"other.npz\""));
   index(R"("x": "model.safetensors")", "a.index.json");
   EXPECT_EQ(open(path("")).format, "sharded");
   index(R"("x": "model.safetensors")", "b.index.json");
-  EXPECT_THAT(error_of([&] { open(path("")); }).what(), HasSubstr("several indices"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(open(path(""))); }).what(), HasSubstr("several indices"));
 }
 
 TEST_F(Shards, AnIndexIsNoShard) {
   index(R"("x": "model.safetensors.index.json")");
-  EXPECT_EQ(error_of([&] { open(path("")); }).code(), Errc::index_mismatch);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(path(""))); }).code(), Errc::index_mismatch);
   EXPECT_FALSE(scan(path("")).clean());
 }
 
@@ -273,10 +270,11 @@ TEST(ShardAttacks, EveryIndexIsRefusedWithItsCode) {
     } catch (const Error& error) {
       got = name(error.code());
     }
-    if (want == "refused-any")
+    if (want == "refused-any") {
       EXPECT_NE(got, "ok") << file;
-    else
+    } else {
       EXPECT_EQ(got, want) << file;
+    }
     ++count;
   }
   EXPECT_GE(count, 10U);
