@@ -2,29 +2,16 @@
 // Operations at the sizes of ResNet-50, MobileNet and GPT-2. Alone it prints a table; with --serve it times
 // the case named on each line it reads, so that bench/run.py can take turns with a peer.
 //   ops_bench [--threads N] [--serve]
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <iostream>
-#include <map>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "ballast/ops.h"
-#include "ballast/threads.h"
+#include "serve.h"
 
 namespace ballast {
 namespace {
 
-struct Case {
-  double work;  // floating-point operations, or bytes touched where `unit` says so
-  const char* unit;
-  std::function<void()> run;
-};
-
-using Cases = std::map<std::string, Case>;
+using bench::Cases;
 
 Generator& generator() {
   static Generator instance(1);
@@ -47,12 +34,11 @@ void add_conv(Cases& cases, const std::string& name, std::int64_t in, std::int64
                       .cache = cache.get()};
   const std::int64_t rows = (size + kernel / 2 * 2 - kernel) / stride + 1;
   const double flops = 2.0 * static_cast<double>(rows * rows * out * (in / groups) * kernel * kernel);
-  cases[name] = {flops, "GFLOP/s",
-                 [=] { static_cast<void>(cache), static_cast<void>(conv(image, weight, bias, args)); }};
-  cases[name + " alone"] = {flops, "GFLOP/s", [=] {
-                              static_cast<void>(cache),
-                                  static_cast<void>(conv(plain, weight, bias, args).data());
-                            }};
+  cases[name] = {[=] { static_cast<void>(cache), static_cast<void>(conv(image, weight, bias, args)); }, flops,
+                 "GFLOP/s"};
+  cases[name + " alone"] = {
+      [=] { static_cast<void>(cache), static_cast<void>(conv(plain, weight, bias, args).data()); }, flops,
+      "GFLOP/s"};
 }
 
 void add_linear(Cases& cases, const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out,
@@ -62,9 +48,10 @@ void add_linear(Cases& cases, const std::string& name, std::int64_t rows, std::i
   const Tensor bias = randn({out}, generator());
   const auto cache = std::make_shared<OpCache>();
   cases[name] = {
-      2.0 * static_cast<double>(rows * in * out), "GFLOP/s", [=] {
+      [=] {
         static_cast<void>(cache), static_cast<void>(linear(x, weight, bias, {activation, cache.get()}));
-      }};
+      },
+      2.0 * static_cast<double>(rows * in * out), "GFLOP/s"};
 }
 
 Cases all_cases() {
@@ -82,68 +69,30 @@ Cases all_cases() {
   add_linear(cases, "linear 1x768x3072", 1, 768, 3072, {});
   const Tensor a = randn({128, 768}, generator());
   const Tensor b = randn({768, 3072}, generator());
-  cases["matmul 128x768x3072"] = {2.0 * 128 * 768 * 3072, "GFLOP/s",
-                                  [=] { static_cast<void>(matmul(a, b)); }};
+  cases["matmul 128x768x3072"] = {[=] { static_cast<void>(matmul(a, b)); }, 2.0 * 128 * 768 * 3072,
+                                  "GFLOP/s"};
   const Tensor qkv = randn({1, 128, 3, 12, 64}, generator());
   const auto head = [&](std::int64_t i) { return qkv.index({Slice{}, Slice{}, i}).transpose(1, 2); };
   const Tensor q = head(0);
   const Tensor k = head(1);
   const Tensor v = head(2);
   cases["attention 12x128x64 causal"] = {
-      4.0 * 12 * 128 * 128 * 64, "GFLOP/s",
-      [=] { static_cast<void>(scaled_dot_product_attention(q, k, v, {.causal = true})); }};
+      [=] { static_cast<void>(scaled_dot_product_attention(q, k, v, {.causal = true})); },
+      4.0 * 12 * 128 * 128 * 64, "GFLOP/s"};
   const Tensor scores = randn({1536, 1024}, generator());
-  cases["softmax 1536x1024"] = {2.0 * 1536 * 1024 * 4, "GB/s", [=] { static_cast<void>(softmax(scores)); }};
+  cases["softmax 1536x1024"] = {[=] { static_cast<void>(softmax(scores)); }, 2.0 * 1536 * 1024 * 4, "GB/s"};
   const Tensor hidden = randn({1024, 768}, generator());
   const Tensor gamma = randn({768}, generator());
-  cases["layer_norm 1024x768"] = {2.0 * 1024 * 768 * 4, "GB/s",
-                                  [=] { static_cast<void>(layer_norm(hidden, {768}, gamma, gamma)); }};
-  cases["gelu 1024x768"] = {2.0 * 1024 * 768 * 4, "GB/s", [=] { static_cast<void>(gelu(hidden)); }};
-  cases["add 1024x768"] = {3.0 * 1024 * 768 * 4, "GB/s", [=] { static_cast<void>(add(hidden, hidden)); }};
+  cases["layer_norm 1024x768"] = {[=] { static_cast<void>(layer_norm(hidden, {768}, gamma, gamma)); },
+                                  2.0 * 1024 * 768 * 4, "GB/s"};
+  cases["gelu 1024x768"] = {[=] { static_cast<void>(gelu(hidden)); }, 2.0 * 1024 * 768 * 4, "GB/s"};
+  cases["add 1024x768"] = {[=] { static_cast<void>(add(hidden, hidden)); }, 3.0 * 1024 * 768 * 4, "GB/s"};
   return cases;
-}
-
-// The median of as many runs as fit into a tenth of a second, three at least.
-double seconds(const std::function<void()>& run) {
-  std::vector<double> times;
-  run();
-  double total = 0;
-  while (total < 0.1 || times.size() < 3) {
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    total += times.back();
-  }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
 }
 
 }  // namespace
 }  // namespace ballast
 
 int main(int argc, char** argv) {
-  bool serve = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string option = argv[i];
-    if (option == "--serve")
-      serve = true;
-    else if (option == "--threads" && i + 1 < argc)
-      ballast::set_thread_count(std::atoi(argv[++i]));
-    else
-      return std::fprintf(stderr, "usage: ops_bench [--threads N] [--serve]\n"), 2;
-  }
-  const ballast::Cases cases = ballast::all_cases();
-  if (serve) {
-    for (std::string name; std::getline(std::cin, name);) {
-      const auto found = cases.find(name);
-      std::cout << (found == cases.end() ? -1 : ballast::seconds(found->second.run)) << std::endl;
-    }
-    return 0;
-  }
-  for (const auto& [name, one] : cases) {
-    const double time = ballast::seconds(one.run);
-    std::printf("%-40s %9.1f us %8.1f %s\n", name.c_str(), time * 1e6, one.work / time * 1e-9, one.unit);
-    std::fflush(stdout);
-  }
-  return 0;
+  return ballast::bench::main_of(argc, argv, ballast::all_cases);
 }

@@ -11,7 +11,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/ballastConfig.cmake.in $
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/ballastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ballastConfig.cmake ${PROJECT_BINARY_DIR}/ballastConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/FindLibDeflate.cmake ${CMAKE_CURRENT_LIST_DIR}/FindOneDNN.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake ${CMAKE_CURRENT_LIST_DIR}/ballastFunctions.cmake
         DESTINATION ${package_dir})
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/ballast.pc.in ${PROJECT_BINARY_DIR}/ballast.pc @ONLY)

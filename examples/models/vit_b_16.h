@@ -7,10 +7,12 @@
 
 #include "ballast/load.h"
 #include "ballast/nn.h"
+#include "ballast/ops.h"
 
 namespace models {
 
 namespace nn = ballast::nn;
+using ballast::Tensor;
 
 struct VitLayer {
   nn::LayerNorm ln_1{768, {.eps = 1e-6}};
@@ -18,12 +20,23 @@ struct VitLayer {
   nn::LayerNorm ln_2{768, {.eps = 1e-6}};
   nn::Sequential<nn::Linear, nn::GELU, nn::Dropout, nn::Linear, nn::Dropout> mlp{
       {768, 3072}, {}, {0.0}, {3072, 768}, {0.0}};
+
+  Tensor forward(const Tensor& x) const {
+    const Tensor attended = x + self_attention.forward(ln_1.forward(x));
+    return attended + mlp.forward(ln_2.forward(attended));
+  }
 };
 
 struct VitEncoder {
-  ballast::Tensor pos_embedding{ballast::DType::f32, {1, 197, 768}};
+  Tensor pos_embedding{ballast::DType::f32, {1, 197, 768}};
   std::vector<VitLayer> layers = nn::repeat<VitLayer>(12);
   nn::LayerNorm ln{768, {.eps = 1e-6}};
+
+  Tensor forward(const Tensor& patches) const {
+    Tensor x = patches + pos_embedding;
+    for (const VitLayer& layer : layers) x = layer.forward(x);
+    return ln.forward(x);
+  }
 };
 
 struct VitHeads {
@@ -31,10 +44,18 @@ struct VitHeads {
 };
 
 struct VitB16 {
-  ballast::Tensor class_token{ballast::DType::f32, {1, 1, 768}};
+  Tensor class_token{ballast::DType::f32, {1, 1, 768}};
   nn::Conv2d conv_proj{3, 768, 16, {.stride = 16}};
   VitEncoder encoder;
   VitHeads heads;
+
+  /// [batch, 3, 224, 224] → [batch, 1000].
+  Tensor forward(const Tensor& images) const {
+    const std::int64_t batch = images.shape()[0];
+    const Tensor patches = conv_proj.forward(images).reshape({batch, 768, -1}).permute({0, 2, 1});
+    const Tensor x = encoder.forward(ballast::concat({class_token.expand({batch, 1, 768}), patches}, 1));
+    return heads.head.forward(x.index({ballast::Slice{}, 0}));
+  }
 
   static ballast::LoadOptions load_options() { return {.rename = {{R"(\.encoder_layer_(\d+)\.)", ".$1."}}}; }
 };

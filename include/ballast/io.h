@@ -27,9 +27,11 @@ struct OpenOptions {
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
 struct SaveOptions {
-  /// "safetensors", "torch-zip", "torch-legacy", "bpk", "mpk", "mpk-gz", "npz", "npy"; by the extension when
-  /// empty
+  /// "safetensors", "record", "torch-zip", "torch-legacy", "bpk", "mpk", "mpk-gz", "npz", "npy"; by the
+  /// extension when empty
   std::string format = {};
+  bool simplify =
+      false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
   bool overwrite = false;
   Progress progress = {};
 };

@@ -8,6 +8,8 @@
 // LoadError is thrown and the model is as it was.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +45,12 @@ enum class Variants : std::uint8_t {
   held,    ///< the alternative the model holds, whatever the file looks like
 };
 
+/// 8-bit weights with scales that the file's metadata speaks of (quantized.h).
+enum class OnQuantized : std::uint8_t {
+  dequantize,  ///< into the dtype they had, when they are read
+  keep,        ///< integers and scales as they are, for layers that know what to do with them
+};
+
 /// Positions of vector members that are not those of the file: layers.0, 2, 4 of the file are 0, 1, 2 of the
 /// model.
 struct ReindexOptions {
@@ -63,29 +71,41 @@ struct LoadOptions {
   ReindexOptions reindex = {};
   Variants variants = Variants::choose;
   Adapter adapter = Adapter::automatic;
+  OnQuantized quantized = OnQuantized::dequantize;
   Precision dtype = Precision::keep;
+  std::vector<LayerKind> not_narrowed = {
+      LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
   OnMissing missing = OnMissing::error;
   OnUnused unused = OnUnused::ignore;
   OnMismatch mismatched = OnMismatch::error;
   bool debug = false;  ///< writes debug_keys() to std::clog
 };
 
+/// What a model's tensors become when they are saved. Only floating-point tensors are cast.
+struct ModelCast {
+  Precision dtype = Precision::keep;
+  std::vector<LayerKind> not_narrowed = {
+      LayerKind::batch_norm};             ///< layers whose tensors half and bf16 leave as they are
+  std::shared_ptr<CastCount> count = {};  ///< grows as values are read
+};
+
 namespace detail {
-LoadReport load(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options);
-[[nodiscard]] Checkpoint save(const Slots& slots, Adapter adapter, Precision dtype);
+LoadReport load(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options);
+[[nodiscard]] Checkpoint save(const Slots& slots, Adapter adapter, const ModelCast& cast);
 }  // namespace detail
 
 /// Throws LoadError when the model and the checkpoint do not fit; the model is as it was then.
 template <Module Model>
 LoadReport load(Model& model, const Checkpoint& checkpoint, const LoadOptions& options = {}) {
-  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), checkpoint,
+  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), {&checkpoint, 1},
                       options);
 }
 
-/// Several files make up one model: an encoder from one, a head from another. No key may be in two of them.
+/// Several files make up one model: an encoder from one, a head from another. Each has its own root, found or
+/// named by the options; no key may be in two of them.
 template <Module Model>
 LoadReport load(Model& model, const std::vector<Checkpoint>& parts, const LoadOptions& options = {}) {
-  return load(model, merge(parts), options);
+  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), parts, options);
 }
 
 /// The model's tensors under the names and in the layouts of `adapter`; nothing is copied before it is
@@ -93,9 +113,14 @@ LoadReport load(Model& model, const std::vector<Checkpoint>& parts, const LoadOp
 /// tensor has no data.
 template <Module Model>
 [[nodiscard]] Checkpoint to_checkpoint(const Model& model, Adapter adapter = Adapter::pytorch,
-                                       Precision dtype = Precision::keep) {
+                                       const ModelCast& cast = {}) {
   return detail::save(detail::collect_slots(model, detail::Collector::Alternatives::held_only), adapter,
-                      dtype);
+                      cast);
+}
+
+template <Module Model>
+[[nodiscard]] Checkpoint to_checkpoint(const Model& model, Adapter adapter, Precision dtype) {
+  return to_checkpoint(model, adapter, ModelCast{.dtype = dtype});
 }
 
 /// Key before and after, shape and dtype of every tensor, sorted by the key after: what a rename did, before

@@ -31,6 +31,8 @@ struct SaveModelOptions {
   /// Whose names and layouts are written; automatic: Burn's in Burn's formats, else PyTorch's.
   Adapter adapter = Adapter::automatic;
   Precision dtype = Precision::keep;
+  std::vector<LayerKind> not_narrowed = {
+      LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
   SaveOptions file = {};
 };
 
@@ -43,7 +45,8 @@ void save(const Model& model, const std::string& path, const SaveModelOptions& o
     const bool is_burn = format == "bpk" || format == "mpk" || format == "mpk-gz";
     adapter = is_burn ? Adapter::burn : Adapter::pytorch;
   }
-  save(to_checkpoint(model, adapter, options.dtype), path, options.file);
+  save(to_checkpoint(model, adapter, {.dtype = options.dtype, .not_narrowed = options.not_narrowed}), path,
+       options.file);
 }
 
 /// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -137,11 +139,30 @@ consteval LayerKind kind_of() {
 }
 
 template <class T>
+Node node_of(T& object) {
+  Node node{.path = {},
+            .type = std::string(type_name<T>()),
+            .kind = kind_of<T>(),
+            .first_slot = 0,
+            .object = &object,
+            .rtti = &typeid(T)};
+  if constexpr (requires {
+                  { object.place.path } -> std::same_as<std::string&>;
+                })
+    node.layer_path = &object.place.path;
+  if constexpr (requires(std::string_view field, Tensor & value) { object.adjust_initial(field, value); })
+    node.adjust_initial = [&object](std::string_view field, Tensor& value) {
+      object.adjust_initial(field, value);
+    };
+  return node;
+}
+
+template <class T>
 void collect(Collector& out, T& member);
 
 template <class T>
 void collect_struct(Collector& out, T& object) {
-  if constexpr (!kIsFlat<T>) out.node(type_name<T>(), kind_of<T>());
+  if constexpr (!kIsFlat<T>) out.node(node_of(object));
   const auto visit = [&out](std::string_view name, auto& field) {
     const Collector::Scope scope(out,
                                  kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers behind PyTorch's quantized tensors. Part of ballast::core.
+// 8-bit weights. dequantized(): the numbers behind PyTorch's quantized tensors. quantize_int8() and
+// dequantize(): a Checkpoint's weights as integers with one scale for each channel, and back; what is what
+// stands in the metadata (docs/formats/record.md), so that load() finds it by itself. Part of ballast::core.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ballast/checkpoint.h"
 #include "ballast/value.h"
 
 namespace ballast {
@@ -9,5 +18,35 @@ namespace ballast {
 /// (q - zero_point) * scale as F32, computed when it is read. Errc::type_mismatch when the tensor is not
 /// quantized.
 [[nodiscard]] Tensor dequantized(const TensorValue& value);
+
+/// How one tensor came through quantization.
+struct QuantizedTensor {
+  std::string name;
+  DType from = DType::f32;  ///< what it was, and what dequantize() makes of it
+  std::int64_t axis = 0;    ///< the dimension of the channels
+  double max_error = 0;     ///< largest absolute difference to the value it was
+  double snr = 0;           ///< signal to noise in decibels; infinite when nothing was lost
+};
+
+struct Quantized {
+  Checkpoint checkpoint;
+  std::vector<QuantizedTensor> tensors;
+};
+
+struct QuantizeOptions {
+  std::vector<std::string> except = {};  ///< patterns: tensors that stay as they are
+  /// The dimension of a tensor's channels, or nullopt to leave it alone. By default the first one of
+  /// floating-point tensors of two dimensions and more: PyTorch's output channels.
+  std::function<std::optional<std::int64_t>(const Entry&)> axis = {};
+};
+
+/// Symmetric: q = round(w / scale) with scale = absmax / 127 of the channel. `name` becomes I8 and
+/// `name_scale` (F32, one for each channel) joins it. The values are read twice, for the scales and for the
+/// errors; the integers are made when they are read. Errc::not_representable for values that are not finite.
+[[nodiscard]] Quantized quantize_int8(const Checkpoint& in, const QuantizeOptions& options = {});
+
+/// What quantize_int8() made, as floating-point tensors again, computed when they are read; a checkpoint
+/// without such tensors as it is.
+[[nodiscard]] Checkpoint dequantize(const Checkpoint& in);
 
 }  // namespace ballast

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -40,8 +41,10 @@ struct LoadReport {
   std::vector<Item> skipped;  ///< kept out by include and exclude; the model's tensors stay as they were
   std::vector<Item> renamed;  ///< target: the key after rules and removed prefixes
   std::vector<Item> adapted;  ///< detail: what was done, "transposed"
-  std::vector<Item> reindexed;    ///< detail: the position in the file
-  std::vector<Item> cast;         ///< detail: "F32 → F16", and how many values became infinite
+  std::vector<Item> reindexed;  ///< detail: the position in the file
+  std::vector<Item> cast;  ///< detail: "F32 → F16", how many values were rounded, how many became infinite
+  std::uint64_t rounded = 0;      ///< values that casts changed, of all tensors
+  std::uint64_t overflowed = 0;   ///< finite values that are finite no more
   std::vector<Item> initialized;  ///< missing, and filled as OnMissing::init asks
   std::vector<std::string> notes;
   std::vector<RenameRule>

@@ -25,6 +25,9 @@ struct RootCandidate {
 /// model_state_dict, model, …), then all others.
 [[nodiscard]] std::vector<RootCandidate> root_candidates(const Checkpoint& checkpoint);
 
+/// "\"model\" (3 tensors, 84 bytes), …", for messages.
+[[nodiscard]] std::string to_string(const std::vector<RootCandidate>& candidates);
+
 /// What lies at a dotted path of the tree, its tensors named from there; without a tree, the tensors whose
 /// names begin with "path.". Errc::not_found lists the candidates; Errc::type_mismatch when there is
 /// something else than tensors by name.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ballast/checkpoint.h"
 
@@ -18,5 +19,8 @@ struct ScaffoldOptions {
 
 /// The header's text.
 [[nodiscard]] std::string scaffold(const Checkpoint& checkpoint, const ScaffoldOptions& options = {});
+
+/// Atomic, like every file Ballast writes.
+void save_scaffold(std::string_view header, const std::string& path, bool overwrite = false);
 
 }  // namespace ballast

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -58,12 +59,18 @@ struct Choice {
   std::vector<std::uint32_t> alternatives;  ///< positions in Slots::alternatives
 };
 
-/// A member that is not a tensor itself, for print().
+/// A member that is not a tensor itself: a layer, or a struct of members.
 struct Node {
   std::string path;
   std::string type;
   LayerKind kind = LayerKind::none;
   std::size_t first_slot = 0;  ///< how many slots come before its own
+  void* object = nullptr;      ///< of the type `rtti` says
+  const std::type_info* rtti = nullptr;
+  std::string* layer_path = nullptr;  ///< where the layer keeps its path for messages, if it does
+  /// What the layer wants changed in the first value of one of its tensors, if it does: a padding row of
+  /// zeros.
+  std::function<void(std::string_view field, Tensor& value)> adjust_initial{};
 };
 
 struct Slots {
@@ -71,6 +78,9 @@ struct Slots {
   std::vector<Choice> choices;
   std::vector<Alternative> alternatives;
   std::vector<Node> nodes;
+
+  /// Tells every layer its path.
+  void name_layers() const;
 };
 
 namespace detail {
@@ -113,7 +123,7 @@ class Collector {
   };
 
   void tensor(Tensor& tensor);
-  void node(std::string_view type, LayerKind kind);
+  void node(Node node);  ///< its path and first_slot are filled in here
 
   [[nodiscard]] bool all_alternatives() const noexcept { return all_alternatives_; }
 

@@ -41,6 +41,11 @@ struct TensorStats {
     std::span<const Tensor> tensors,
     const std::function<void(std::uint64_t done, std::uint64_t total)>& progress = {});
 
+/// How many values lie in each of `bins` equal parts of [low, high]; `high` itself is in the last. What lies
+/// outside, and NaN, is not counted. Reads the tensor once more, on several threads.
+[[nodiscard]] std::vector<std::uint64_t> histogram(const Tensor& tensor, double low, double high,
+                                                   std::size_t bins);
+
 /// nan + inf of stats(), without the rest of the work.
 [[nodiscard]] std::uint64_t count_not_finite(const Tensor& tensor);
 

@@ -8,7 +8,6 @@
 // makes no sense is Errc::invalid_argument.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -67,10 +66,18 @@ enum class Precision : std::uint8_t {
 
 /// Floating-point tensors only, and only when they are read. Tied tensors stay tied.
 [[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision);
-/// The same to any floating dtype. `overflowed`, when given, grows by the finite values that dtype cannot
-/// hold, as they are read.
-[[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype,
-                              const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed = {});
+
+struct CastOptions {
+  std::vector<std::string> except = {};   ///< patterns: tensors that keep their dtype
+  std::shared_ptr<CastCount> count = {};  ///< grows as values are read
+};
+
+/// The same to any floating dtype.
+[[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype, const CastOptions& options = {});
+
+/// For each tensor, sorted by its key: the key before (`origins`, one for each tensor) and the key now, its
+/// shape and dtype; a few lines each.
+[[nodiscard]] std::string debug_keys(const Checkpoint& now, std::span<const std::string> origins);
 
 /// All tensors of all parts; Errc::duplicate_key when a name is in two of them.
 [[nodiscard]] Checkpoint merge(std::span<const Checkpoint> parts);
@@ -142,6 +149,8 @@ struct Join {
 };
 
 using Rule = std::variant<Rename, Drop, Alias, Change, Split, Join>;
+
+[[nodiscard]] std::vector<Rule> from_renames(const std::vector<RenameRule>& renames);
 
 /// The rules of a file (docs/rules.md): {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to":
 /// "$1.weight"}, …]}.

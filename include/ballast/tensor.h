@@ -36,6 +36,12 @@ inline constexpr Ellipsis ellipsis{};
 inline constexpr NewAxis new_axis{};
 using Index = std::variant<std::int64_t, Slice, Ellipsis, NewAxis>;
 
+/// What casts did to the values that were read through them; a value read twice counts twice.
+struct CastCount {
+  std::atomic<std::uint64_t> rounded{0};     ///< finite before and after, and not the same value
+  std::atomic<std::uint64_t> overflowed{0};  ///< finite before, not after
+};
+
 class Tensor {
  public:
   /// No dtype worth speaking of, no elements: what a default-constructed member holds. defined() is false.
@@ -149,9 +155,8 @@ class Tensor {
   /// Every value converted, round to nearest even; itself when the dtype is that already. Real dtypes only.
   [[nodiscard]] Tensor to(DType dtype) const;
   /// The same, but nothing is computed before somebody reads it.
-  /// `overflowed`, when given, grows by the finite values the dtype cannot hold, as they are read.
-  [[nodiscard]] Tensor to_lazy(DType dtype,
-                               std::shared_ptr<std::atomic<std::uint64_t>> overflowed = {}) const;
+  /// `count`, when given, grows as values are read.
+  [[nodiscard]] Tensor to_lazy(DType dtype, std::shared_ptr<CastCount> count = {}) const;
 
  private:
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> bytes);

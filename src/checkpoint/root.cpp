@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "ballast/display.h"
 #include "base/fail.h"
@@ -17,7 +18,7 @@ constexpr std::array<std::string_view, 11> kUsualNames = {
     "weights",    "params_ema",       "params", "ema",    "generator"};
 constexpr std::array<std::string_view, 5> kNotWeights = {"optimizer", "opt", "scheduler", "scaler", "rng"};
 constexpr std::size_t kDeepest = 3;
-constexpr std::size_t kLooks = 100'000;
+constexpr std::size_t kMostCounted = 4'000'000;  // containers and tensors
 constexpr std::size_t kUnusual = 99;
 
 struct Ranked {
@@ -67,18 +68,34 @@ struct Look {
   std::size_t depth;
 };
 
+// What lies in a container, if it is weights at all.
+struct Held {
+  bool weights = false;
+  std::size_t tensors = 0;
+  std::uint64_t bytes = 0;
+};
+
+Held held_by(const Value& value) {
+  if (!is_module(value) && !is_state_dict(mapping_of(value))) return {};
+  const Checkpoint part = flattened(value);
+  return {.weights = true, .tensors = part.size(), .bytes = part.total_bytes()};
+}
+
+// Breadth first, and into each container once: files may hold one under a million names, or within itself.
 std::vector<Ranked> look_around(const Value& root) {
   std::vector<Ranked> found;
+  std::unordered_map<std::uint64_t, Held> known;
+  std::size_t counted = 0;
   std::vector<Look> looks = {{root, {}, 0}};
-  for (std::size_t next = 0; next < looks.size() && next < kLooks; ++next) {
+  for (std::size_t next = 0; next < looks.size() && counted < kMostCounted; ++next) {
     const Look look = looks[next];
+    const auto [at, is_new] = known.try_emplace(ValueTree::ref(look.value).bits());
+    if (is_new) at->second = held_by(look.value);
+    const Held& held = at->second;
+    counted += 1 + (is_new ? held.tensors : 0);
+    if (held.tensors > 0) found.push_back({{look.path, held.tensors, held.bytes}, rank_of(look.path)});
+    if (held.weights || !is_new || look.depth == kDeepest) continue;
     const Value mapping = mapping_of(look.value);
-    if (is_module(look.value) || is_state_dict(mapping)) {
-      const Checkpoint part = flattened(look.value);
-      if (!part.empty()) found.push_back({{look.path, part.size(), part.total_bytes()}, rank_of(look.path)});
-      continue;
-    }
-    if (look.depth == kDeepest) continue;
     for (std::size_t i = 0; i < mapping.size(); ++i) {
       const Value key = mapping.key(i);
       if (key.kind() != Kind::string || is_skipped(key.as_string())) continue;
@@ -91,15 +108,6 @@ std::vector<Ranked> look_around(const Value& root) {
   std::stable_sort(found.begin(), found.end(),
                    [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
   return found;
-}
-
-std::string listed(const std::vector<RootCandidate>& candidates) {
-  std::string text;
-  for (const RootCandidate& candidate : candidates) {
-    text += fmt::format("{}{} ({} tensors, {} bytes)", text.empty() ? "" : ", ", quoted(candidate.path),
-                        candidate.tensors, candidate.bytes);
-  }
-  return text;
 }
 
 std::vector<RootCandidate> plain(const std::vector<Ranked>& ranked) {
@@ -129,6 +137,17 @@ void keep_rest(const Checkpoint& from, Checkpoint& to) {
 
 }  // namespace
 
+std::string to_string(const std::vector<RootCandidate>& candidates) {
+  constexpr std::size_t kMost = 20;
+  std::string text;
+  for (std::size_t i = 0; i < candidates.size() && i < kMost; ++i) {
+    text += fmt::format("{}{} ({} tensors, {} bytes)", text.empty() ? "" : ", ", quoted(candidates[i].path),
+                        candidates[i].tensors, candidates[i].bytes);
+  }
+  if (candidates.size() > kMost) text += fmt::format(" and {} more", candidates.size() - kMost);
+  return text;
+}
+
 std::vector<RootCandidate> root_candidates(const Checkpoint& checkpoint) {
   if (checkpoint.tree && checkpoint.format != "torchscript") return plain(look_around(*checkpoint.tree));
   if (checkpoint.empty()) return {};
@@ -145,7 +164,7 @@ Checkpoint root(const Checkpoint& checkpoint, std::string_view path) {
     if (!value) {
       const auto candidates = root_candidates(checkpoint);
       fail(Errc::not_found, display(checkpoint.path), "nothing at {}{}{}", quoted(path),
-           candidates.empty() ? "" : "; state dicts are at ", listed(candidates));
+           candidates.empty() ? "" : "; state dicts are at ", to_string(candidates));
     }
     if (value->kind() != Kind::dict && value->kind() != Kind::object && value->kind() != Kind::list &&
         value->kind() != Kind::tuple) {
@@ -166,7 +185,7 @@ FoundRoot find_root(const Checkpoint& checkpoint) {
   if (is_tie && ranked[0].rank == kUnusual) return {checkpoint, {}};
   if (is_tie) {
     fail(Errc::invalid_argument, display(checkpoint.path), "holds several state dicts, say which: {}",
-         listed(plain(ranked)));
+         to_string(plain(ranked)));
   }
   FoundRoot found{root(checkpoint, ranked[0].candidate.path), ranked[0].candidate.path};
   found.checkpoint.notes.push_back(fmt::format("the state dict was found at {}", quoted(found.path)));

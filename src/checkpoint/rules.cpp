@@ -195,6 +195,12 @@ const std::string& match_of(const Rule& rule) {
 
 }  // namespace
 
+std::vector<Rule> from_renames(const std::vector<RenameRule>& renames) {
+  std::vector<Rule> rules;
+  for (const RenameRule& rule : renames) rules.emplace_back(Rename{rule.pattern, rule.replacement});
+  return rules;
+}
+
 Applied apply(const Checkpoint& in, const std::vector<Rule>& rules) {
   std::vector<Item> items;
   items.reserve(in.size());

@@ -187,20 +187,33 @@ Checkpoint cast(const Checkpoint& in, Precision precision) {
   return cast(in, dtype_of_precision(precision));
 }
 
-Checkpoint cast(const Checkpoint& in, DType dtype,
-                const std::shared_ptr<std::atomic<std::uint64_t>>& overflowed) {
+Checkpoint cast(const Checkpoint& in, DType dtype, const CastOptions& options) {
+  std::vector<Pattern> except;
+  for (const std::string& text : options.except) except.emplace_back(text);
+  return cast_where(
+      in, dtype,
+      [&](std::size_t i) {
+        return std::none_of(except.begin(), except.end(),
+                            [&](const Pattern& pattern) { return pattern.matches(in[i].name); });
+      },
+      options.count);
+}
+
+Checkpoint cast_where(const Checkpoint& in, DType dtype, const std::function<bool(std::size_t)>& wanted,
+                      const std::shared_ptr<CastCount>& count) {
   if (!is_floating(dtype)) fail(Errc::bad_dtype, "cast", "{} is no floating-point dtype", info(dtype).code);
   Checkpoint out = without_tensors(in);
   out.reserve(in.size());
   std::vector<std::pair<Tensor, Tensor>> done;  // of storages seen twice, so that tied tensors stay tied
-  std::unordered_map<const Storage*, std::vector<std::size_t>> by_storage;
-  for (const Entry& entry : in) {
+  std::map<std::pair<const Storage*, std::uint64_t>, std::vector<std::size_t>> by_place;
+  for (std::size_t position = 0; position < in.size(); ++position) {
+    const Entry entry = in[position];
     const Tensor tensor = entry.tensor();
-    if (!is_floating(entry.dtype) || !is_real(entry.dtype) || entry.dtype == dtype) {
+    if (!is_floating(entry.dtype) || entry.dtype == dtype || !wanted(position)) {
       out.add(entry.name, tensor);
       continue;
     }
-    std::vector<std::size_t>& earlier = by_storage[tensor.storage().get()];
+    std::vector<std::size_t>& earlier = by_place[{tensor.storage().get(), tensor.bit_offset()}];
     const auto same = std::find_if(earlier.begin(), earlier.end(),
                                    [&](std::size_t i) { return done[i].first.same_view(tensor); });
     if (same != earlier.end()) {
@@ -208,10 +221,24 @@ Checkpoint cast(const Checkpoint& in, DType dtype,
       continue;
     }
     earlier.push_back(done.size());
-    done.emplace_back(tensor, tensor.to_lazy(dtype, overflowed));
+    done.emplace_back(tensor, tensor.to_lazy(dtype, count));
     out.add(entry.name, done.back().second);
   }
   return out;
+}
+
+std::string debug_keys(const Checkpoint& now, std::span<const std::string> origins) {
+  std::map<std::string_view, std::size_t> sorted;
+  for (std::size_t i = 0; i < now.size(); ++i) sorted.emplace(now[i].name, i);
+  std::string text = "Debug information of keys and tensor shapes:\n---\n";
+  for (const auto& [key, i] : sorted) {
+    if (key == origins[i])
+      text += fmt::format("Key: {}\n", display(key));
+    else
+      text += fmt::format("Original Key: {}\nRemapped Key: {}\n", display(origins[i]), display(key));
+    text += fmt::format("Shape: {}\nDtype: {}\n---\n", to_string(now[i].shape), info(now[i].dtype).code);
+  }
+  return text;
 }
 
 Checkpoint merge(std::span<const Checkpoint> parts) {

@@ -2,6 +2,8 @@
 // What the steps share.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,11 @@ struct NumberedSegment {
 };
 
 [[nodiscard]] std::vector<NumberedSegment> numbered_segments(std::string_view key);
+
+/// cast() for the tensors whose position `wanted` says yes to.
+[[nodiscard]] Checkpoint cast_where(const Checkpoint& in, DType dtype,
+                                    const std::function<bool(std::size_t)>& wanted,
+                                    const std::shared_ptr<CastCount>& count);
 
 /// F32 for full and so on; keep and as_model have none.
 [[nodiscard]] DType dtype_of_precision(Precision precision);

@@ -295,7 +295,9 @@ const Ref* ValueTree::find(const Node* dict, std::string_view key) const {
   return found == 0 ? nullptr : &dict->refs[std::size_t{found - 1} * 2 + 1];
 }
 
-void ValueTree::forget_indices() { indices_.clear(); }
+void ValueTree::forget_indices() {
+  indices_.clear();
+}
 
 Tensor ValueTree::tensor_of(const TensorRecord& record) const {
   if (record.storage == kNoStorage) return {record.dtype, record.shape()};

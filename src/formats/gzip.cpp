@@ -93,7 +93,8 @@ std::uint64_t promised_size(const Source& source) {
 
 std::shared_ptr<const Storage> gunzip(const Source& source) {
   const std::uint64_t most = expansion_limit(source.size());
-  auto memory = Storage::heap(std::clamp<std::uint64_t>(promised_size(source), kBlock, most));
+  // One more than promised: the end of the data is then found without a look for more room.
+  auto memory = Storage::heap(std::clamp<std::uint64_t>(promised_size(source) + 1, kBlock, most));
   std::uint64_t made = 0;
   Inflater inflater(kGzip);
   Blocks blocks(source);

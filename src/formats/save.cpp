@@ -4,8 +4,10 @@
 
 #include "ballast/display.h"
 #include "ballast/io.h"
+#include "ballast/record_file.h"
 #include "ballast/torch.h"
 #include "base/fail.h"
+#include "checkpoint/record_metadata.h"
 #include "formats/burn/burn.h"
 #include "formats/npy/npy.h"
 
@@ -17,8 +19,9 @@ struct Extension {
   std::string_view format;
 };
 
-constexpr std::array<Extension, 12> kExtensions = {{
+constexpr std::array<Extension, 13> kExtensions = {{
     {".safetensors", "safetensors"},
+    {".record", "record"},
     {".pt", "torch-zip"},
     {".pth", "torch-zip"},
     {".bin", "torch-zip"},
@@ -32,7 +35,8 @@ constexpr std::array<Extension, 12> kExtensions = {{
     {".npy", "npy"},
 }};
 
-constexpr std::string_view kFormats = "safetensors, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy";
+constexpr std::string_view kFormats =
+    "safetensors, record, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy";
 
 }  // namespace
 
@@ -44,16 +48,21 @@ std::string format_for(const std::string& path, const std::string& format) {
   fail(Errc::invalid_argument, display(path), "no format is known by this name; name one: {}", kFormats);
 }
 
-void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
+void save(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
   const std::string format = format_for(path, options.format);
+  const Checkpoint checkpoint = record::without_record_metadata(in);
+  if (format == "record")
+    return save_record(checkpoint, path, {.overwrite = options.overwrite, .progress = options.progress});
   if (format == "safetensors") {
     return safetensors::save(checkpoint, path,
                              {.overwrite = options.overwrite, .progress = options.progress});
   }
   if (format == "torch-zip" || format == "torch-legacy") {
-    return torch::save(
-        checkpoint, path,
-        {.legacy = format == "torch-legacy", .overwrite = options.overwrite, .progress = options.progress});
+    return torch::save(checkpoint, path,
+                       {.legacy = format == "torch-legacy",
+                        .simplify = options.simplify,
+                        .overwrite = options.overwrite,
+                        .progress = options.progress});
   }
   if (format == "bpk") return burn::save_bpk(checkpoint, path, options);
   if (format == "mpk" || format == "mpk-gz")

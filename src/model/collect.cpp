@@ -6,6 +6,16 @@
 #include "ballast/slots.h"
 #include "base/fail.h"
 
+namespace ballast {
+
+void Slots::name_layers() const {
+  for (const Node& node : nodes) {
+    if (node.layer_path != nullptr) *node.layer_path = node.path;
+  }
+}
+
+}  // namespace ballast
+
 namespace ballast::detail {
 namespace {
 
@@ -68,8 +78,10 @@ void Collector::tensor(Tensor& tensor) {
                           .tensor = &tensor});
 }
 
-void Collector::node(std::string_view type, LayerKind kind) {
-  slots_.nodes.push_back({path_, std::string(type), kind, slots_.slots.size()});
+void Collector::node(Node node) {
+  node.path = path_;
+  node.first_slot = slots_.slots.size();
+  slots_.nodes.push_back(std::move(node));
 }
 
 std::uint32_t Collector::begin_choice(bool optional, std::size_t held) {

@@ -2,28 +2,12 @@
 #include "model/convert.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <numeric>
-#include <optional>
 
-#include "base/thread_pool.h"
 #include "checkpoint/steps.h"
-#include "tensor/cast.h"
-#include "tensor/copy.h"
 
 namespace ballast {
 namespace {
-
-// Half-way between the largest finite value and the next power of two: from here on rounding to nearest gives
-// infinity.
-std::optional<double> first_infinite(DType from, DType to) {
-  const bool wide = from == DType::f64;
-  if (to == DType::f16 && (wide || from == DType::f32 || from == DType::bf16)) return 0x1.FFEp15;
-  if (to == DType::bf16 && (wide || from == DType::f32)) return 0x1.FFp127;
-  if (to == DType::f32 && wide) return 0x1.FFFFFFp127;
-  return std::nullopt;
-}
 
 // The order of dimensions in which the elements lie one after another in memory, if there is one.
 std::vector<std::int64_t> memory_order(const Tensor& tensor) {
@@ -44,40 +28,26 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& order) {
 
 }  // namespace
 
-std::uint64_t count_overflows(const Tensor& tensor, DType dtype) {
-  const auto limit = first_infinite(tensor.dtype(), dtype);
-  if (!limit || !tensor.has_data() || tensor.numel() == 0) return 0;
-  constexpr std::uint64_t kBlock = 1U << 14U;
-  std::atomic<std::uint64_t> total = 0;
-  parallel_for(static_cast<std::uint64_t>(tensor.numel()), kBlock * 4,
-               [&](std::uint64_t begin, std::uint64_t end) {
-                 std::vector<std::byte> raw(kBlock * 8);
-                 std::vector<double> values(kBlock);
-                 std::uint64_t found = 0;
-                 for (std::uint64_t first = begin; first < end; first += kBlock) {
-                   const std::uint64_t count = std::min(kBlock, end - first);
-                   const std::uint64_t size = info(tensor.dtype()).bits / 8U;
-                   tensor.read(first * size, std::span(raw).first(static_cast<std::size_t>(count * size)));
-                   cast_elements(tensor.dtype(), raw.data(), DType::f64,
-                                 reinterpret_cast<std::byte*>(values.data()), count);
-                   for (std::uint64_t i = 0; i < count; ++i) {
-                     const double value = std::abs(values[static_cast<std::size_t>(i)]);
-                     found += value >= *limit && !std::isinf(value) ? 1U : 0U;
-                   }
-                 }
-                 total += found;
-               });
-  return total;
+bool stays_wide(DType from, DType to, LayerKind kind, const std::vector<LayerKind>& not_narrowed) {
+  return info(to).bits < info(from).bits && info(to).bits <= 16 &&
+         std::find(not_narrowed.begin(), not_narrowed.end(), kind) != not_narrowed.end();
 }
 
-DType Converter::target(const Tensor& tensor, const Tensor& model) const {
-  if (precision_ == Precision::keep || !is_real(tensor.dtype())) return tensor.dtype();
-  if (precision_ == Precision::as_model) return model.defined() ? model.dtype() : tensor.dtype();
-  return is_floating(tensor.dtype()) ? dtype_of_precision(precision_) : tensor.dtype();
+DType Converter::target(const Tensor& tensor, const Slot& slot) const {
+  const DType from = tensor.dtype();
+  if (precision_ == Precision::keep || !is_real(from)) return from;
+  if (precision_ == Precision::as_model) {
+    // What a counter or an index holds is exact, and stays so.
+    const DType wanted = slot.tensor->defined() ? slot.tensor->dtype() : from;
+    return is_floating(from) || info(wanted).bits >= info(from).bits ? wanted : from;
+  }
+  if (!is_floating(from)) return from;
+  const DType to = dtype_of_precision(precision_);
+  return stays_wide(from, to, slot.kind, not_narrowed_) ? from : to;
 }
 
-Converter::Result Converter::convert(const Tensor& tensor, const Tensor& model) {
-  const DType dtype = target(tensor, model);
+Converter::Result Converter::convert(const Tensor& tensor, const Slot& slot) {
+  const DType dtype = target(tensor, slot);
   if (dtype == tensor.dtype()) return {tensor};
   // A transposed tensor is cast as it lies in memory: that is faster, and a tensor and its transpose stay
   // tied.
@@ -94,7 +64,11 @@ Converter::Result Converter::cast_once(const Tensor& tensor, DType dtype) {
   for (const auto& [from, result] : earlier) {
     if (from.same_view(tensor) && result.tensor.dtype() == dtype) return result;
   }
-  earlier.emplace_back(tensor, Result{tensor.to(dtype), count_overflows(tensor, dtype)});
+  Result result{tensor.to(dtype)};
+  // Into a wider dtype every value goes as it is.
+  if (is_floating(dtype) && info(dtype).bits <= info(tensor.dtype()).bits)
+    result.loss = cast_loss(tensor, result.tensor);
+  earlier.emplace_back(tensor, std::move(result));
   return earlier.back().second;
 }
 

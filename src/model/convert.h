@@ -3,36 +3,39 @@
 // that did not survive.
 #pragma once
 
-#include <cstdint>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "ballast/slots.h"
 #include "ballast/steps.h"
 #include "ballast/tensor.h"
+#include "tensor/cast_loss.h"
 
 namespace ballast {
 
-/// Finite values of `tensor` that are infinite as `dtype`.
-[[nodiscard]] std::uint64_t count_overflows(const Tensor& tensor, DType dtype);
+/// Whether half or bf16 leaves this tensor of such a layer as it is.
+[[nodiscard]] bool stays_wide(DType from, DType to, LayerKind kind,
+                              const std::vector<LayerKind>& not_narrowed);
 
 class Converter {
  public:
-  explicit Converter(Precision precision) : precision_(precision) {}
+  Converter(Precision precision, const std::vector<LayerKind>& not_narrowed)
+      : precision_(precision), not_narrowed_(not_narrowed) {}
 
   struct Result {
     Tensor tensor;
-    std::uint64_t overflows = 0;
+    CastLoss loss = {};
   };
 
-  /// `model` is the slot's tensor, for Precision::as_model.
-  [[nodiscard]] Result convert(const Tensor& tensor, const Tensor& model);
+  [[nodiscard]] Result convert(const Tensor& tensor, const Slot& slot);
 
  private:
   [[nodiscard]] Result cast_once(const Tensor& tensor, DType dtype);
-  [[nodiscard]] DType target(const Tensor& tensor, const Tensor& model) const;
+  [[nodiscard]] DType target(const Tensor& tensor, const Slot& slot) const;
 
   Precision precision_;
+  const std::vector<LayerKind>& not_narrowed_;
   std::unordered_map<const Storage*, std::vector<std::pair<Tensor, Result>>> done_;
 };
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ballast/display.h"
+#include "ballast/root.h"
 #include "base/fail.h"
 #include "base/nearest.h"
 #include "model/choose.h"
@@ -19,17 +20,19 @@ namespace {
 
 class Loader {
  public:
-  Loader(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options)
+  Loader(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options)
       : slots_(std::move(slots)),
+        files_(files),
         options_(options),
-        source_(prepare(slots_, checkpoint, options, report_)),
+        source_(prepare(slots_, files, options, report_)),
         matcher_(slots_, source_, options),
-        converter_(options.dtype),
+        converter_(options.dtype, options.not_narrowed),
         used_(source_.checkpoint.size(), false) {
-    report_.file = checkpoint.path;
+    report_.file = source_.checkpoint.path;
   }
 
   LoadReport run() {
+    if (options_.debug) std::clog << debug_keys(source_.checkpoint, source_.origins);
     const Chosen chosen = choose(slots_, matcher_, source_, options_.variants, report_);
     for (std::size_t i = 0; i < slots_.slots.size(); ++i) {
       if (chosen.slots[i]) place(i);
@@ -72,7 +75,7 @@ class Loader {
           {origin(match), slot.path, match.tensor.shape(), slot.tensor->shape(), match.problem});
       return;
     }
-    const Converter::Result result = converter_.convert(match.tensor, *slot.tensor);
+    const Converter::Result result = converter_.convert(match.tensor, slot);
     report_.applied.push_back({origin(match), slot.path});
     if (!match.adapted.empty()) report_.adapted.push_back({origin(match), slot.path, match.adapted});
     if (result.tensor.dtype() != match.tensor.dtype()) note_cast(slot, match, result);
@@ -82,7 +85,11 @@ class Loader {
   void note_cast(const Slot& slot, const Match& match, const Converter::Result& result) {
     std::string detail =
         fmt::format("{} → {}", info(match.tensor.dtype()).code, info(result.tensor.dtype()).code);
-    if (result.overflows > 0) detail += fmt::format(", {} values became infinite", result.overflows);
+    if (result.loss.rounded > 0) detail += fmt::format(", {} values rounded", result.loss.rounded);
+    if (result.loss.overflowed > 0)
+      detail += fmt::format(", {} values became infinite", result.loss.overflowed);
+    report_.rounded += result.loss.rounded;
+    report_.overflowed += result.loss.overflowed;
     report_.cast.push_back({origin(match), slot.path, detail});
   }
 
@@ -104,7 +111,7 @@ class Loader {
       return;
     }
     if (options_.missing == OnMissing::init) {
-      stage(slot, initial_value(slot, slots_));
+      stage(slot, initial_value(slot, slots_, 0));
       report_.initialized.push_back({"", slot.path});
       return;
     }
@@ -146,6 +153,7 @@ class Loader {
 
   void help_with_missing() {
     if (missing_.empty() || unused_.empty()) return;
+    list_other_roots();
     std::vector<NamedShape> wanted;
     for (const std::size_t index : missing_) wanted.push_back(wanted_shape(index));
     std::vector<std::string_view> names;
@@ -155,9 +163,20 @@ class Loader {
     report_.suggestions = suggest_renames(wanted, unused_);
   }
 
-  // Nothing here allocates or fails: the new alternatives are built, the tensors are made. Inner alternatives
-  // go into outer ones before those move.
+  // The whole file was taken, and parts of it look like state dicts themselves.
+  void list_other_roots() {
+    if (!options_.root.empty()) return;
+    for (const Checkpoint& file : files_) {
+      const auto candidates = root_candidates(file);
+      if (candidates.size() > 1)
+        report_.notes.push_back("state dicts are at " + to_string(candidates) + "; `root` takes one of them");
+    }
+  }
+
+  // Nothing here fails but for want of memory, before anything is moved: the new alternatives are built, the
+  // tensors are made. Inner alternatives go into outer ones before those move.
   void commit(const Chosen& chosen) {
+    slots_.name_layers();
     for (auto& [target, tensor] : staged_) *target = std::move(tensor);
     for (auto alternative = chosen.committed.rbegin(); alternative != chosen.committed.rend();
          ++alternative) {
@@ -168,6 +187,7 @@ class Loader {
   static constexpr std::size_t kMostHelped = 200;
 
   Slots slots_;
+  std::span<const Checkpoint> files_;
   const LoadOptions& options_;
   LoadReport report_;
   Prepared source_;
@@ -183,9 +203,9 @@ class Loader {
 
 }  // namespace
 
-LoadReport detail::load(Slots slots, const Checkpoint& checkpoint, const LoadOptions& options) {
-  if (options.debug) std::clog << debug_keys(checkpoint, options);
-  return Loader(std::move(slots), checkpoint, options).run();
+LoadReport detail::load(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options) {
+  if (files.empty()) fail(Errc::invalid_argument, "load", "no checkpoint to load from");
+  return Loader(std::move(slots), files, options).run();
 }
 
 }  // namespace ballast

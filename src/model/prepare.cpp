@@ -2,31 +2,26 @@
 #include "model/prepare.h"
 
 #include <algorithm>
-#include <map>
 
 #include "ballast/display.h"
+#include "ballast/quantized.h"
 #include "ballast/root.h"
 #include "base/fail.h"
 #include "checkpoint/pattern.h"
+#include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 
 namespace ballast {
 
 Adapter adapter_of(const Checkpoint& checkpoint) {
-  const auto says = [&](const char* key, std::string_view value) {
-    if (!checkpoint.metadata) return false;
-    const auto found = checkpoint.metadata->find(key);
-    return found != checkpoint.metadata->end() && found->second == value;
-  };
-  if (says("ballast.layout", "native")) return Adapter::none;
-  for (const Adapter adapter : {Adapter::pytorch, Adapter::burn, Adapter::flax, Adapter::keras}) {
-    if (says("ballast.layout", name(adapter))) return adapter;
-  }
-  if (checkpoint.format == "mpk" || checkpoint.format == "bpk" || says("producer", "burn"))
-    return Adapter::burn;
-  if (says("format", "flax")) return Adapter::flax;
-  if (says("format", "tf") || says("format", "keras")) return Adapter::keras;
-  return Adapter::pytorch;
+  const std::string layout = record::layout_of(checkpoint);
+  if (layout == "native") return Adapter::none;
+  if (layout == "burn") return Adapter::burn;
+  if (layout == "flax") return Adapter::flax;
+  if (layout == "keras") return Adapter::keras;
+  if (layout == "pytorch") return Adapter::pytorch;
+  fail(Errc::unsupported, display(checkpoint.path), "says that its layout is {}, which is not known here",
+       quoted(layout));
 }
 
 namespace {
@@ -49,17 +44,18 @@ std::string plain_key(std::string_view key) {
 
 class Preparation {
  public:
-  Preparation(const Slots& slots, const Checkpoint& in, const LoadOptions& options, LoadReport& report)
-      : slots_(slots), options_(options), report_(report) {
-    result_.checkpoint = in;
-  }
+  Preparation(const Slots& slots, const LoadOptions& options, LoadReport& report)
+      : slots_(slots), options_(options), report_(report) {}
 
-  Prepared run() {
-    const std::size_t notes_before = result_.checkpoint.notes.size();
-    find_state_dict();
+  Prepared run(std::span<const Checkpoint> files) {
+    std::vector<Checkpoint> parts;
+    for (const Checkpoint& file : files) {
+      record::require_readable(file);
+      parts.push_back(state_dict_of(options_.quantized == OnQuantized::dequantize ? dequantize(file) : file));
+    }
+    result_.checkpoint = parts.size() == 1 ? std::move(parts.front()) : merge(parts);
     for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
-    if (!options_.rename.empty()) result_.checkpoint = rename(result_.checkpoint, options_.rename).checkpoint;
-    if (!options_.rules.empty()) apply_rules();
+    apply_rules();
     if (options_.strip_prefixes && !model_has_member(slots_, "module.") &&
         !model_has_member(slots_, "_orig_mod.")) {
       result_.checkpoint = strip_common_prefixes(result_.checkpoint).checkpoint;
@@ -73,51 +69,27 @@ class Preparation {
           std::string(result_.adapter == Adapter::none ? "native" : name(result_.adapter)));
     }
     const auto& notes = result_.checkpoint.notes;
-    report_.notes.insert(report_.notes.end(),
-                         notes.begin() + static_cast<std::ptrdiff_t>(std::min(notes_before, notes.size())),
-                         notes.end());
+    report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
     filter_keys();
     list_renamed();
     return std::move(result_);
   }
 
  private:
-  void find_state_dict() {
-    if (!options_.root.empty()) return take(root(result_.checkpoint, options_.root));
-    if (!result_.checkpoint.tree) return;
-    FoundRoot found = find_root(result_.checkpoint);
+  Checkpoint state_dict_of(const Checkpoint& file) {
+    if (!options_.root.empty()) return root(file, options_.root);
+    if (!file.tree) return file;
+    FoundRoot found = find_root(file);
     // A member of that name means the whole file is meant.
-    if (found.path.empty() || model_has_member(slots_, found.path + ".")) return;
-    take(std::move(found.checkpoint));
-    report_.notes.push_back("the state dict was found at " + quoted(found.path));
-  }
-
-  // A part of the file; what is said of the whole file stays.
-  void take(Checkpoint part) {
-    part.path = std::move(result_.checkpoint.path);
-    part.format = std::move(result_.checkpoint.format);
-    part.metadata = std::move(result_.checkpoint.metadata);
-    part.notes = std::move(result_.checkpoint.notes);
-    result_.checkpoint = std::move(part);
+    if (found.path.empty() || model_has_member(slots_, found.path + ".")) return file;
+    return std::move(found.checkpoint);
   }
 
   void apply_rules() {
-    rules::Applied applied = rules::apply(result_.checkpoint, options_.rules);
-    // Origins are told in terms of the file, so those of the rename before are put in.
-    std::map<std::string, std::string, std::less<>> earlier;
-    for (std::size_t i = 0; i < result_.checkpoint.size(); ++i)
-      earlier.emplace(result_.checkpoint[i].name, result_.origins[i]);
-    for (std::string& origin : applied.origins) {
-      std::string in_file;
-      for (std::string_view rest = origin; !rest.empty();) {
-        const std::string_view part = rest.substr(0, rest.find(" + "));
-        const auto found = earlier.find(part);
-        in_file +=
-            (in_file.empty() ? "" : " + ") + (found == earlier.end() ? std::string(part) : found->second);
-        rest.remove_prefix(std::min(rest.size(), part.size() + 3));
-      }
-      origin = std::move(in_file);
-    }
+    std::vector<rules::Rule> all = rules::from_renames(options_.rename);
+    all.insert(all.end(), options_.rules.begin(), options_.rules.end());
+    if (all.empty()) return;
+    rules::Applied applied = rules::apply(result_.checkpoint, all);
     result_.checkpoint = std::move(applied.checkpoint);
     result_.origins = std::move(applied.origins);
   }
@@ -131,6 +103,23 @@ class Preparation {
   void filter_keys() {
     const KeyFilter filter(options_.include, options_.exclude);
     for (const Entry& entry : result_.checkpoint) result_.wanted.push_back(filter.passes(entry.name));
+    note_idle("include", options_.include);
+    note_idle("exclude", options_.exclude);
+    const bool any = std::find(result_.wanted.begin(), result_.wanted.end(), true) != result_.wanted.end();
+    if (!any && !options_.include.empty()) {
+      fail(Errc::not_found, display(result_.checkpoint.path), "no key matches {}{}",
+           quoted(options_.include.front()),
+           options_.include.size() > 1 ? " or another of the patterns to include" : "");
+    }
+  }
+
+  void note_idle(std::string_view what, const std::vector<std::string>& patterns) {
+    for (const std::string& text : patterns) {
+      const Pattern pattern(text);
+      const bool matches = std::any_of(result_.checkpoint.begin(), result_.checkpoint.end(),
+                                       [&](const Entry& entry) { return pattern.matches(entry.name); });
+      if (!matches) report_.notes.push_back(fmt::format("{} pattern {} matched no key", what, quoted(text)));
+    }
   }
 
   void list_renamed() {
@@ -148,25 +137,15 @@ class Preparation {
 
 }  // namespace
 
-Prepared prepare(const Slots& slots, const Checkpoint& in, const LoadOptions& options, LoadReport& report) {
-  return Preparation(slots, in, options, report).run();
+Prepared prepare(const Slots& slots, std::span<const Checkpoint> files, const LoadOptions& options,
+                 LoadReport& report) {
+  return Preparation(slots, options, report).run(files);
 }
 
 std::string debug_keys(const Checkpoint& before, const LoadOptions& options) {
   LoadReport unused;
-  const Prepared prepared = prepare({}, before, options, unused);
-  std::map<std::string_view, std::size_t> sorted;
-  for (std::size_t i = 0; i < prepared.checkpoint.size(); ++i) sorted.emplace(prepared.checkpoint[i].name, i);
-  std::string text = "Debug information of keys and tensor shapes:\n---\n";
-  for (const auto& [key, i] : sorted) {
-    if (key == prepared.origins[i])
-      text += fmt::format("Key: {}\n", display(key));
-    else
-      text += fmt::format("Original Key: {}\nRemapped Key: {}\n", display(prepared.origins[i]), display(key));
-    text += fmt::format("Shape: {}\nDtype: {}\n---\n", to_string(prepared.checkpoint[i].shape),
-                        info(prepared.checkpoint[i].dtype).code);
-  }
-  return text;
+  const Prepared prepared = prepare({}, {&before, 1}, options, unused);
+  return debug_keys(prepared.checkpoint, prepared.origins);
 }
 
 }  // namespace ballast

@@ -3,6 +3,7 @@
 // and whose layout the file has.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,10 @@ struct Prepared {
   Adapter adapter = Adapter::pytorch;
 };
 
-/// Adds renamed keys and notes to the report.
-[[nodiscard]] Prepared prepare(const Slots& slots, const Checkpoint& in, const LoadOptions& options,
-                               LoadReport& report);
+/// Several files are one checkpoint, the state dict of each found by itself. Adds renamed keys and notes to
+/// the report.
+[[nodiscard]] Prepared prepare(const Slots& slots, std::span<const Checkpoint> files,
+                               const LoadOptions& options, LoadReport& report);
 
 /// What the file's metadata or format says; PyTorch otherwise.
 [[nodiscard]] Adapter adapter_of(const Checkpoint& checkpoint);

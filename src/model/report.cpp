@@ -83,11 +83,11 @@ std::string LoadReport::text(std::size_t most) const {
   append_list(text, "moved", reindexed, most,
               [](const Item& item) { return display(item.source) + " → " + display(item.target); });
   const auto lossy = [](const Item& item) { return item.detail.find("infinite") != item.detail.npos; };
-  std::vector<Item> overflowed;
+  std::vector<Item> lost;
   for (const Item& item : cast) {
-    if (lossy(item)) overflowed.push_back(item);
+    if (lossy(item)) lost.push_back(item);
   }
-  append_list(text, "cast with loss", overflowed, most,
+  append_list(text, "cast with loss", lost, most,
               [](const Item& item) { return display(item.target) + " " + item.detail; });
   append_list(text, "notes", notes, most, [](const std::string& note) { return note; });
   append_list(text, "rename rules that would find some of the missing", suggestions, most,
@@ -116,6 +116,7 @@ std::string LoadReport::to_json() const {
   write_items(json, "adapted", adapted);
   write_items(json, "reindexed", reindexed);
   write_items(json, "cast", cast);
+  json.member("rounded", rounded).member("overflowed", overflowed);
   write_items(json, "initialized", initialized);
   json.key("notes").begin_array();
   for (const std::string& note : notes) json.value(note);

@@ -6,7 +6,9 @@
 #include "ballast/display.h"
 #include "ballast/load.h"
 #include "base/fail.h"
+#include "checkpoint/steps.h"
 #include "model/adapter.h"
+#include "model/convert.h"
 
 namespace ballast {
 namespace {
@@ -32,6 +34,12 @@ class Writer {
     return std::move(out_);
   }
 
+  /// Of the layer a written tensor belongs to.
+  [[nodiscard]] LayerKind kind_of(std::string_view name) const {
+    const auto found = kinds_.find(std::string(name));
+    return found == kinds_.end() ? LayerKind::none : found->second;
+  }
+
  private:
   void write(std::size_t index) {
     const Slot& slot = slots_.slots[index];
@@ -40,7 +48,7 @@ class Writer {
       return;
     }
     written_.insert(index);
-    add(slot.path, data_of(slot));
+    add(slot, slot.path, data_of(slot));
   }
 
   // All native tensors of the row, when the layer has them and the row suits them.
@@ -62,7 +70,7 @@ class Writer {
     const Tensors foreign = row.to(native);
     if (foreign.empty()) return false;
     for (std::size_t i = 0; i < foreign.size(); ++i)
-      add(path_in(slot, fill_star(row.foreign[i], star)), foreign[i]);
+      add(slot, path_in(slot, fill_star(row.foreign[i], star)), foreign[i]);
     written_.insert(indices.begin(), indices.end());
     return true;
   }
@@ -78,7 +86,7 @@ class Writer {
     return *slot.tensor;
   }
 
-  void add(const std::string& name, const Tensor& tensor) {
+  void add(const Slot& slot, const std::string& name, const Tensor& tensor) {
     for (const auto& [other, seen] : seen_[tensor.storage().get()]) {
       if (!seen.same_view(tensor)) continue;
       aliases_.emplace(name, other);
@@ -86,6 +94,7 @@ class Writer {
     }
     seen_[tensor.storage().get()].emplace_back(name, tensor);
     out_.add(name, tensor);
+    kinds_.emplace(name, slot.kind);
   }
 
   const Slots& slots_;
@@ -94,13 +103,25 @@ class Writer {
   Metadata aliases_;  // tied tensors: left-out name → the one that is there
   std::set<std::size_t> written_;
   std::unordered_map<std::string, std::size_t> by_path_;
+  std::unordered_map<std::string, LayerKind> kinds_;
   std::unordered_map<const Storage*, std::vector<std::pair<std::string, Tensor>>> seen_;
 };
 
 }  // namespace
 
-Checkpoint detail::save(const Slots& slots, Adapter adapter, Precision dtype) {
-  return ballast::cast(Writer(slots, adapter).run(), dtype);
+Checkpoint detail::save(const Slots& slots, Adapter adapter, const ModelCast& cast) {
+  Writer writer(slots, adapter);
+  const Checkpoint out = writer.run();
+  if (cast.dtype == Precision::keep) return out;
+  if (cast.dtype == Precision::as_model)
+    fail(Errc::invalid_argument, "save", "as_model means nothing here: the tensors are the model's");
+  const DType dtype = dtype_of_precision(cast.dtype);
+  return cast_where(
+      out, dtype,
+      [&](std::size_t i) {
+        return !stays_wide(out[i].dtype, dtype, writer.kind_of(out[i].name), cast.not_narrowed);
+      },
+      cast.count);
 }
 
 }  // namespace ballast

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "ballast/display.h"
+#include "base/atomic_file.h"
 #include "base/fail.h"
 #include "model/scaffold_layers.h"
+#include "model/scaffold_names.h"
 
 namespace ballast {
 namespace {
@@ -16,16 +18,19 @@ namespace {
 constexpr std::size_t kDeepest = 60;           // segments; a model's paths have at most 64
 constexpr std::size_t kLongestSequence = 256;  // positions a Sequential may have
 constexpr std::size_t kMostFields = 64;
+constexpr std::size_t kMostOfALayer = 256;  // tensors
 
 struct Branch {
   std::optional<Tensor> tensor;
   std::vector<std::pair<std::string, std::unique_ptr<Branch>>> children;  // in the file's order
 
+  std::map<std::string, Branch*, std::less<>> by_name;
+
   Branch& child(std::string_view name) {
-    const auto found =
-        std::find_if(children.begin(), children.end(), [&](const auto& item) { return item.first == name; });
-    if (found != children.end()) return *found->second;
-    return *children.emplace_back(std::string(name), std::make_unique<Branch>()).second;
+    if (const auto found = by_name.find(name); found != by_name.end()) return *found->second;
+    Branch& made = *children.emplace_back(std::string(name), std::make_unique<Branch>()).second;
+    by_name.emplace(name, &made);
+    return made;
   }
 };
 
@@ -34,63 +39,10 @@ struct Member {
   std::string type;
   std::string arguments;  // inside braces
   std::string comment;
-  bool is_layer = false;  // its constructor needs the arguments
+  std::string made_by = {};  // the whole expression, where braces would mean something else
+
+  [[nodiscard]] std::string value() const { return made_by.empty() ? type + "{" + arguments + "}" : made_by; }
 };
-
-bool is_number(std::string_view text) {
-  return !text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == text.npos &&
-         (text.size() == 1 || text[0] != '0');
-}
-
-bool is_identifier(std::string_view text) {
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_word) &&
-         !(text[0] >= '0' && text[0] <= '9') && text.find("__") == text.npos && text.back() != '_' &&
-         !(text[0] == '_' && text.size() > 1 && text[1] >= 'A' && text[1] <= 'Z');
-}
-
-bool is_keyword(std::string_view text) {
-  static constexpr std::string_view kWords[] = {
-      "alignas",  "alignof", "and",     "asm",       "auto",    "bool",     "break",    "case",
-      "catch",    "char",    "class",   "compl",     "concept", "const",    "continue", "decltype",
-      "default",  "delete",  "do",      "double",    "else",    "enum",     "explicit", "export",
-      "extern",   "false",   "float",   "for",       "friend",  "goto",     "if",       "inline",
-      "int",      "long",    "mutable", "namespace", "new",     "noexcept", "not",      "nullptr",
-      "operator", "or",      "private", "protected", "public",  "register", "requires", "return",
-      "short",    "signed",  "sizeof",  "static",    "struct",  "switch",   "template", "this",
-      "throw",    "true",    "try",     "typedef",   "typeid",  "typename", "union",    "unsigned",
-      "using",    "virtual", "void",    "volatile",  "while",   "xor"};
-  return std::find(std::begin(kWords), std::end(kWords), text) != std::end(kWords);
-}
-
-std::string camel_case(std::string_view text) {
-  std::string out;
-  bool upper = true;
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (!letter && !(c >= '0' && c <= '9' && !out.empty())) {
-      upper = true;
-      continue;
-    }
-    out += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    upper = false;
-  }
-  return out.empty() ? "Part" : out;
-}
-
-std::string cpp_literal(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\' ||
-        static_cast<unsigned char>(c) >= 0x7F)
-      out += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
-    else
-      out += c;
-  }
-  return out + '"';
-}
 
 class Scaffold {
  public:
@@ -98,9 +50,10 @@ class Scaffold {
     Branch root;
     for (const Entry& entry : checkpoint) plant(root, entry);
     types_.insert(options.name);
-    structure(options.name, root, true);
+    outermost(options.name, root);
+    const std::string file = checkpoint.path.substr(checkpoint.path.rfind('/') + 1);
     std::string text = "// Made by `ballast new` from the keys and shapes of " +
-                       display(checkpoint.path.empty() ? "a checkpoint" : checkpoint.path) +
+                       (file.empty() ? "a checkpoint" : display(file)) +
                        ".\n// Layers are guesses from names and shapes; what a file does not say is left to "
                        "you.\n#pragma once\n\n#include <vector>\n\n#include <ballast/nn.h>\n\n";
     if (!options.space.empty()) text += "namespace " + options.space + " {\n\n";
@@ -111,11 +64,26 @@ class Scaffold {
   }
 
  private:
-  static void plant(Branch& root, const Entry& entry) {
+  // A file may be one layer, saved by itself: its keys have no name before them.
+  void outermost(const std::string& name, const Branch& root) {
+    std::map<std::string, Tensor> below;
+    const auto layer = tensors_below(root, "", below) ? guess_layer("", below) : std::nullopt;
+    if (!layer) {
+      structure(name, root, true);
+      return;
+    }
+    structs_.push_back(fmt::format("struct {} {{\n  ballast::Flat<{}> layer{{{{{}}}}};{}\n}};\n", name,
+                                   layer->type, layer->arguments,
+                                   layer->comment.empty() ? "" : "  // " + layer->comment));
+  }
+
+  void plant(Branch& root, const Entry& entry) {
     Branch* at = &root;
     std::size_t depth = 0;
     for (std::string_view rest = entry.name;;) {
-      const std::size_t dot = depth++ < kDeepest ? rest.find('.') : rest.npos;
+      std::size_t dot = depth++ < kDeepest ? rest.find('.') : rest.npos;
+      if (dot == 0 || dot + 1 == rest.size()) dot = rest.npos;  // no segment is empty: the rest is one name
+      keys_.emplace(rest.substr(0, dot));
       at = &at->child(rest.substr(0, dot));
       if (dot == rest.npos) break;
       rest.remove_prefix(dot + 1);
@@ -123,11 +91,14 @@ class Scaffold {
     at->tensor = entry.tensor();
   }
 
-  static void tensors_below(const Branch& branch, const std::string& prefix,
+  // False when there are more than a layer could have.
+  static bool tensors_below(const Branch& branch, const std::string& prefix,
                             std::map<std::string, Tensor>& out) {
     if (branch.tensor) out.emplace(prefix, *branch.tensor);
-    for (const auto& [name, child] : branch.children)
-      tensors_below(*child, prefix.empty() ? name : prefix + "." + name, out);
+    if (out.size() > kMostOfALayer) return false;
+    return std::all_of(branch.children.begin(), branch.children.end(), [&](const auto& item) {
+      return tensors_below(*item.second, prefix.empty() ? item.first : prefix + "." + item.first, out);
+    });
   }
 
   static Member plain_tensor(const Tensor& tensor) {
@@ -148,12 +119,11 @@ class Scaffold {
   Member member(const std::string& name, const Branch& branch) {
     if (branch.children.empty()) return plain_tensor(*branch.tensor);
     std::map<std::string, Tensor> below;
-    if (!branch.tensor) tensors_below(branch, "", below);
-    if (!below.empty() && below.size() <= 64) {
-      if (auto layer = guess_layer(name, below)) return {layer->type, layer->arguments, layer->comment, true};
+    if (!branch.tensor && tensors_below(branch, "", below)) {
+      if (auto layer = guess_layer(name, below)) return {layer->type, layer->arguments, layer->comment};
     }
     if (!branch.tensor && std::all_of(branch.children.begin(), branch.children.end(),
-                                      [](const auto& item) { return is_number(item.first); })) {
+                                      [](const auto& item) { return is_position(item.first); })) {
       if (auto found = numbered(name, branch)) return *found;
     }
     return structure(camel_case(name), branch);
@@ -170,12 +140,15 @@ class Scaffold {
     for (const auto& [number, child] : ordered) members.emplace_back(number, member(singular, *child));
     const Member& first = members[0].second;
     const bool alike = std::all_of(members.begin(), members.end(), [&](const auto& item) {
-      return item.second.type == first.type && item.second.arguments == first.arguments;
+      return item.second.type == first.type && item.second.value() == first.value();
     });
     const bool without_gaps = members.back().first + 1 == static_cast<int>(members.size());
-    if (alike && without_gaps && !first.is_layer && first.type != "ballast::Tensor") {
-      return Member{fmt::format("std::vector<{}>", first.type),
-                    fmt::format("nn::repeat<{}>({})", first.type, members.size()), ""};
+    if (alike && without_gaps) {
+      const std::string type = fmt::format("std::vector<{}>", first.type);
+      const bool has_default = first.arguments.empty() && first.made_by.empty();
+      return Member{type, "", first.comment,
+                    has_default ? fmt::format("nn::repeat<{}>({})", first.type, members.size())
+                                : fmt::format("{}({}, {})", type, members.size(), first.value())};
     }
     if (members.back().first >= static_cast<int>(kLongestSequence)) return std::nullopt;
     std::string types;
@@ -188,7 +161,8 @@ class Scaffold {
       }
       types += item.type + ", ";
       // {{1, 2}} alone could be a copy as well: then the type is said.
-      arguments += (members.size() == 1 ? item.type : "") + "{" + item.arguments + "}, ";
+      arguments += members.size() == 1 || !item.made_by.empty() ? item.value() : "{" + item.arguments + "}";
+      arguments += ", ";
       ++next;
     }
     return Member{"nn::Sequential<" + types.substr(0, types.size() - 2) + ">",
@@ -202,19 +176,20 @@ class Scaffold {
     bool plain = branch.children.size() < kMostFields && !branch.tensor;
     std::set<std::string> taken;
     const auto add = [&](const std::string& key, const Member& item) {
-      std::string field = is_keyword(key) ? key + "_" : key;
+      std::string field = is_taken_by_cpp(key) ? key + "_" : key;
       if (!is_identifier(key)) {
         plain = false;
         field = "field_" + camel_case(key);
       }
-      // A field may not have the name of a type that is used beside it.
+      // A field may not have the name of its struct, nor of what is used beside it.
       while (types_.contains(field) || !taken.insert(field).second) {
         field += "x";
+        keys_.insert(field);
         plain = false;
       }
-      const std::string initial = item.arguments.empty()                 ? ""
-                                  : item.type.starts_with("std::vector") ? " = " + item.arguments
-                                                                         : "{" + item.arguments + "}";
+      const std::string initial = !item.made_by.empty()    ? " = " + item.made_by
+                                  : item.arguments.empty() ? ""
+                                                           : "{" + item.arguments + "}";
       body += fmt::format("  {} {}{};{}\n", item.type, field, initial,
                           item.comment.empty() ? "" : "  // " + item.comment);
       visits += fmt::format("    visit({}, self.{});\n", cpp_literal(key), field);
@@ -225,7 +200,8 @@ class Scaffold {
     if (const auto same = by_body_.find(body); same != by_body_.end() && !outermost)
       return {same->second, "", ""};
     std::string type = wanted;
-    for (int i = 2; !outermost && !types_.insert(type).second; ++i) type = wanted + std::to_string(i);
+    for (int i = 2; !outermost && (keys_.contains(type) || !types_.insert(type).second); ++i)
+      type = wanted + std::to_string(i);
     by_body_.emplace(body, type);
     structs_.push_back("struct " + type + " {\n" + body + "};\n");
     return {type, "", ""};
@@ -234,16 +210,36 @@ class Scaffold {
   std::vector<std::string> structs_;  // inner ones first
   std::map<std::string, std::string> by_body_;
   std::set<std::string> types_{"nn", "ballast", "std"};
+  std::set<std::string, std::less<>> keys_;  // segments, which become fields: no type is named like one
 };
+
+// a::b::c
+bool is_namespace(std::string_view text) {
+  for (;;) {
+    const std::size_t end = text.find("::");
+    const std::string_view part = text.substr(0, end);
+    if (!is_identifier(part) || is_taken_by_cpp(part) || part == "std" || part == "ballast") return false;
+    if (end == text.npos) return true;
+    text.remove_prefix(end + 2);
+  }
+}
 
 }  // namespace
 
 std::string scaffold(const Checkpoint& checkpoint, const ScaffoldOptions& options) {
-  if (!is_identifier(options.name) || is_keyword(options.name))
+  if (!is_identifier(options.name) || is_taken_by_cpp(options.name))
     fail(Errc::invalid_argument, quoted(options.name), "is not the name of a C++ struct");
+  if (!options.space.empty() && !is_namespace(options.space))
+    fail(Errc::invalid_argument, quoted(options.space), "is not the name of a C++ namespace");
   if (checkpoint.empty())
     fail(Errc::invalid_argument, display(checkpoint.path), "has no tensors to make a struct of");
   return Scaffold().run(checkpoint, options);
+}
+
+void save_scaffold(std::string_view header, const std::string& path, bool overwrite) {
+  AtomicFile file(path, overwrite);
+  file.append(header);
+  file.commit();
 }
 
 }  // namespace ballast

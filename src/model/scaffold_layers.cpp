@@ -39,27 +39,70 @@ class Guess {
                        [&](std::string_view word) { return lower.find(word) != lower.npos; });
   }
 
+  // One of exactly this shape.
+  bool take(const std::string& name, const Shape& shape) {
+    const Shape* found = take(name, shape.size());
+    return found != nullptr && *found == shape;
+  }
+
   std::optional<GuessedLayer> batch_norm() {
     const Shape* mean = take("running_mean", 1);
-    if (mean == nullptr || take("running_var", 1) == nullptr) return std::nullopt;
-    static_cast<void>(take("num_batches_tracked", 0));
-    const bool affine = take("weight", 1) != nullptr && take("bias", 1) != nullptr;
+    if (mean == nullptr || !take("running_var", *mean)) return std::nullopt;
+    static_cast<void>(take("num_batches_tracked", Shape{}));
+    const bool affine = tensors_.contains("weight");
+    if (affine && !(take("weight", *mean) && take("bias", *mean))) return std::nullopt;
     return GuessedLayer{"nn::BatchNorm2d",
                         fmt::format("{}{}", (*mean)[0], affine ? "" : ", {.affine = false}"), ""};
   }
 
   std::optional<GuessedLayer> attention() {
     const Shape* packed = take("in_proj_weight", 2);
-    if (packed == nullptr || (*packed)[0] != 3 * (*packed)[1] || take("out_proj.weight", 2) == nullptr)
+    if (packed == nullptr) return std::nullopt;
+    const std::int64_t size = (*packed)[1];
+    if (*packed != Shape{3 * size, size} || !take("out_proj.weight", Shape{size, size})) return std::nullopt;
+    const bool bias = tensors_.contains("in_proj_bias");
+    if (bias && !(take("in_proj_bias", Shape{3 * size}) && take("out_proj.bias", Shape{size})))
       return std::nullopt;
-    const bool bias = take("in_proj_bias", 1) != nullptr && take("out_proj.bias", 1) != nullptr;
-    const bool extra = take("bias_k", 3) != nullptr && take("bias_v", 3) != nullptr;
+    const bool extra = tensors_.contains("bias_k");
+    if (extra && !(take("bias_k", Shape{1, 1, size}) && take("bias_v", Shape{1, 1, size})))
+      return std::nullopt;
     std::string options;
     if (!bias) options += ".bias = false";
     if (extra) options += std::string(options.empty() ? "" : ", ") + ".add_bias_kv = true";
     return GuessedLayer{"nn::MultiheadAttention",
-                        fmt::format("{}, 1{}", (*packed)[1], options.empty() ? "" : ", {" + options + "}"),
+                        fmt::format("{}, 1{}", size, options.empty() ? "" : ", {" + options + "}"),
                         "the number of heads is not in the file"};
+  }
+
+  struct Recurrent {
+    std::int64_t input = 0;
+    std::int64_t hidden = 0;
+    std::int64_t projection = 0;  // 0: none
+    std::int64_t gates = 0;
+    std::int64_t layers = 1;
+    bool both = false;
+    bool bias = false;
+
+    [[nodiscard]] std::int64_t output() const { return projection > 0 ? projection : hidden; }
+  };
+
+  // True when the tensors are exactly those a layer of these sizes has.
+  bool take_all(const Recurrent& sizes) {
+    for (std::int64_t layer = 0; layer < sizes.layers; ++layer) {
+      for (const char* direction : {"", "_reverse"}) {
+        if (direction[0] != 0 && !sizes.both) continue;
+        const auto at = [&](const char* name) { return fmt::format("{}_l{}{}", name, layer, direction); };
+        const std::int64_t rows = sizes.gates * sizes.hidden;
+        const std::int64_t input = layer == 0 ? sizes.input : sizes.output() * (sizes.both ? 2 : 1);
+        if (!take(at("weight_ih"), Shape{rows, input}) || !take(at("weight_hh"), Shape{rows, sizes.output()}))
+          return false;
+        if (sizes.bias && !(take(at("bias_ih"), Shape{rows}) && take(at("bias_hh"), Shape{rows})))
+          return false;
+        if (sizes.projection > 0 && !take(at("weight_hr"), Shape{sizes.projection, sizes.hidden}))
+          return false;
+      }
+    }
+    return true;
   }
 
   std::optional<GuessedLayer> recurrent() {
@@ -67,36 +110,33 @@ class Guess {
     const Shape* hidden = take("weight_hh_l0", 2);
     if (input == nullptr || hidden == nullptr) return std::nullopt;
     const Shape* projection = take("weight_hr_l0", 2);
-    const std::int64_t size = projection != nullptr ? (*projection)[1] : (*hidden)[1];
-    if (size == 0 || (*hidden)[0] % size != 0) return std::nullopt;
-    const std::int64_t gates = (*hidden)[0] / size;
-    const char* type = gates == 4 ? "nn::LSTM" : gates == 3 ? "nn::GRU" : gates == 1 ? "nn::RNN" : nullptr;
-    if (type == nullptr) return std::nullopt;
-    std::int64_t layers = 1;
-    while (tensors_.contains(fmt::format("weight_ih_l{}", layers))) ++layers;
-    const bool both = tensors_.contains("weight_ih_l0_reverse");
-    const bool bias = tensors_.contains("bias_ih_l0");
-    for (std::int64_t layer = 0; layer < layers; ++layer) {
-      for (const char* direction : {"", "_reverse"}) {
-        for (const char* name : {"weight_ih", "weight_hh", "weight_hr", "bias_ih", "bias_hh"})
-          take_any(fmt::format("{}_l{}{}", name, layer, direction));
-      }
-    }
+    Recurrent sizes{.input = (*input)[1],
+                    .hidden = projection != nullptr ? (*projection)[1] : (*hidden)[1],
+                    .projection = projection != nullptr ? (*projection)[0] : 0,
+                    .both = tensors_.contains("weight_ih_l0_reverse"),
+                    .bias = tensors_.contains("bias_ih_l0")};
+    if (sizes.hidden == 0 || (*hidden)[0] % sizes.hidden != 0) return std::nullopt;
+    sizes.gates = (*hidden)[0] / sizes.hidden;
+    while (tensors_.contains(fmt::format("weight_ih_l{}", sizes.layers))) ++sizes.layers;
+    const char* type = sizes.gates == 4   ? "nn::LSTM"
+                       : sizes.gates == 3 ? "nn::GRU"
+                       : sizes.gates == 1 ? "nn::RNN"
+                                          : nullptr;
+    const bool projects = sizes.projection > 0;
+    if (type == nullptr || (projects && (sizes.gates != 4 || sizes.projection >= sizes.hidden)) ||
+        !take_all(sizes))
+      return std::nullopt;
     std::string options;
     const auto option = [&](bool wanted, const std::string& text) {
       if (wanted) options += (options.empty() ? "" : ", ") + text;
     };
-    option(layers > 1, fmt::format(".num_layers = {}", layers));
-    option(!bias, ".bias = false");
-    option(both, ".bidirectional = true");
-    option(projection != nullptr,
-           fmt::format(".proj_size = {}", projection != nullptr ? (*projection)[0] : 0));
+    option(sizes.layers > 1, fmt::format(".num_layers = {}", sizes.layers));
+    option(!sizes.bias, ".bias = false");
+    option(sizes.both, ".bidirectional = true");
+    option(projects, fmt::format(".proj_size = {}", sizes.projection));
     return GuessedLayer{
-        type, fmt::format("{}, {}{}", (*input)[1], size, options.empty() ? "" : ", {" + options + "}"), ""};
-  }
-
-  void take_any(const std::string& name) {
-    if (tensors_.contains(name)) explained_.insert(name);
+        type,
+        fmt::format("{}, {}{}", sizes.input, sizes.hidden, options.empty() ? "" : ", {" + options + "}"), ""};
   }
 
   std::optional<GuessedLayer> by_weight() {
@@ -164,7 +204,8 @@ class Guess {
 
 std::optional<GuessedLayer> guess_layer(std::string_view key, const std::map<std::string, Tensor>& tensors) {
   if (std::any_of(tensors.begin(), tensors.end(), [](const auto& item) {
-        return !is_floating(item.second.dtype()) && item.first != "num_batches_tracked";
+        const bool has_values = item.second.numel() > 0;
+        return !has_values || (!is_floating(item.second.dtype()) && item.first != "num_batches_tracked");
       }))
     return std::nullopt;
   return Guess(key, tensors).run();

@@ -2,6 +2,7 @@
 #include "ballast/nn/conv.h"
 
 #include "ballast/display.h"
+#include "ballast/ops/conv.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {
@@ -29,6 +30,26 @@ void require_groups(const char* layer, std::int64_t in, std::int64_t out, std::i
   }
 }
 
+PadMode pad_mode(PaddingMode mode) {
+  switch (mode) {
+    case PaddingMode::reflect:
+      return PadMode::reflect;
+    case PaddingMode::replicate:
+      return PadMode::replicate;
+    case PaddingMode::circular:
+      return PadMode::circular;
+    case PaddingMode::zeros:
+      break;
+  }
+  return PadMode::constant;
+}
+
+template <std::size_t N>
+constexpr const char* kConvName = N == 1 ? "Conv1d" : (N == 2 ? "Conv2d" : "Conv3d");
+template <std::size_t N>
+constexpr const char* kTransposeName = N == 1 ? "ConvTranspose1d"
+                                              : (N == 2 ? "ConvTranspose2d" : "ConvTranspose3d");
+
 }  // namespace
 
 template <std::size_t N>
@@ -40,12 +61,41 @@ Conv<N>::Conv(std::int64_t in, std::int64_t out, Size<N> kernel_sizes, const Con
 }
 
 template <std::size_t N>
+Tensor Conv<N>::forward(const Tensor& x, Activation activation) const {
+  return place.run(kConvName<N>, [&] {
+    return conv(x, weight, bias,
+                {.stride = dims_of(options.stride),
+                 .padding = dims_of(options.padding.amount),
+                 .same = options.padding.same,
+                 .dilation = dims_of(options.dilation),
+                 .groups = options.groups,
+                 .padding_mode = pad_mode(options.padding_mode),
+                 .activation = activation,
+                 .cache = &place.cache});
+  });
+}
+
+template <std::size_t N>
 ConvTranspose<N>::ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel_sizes,
                                 const ConvTransposeOptions<N>& conv_options)
     : in_channels(in), out_channels(out), kernel_size(kernel_sizes), options(conv_options) {
   require_groups("ConvTranspose", in, out, options.groups);
   weight = kernel(in, out / options.groups, kernel_size);
   if (options.bias) bias = parameter({out});
+}
+
+template <std::size_t N>
+Tensor ConvTranspose<N>::forward(const Tensor& x, Activation activation) const {
+  return place.run(kTransposeName<N>, [&] {
+    return conv_transpose(x, weight, bias,
+                          {.stride = dims_of(options.stride),
+                           .padding = dims_of(options.padding),
+                           .output_padding = dims_of(options.output_padding),
+                           .dilation = dims_of(options.dilation),
+                           .groups = options.groups,
+                           .activation = activation,
+                           .cache = &place.cache});
+  });
 }
 
 template struct Conv<1>;

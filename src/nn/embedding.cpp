@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/nn/embedding.h"
 
+#include <cstring>
+
 #include "ballast/nn/activation.h"
+#include "ballast/ops/create.h"
+#include "ballast/ops/movement.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {
@@ -12,7 +16,27 @@ Embedding::Embedding(std::int64_t count, std::int64_t dim, const EmbeddingOption
       options(embedding_options),
       weight(parameter({count, dim})) {}
 
+Tensor Embedding::forward(const Tensor& index) const {
+  return place.run("Embedding", [&] { return embedding(index, weight); });
+}
+
+// The row that stands for no word.
+void Embedding::adjust_initial(std::string_view /*field*/, Tensor& value) const {
+  if (!options.padding_idx) return;
+  const std::int64_t row = *options.padding_idx + (*options.padding_idx < 0 ? num_embeddings : 0);
+  if (row < 0 || row >= num_embeddings)
+    fail(Errc::invalid_argument, "Embedding", "padding_idx {} for {} rows", *options.padding_idx,
+         num_embeddings);
+  const std::size_t bytes =
+      static_cast<std::size_t>(value.size_bytes()) / static_cast<std::size_t>(num_embeddings);
+  std::memset(value.mutable_data() + static_cast<std::size_t>(row) * bytes, 0, bytes);
+}
+
 PReLU::PReLU(std::int64_t parameters, const PReLUOptions& prelu_options)
     : num_parameters(parameters), options(prelu_options), alpha(parameter({parameters})) {}
+
+void PReLU::adjust_initial(std::string_view /*field*/, Tensor& value) const {
+  value = full(value.shape(), options.init, value.dtype());
+}
 
 }  // namespace ballast::nn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/nn/linear.h"
 
+#include "ballast/ops/matmul.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {
@@ -8,6 +9,11 @@ namespace ballast::nn {
 Linear::Linear(std::int64_t in, std::int64_t out, const LinearOptions& linear_options)
     : in_features(in), out_features(out), options(linear_options), weight(parameter({in, out})) {
   if (options.bias) bias = parameter({out});
+}
+
+Tensor Linear::forward(const Tensor& x, Activation activation) const {
+  return place.run(
+      "Linear", [&] { return linear(x, weight, bias, {.activation = activation, .cache = &place.cache}); });
 }
 
 Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out,
@@ -18,6 +24,10 @@ Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out,
       options(bilinear_options),
       weight(parameter({out, in1, in2})) {
   if (options.bias) bias = parameter({out});
+}
+
+Tensor Bilinear::forward(const Tensor& x1, const Tensor& x2) const {
+  return place.run("Bilinear", [&] { return bilinear(x1, x2, weight, bias); });
 }
 
 }  // namespace ballast::nn

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/nn/norm.h"
 
+#include "ballast/ops/norm.h"
+#include "ballast/ops/reduce.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {
@@ -20,6 +22,13 @@ void make_running_norm(Norm& norm) {
   }
 }
 
+// Of every channel (dimension 1).
+Dims all_but_channels(const Tensor& x) {
+  Dims dims = {0};
+  for (std::size_t i = 2; i < x.rank(); ++i) dims.push_back(static_cast<std::int64_t>(i));
+  return dims;
+}
+
 }  // namespace
 
 BatchNorm::BatchNorm(std::int64_t features, const BatchNormOptions& norm_options)
@@ -27,15 +36,47 @@ BatchNorm::BatchNorm(std::int64_t features, const BatchNormOptions& norm_options
   make_running_norm(*this);
 }
 
+Tensor BatchNorm::forward(const Tensor& x, Activation activation) const {
+  return place.run("BatchNorm", [&] {
+    if (folded()) return activate(x, activation);
+    if (options.track_running_stats)
+      return activate(batch_norm(x, running_mean, running_var, gamma, beta, options.eps), activation);
+    if (x.rank() < 2)
+      fail(Errc::shape_mismatch, "batch_norm", "{} has no channels (dimension 1)", to_string(x.shape()));
+    const Dims dims = all_but_channels(x);
+    const Tensor wide = x.to(DType::f32);
+    return activate(batch_norm(x, mean(wide, dims), var(wide, dims, false, 0), gamma, beta, options.eps),
+                    activation);
+  });
+}
+
 InstanceNorm::InstanceNorm(std::int64_t features, const InstanceNormOptions& norm_options)
     : num_features(features), options(norm_options) {
   make_running_norm(*this);
+}
+
+Tensor InstanceNorm::forward(const Tensor& x, std::size_t spatial) const {
+  return place.run("InstanceNorm", [&] {
+    if (x.rank() != spatial + 1 && x.rank() != spatial + 2)
+      fail(Errc::shape_mismatch, "instance_norm", "{} is not [batch, {}, size…] with {} sizes",
+           to_string(x.shape()), num_features, spatial);
+    const bool batched = x.rank() == spatial + 2;
+    const Tensor in = batched ? x : x.unsqueeze(0);
+    const Tensor out = options.track_running_stats
+                           ? batch_norm(in, running_mean, running_var, gamma, beta, options.eps)
+                           : instance_norm(in, gamma, beta, options.eps);
+    return batched ? out : out.squeeze(0);
+  });
 }
 
 LayerNorm::LayerNorm(const Shape& shape, const LayerNormOptions& norm_options)
     : normalized_shape(shape), options(norm_options) {
   if (options.elementwise_affine) gamma = parameter(shape);
   if (options.elementwise_affine && options.bias) beta = parameter(shape);
+}
+
+Tensor LayerNorm::forward(const Tensor& x) const {
+  return place.run("LayerNorm", [&] { return layer_norm(x, normalized_shape, gamma, beta, options.eps); });
 }
 
 GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNormOptions& norm_options)
@@ -49,9 +90,17 @@ GroupNorm::GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNorm
   }
 }
 
+Tensor GroupNorm::forward(const Tensor& x) const {
+  return place.run("GroupNorm", [&] { return group_norm(x, num_groups, gamma, beta, options.eps); });
+}
+
 RMSNorm::RMSNorm(const Shape& shape, const RMSNormOptions& norm_options)
     : normalized_shape(shape), options(norm_options) {
   if (options.elementwise_affine) gamma = parameter(shape);
+}
+
+Tensor RMSNorm::forward(const Tensor& x) const {
+  return place.run("RMSNorm", [&] { return rms_norm(x, normalized_shape, gamma, options.eps); });
 }
 
 }  // namespace ballast::nn

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the constructors of layers share: shape-only tensors, and sizes that make sense.
+// What layers share: shape-only tensors, and sizes that make sense.
 #pragma once
 
 #include <cstdint>
 
+#include "ballast/nn/size.h"
 #include "ballast/tensor.h"
 #include "base/fail.h"
 
@@ -15,6 +16,11 @@ inline Tensor parameter(Shape shape) {
 
 inline void require_positive(const char* layer, const char* what, std::int64_t value) {
   if (value < 1) fail(Errc::invalid_argument, layer, "{} is {}, it must be at least 1", what, value);
+}
+
+template <std::size_t N>
+Dims dims_of(const Size<N>& size) {
+  return ShapeView(size.values);
 }
 
 }  // namespace ballast::nn

@@ -45,6 +45,14 @@ LSTM::LSTM(std::int64_t input, std::int64_t hidden, const LSTMOptions& lstm_opti
   }
 }
 
+LstmResult LSTM::forward(const Tensor& x, const Tensor& hidden, const Tensor& cell) const {
+  return place.run("LSTM", [&] {
+    return lstm(
+        x, cells, hidden, cell,
+        {.bidirectional = options.bidirectional, .batch_first = options.batch_first, .cache = &place.cache});
+  });
+}
+
 GRU::GRU(std::int64_t input, std::int64_t hidden, const GRUOptions& gru_options)
     : input_size(input),
       hidden_size(hidden),
@@ -52,11 +60,27 @@ GRU::GRU(std::int64_t input, std::int64_t hidden, const GRUOptions& gru_options)
       cells(detail::make_cells(
           {input, hidden, 3, options.num_layers, 0, options.bias, options.bidirectional})) {}
 
+RecurrentResult GRU::forward(const Tensor& x, const Tensor& hidden) const {
+  return place.run("GRU", [&] {
+    return gru(
+        x, cells, hidden,
+        {.bidirectional = options.bidirectional, .batch_first = options.batch_first, .cache = &place.cache});
+  });
+}
+
 RNN::RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& rnn_options)
     : input_size(input),
       hidden_size(hidden),
       options(rnn_options),
       cells(detail::make_cells(
           {input, hidden, 1, options.num_layers, 0, options.bias, options.bidirectional})) {}
+
+RecurrentResult RNN::forward(const Tensor& x, const Tensor& hidden) const {
+  return place.run("RNN", [&] {
+    return rnn(
+        x, cells, hidden, options.nonlinearity,
+        {.bidirectional = options.bidirectional, .batch_first = options.batch_first, .cache = &place.cache});
+  });
+}
 
 }  // namespace ballast::nn

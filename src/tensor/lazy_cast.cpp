@@ -8,9 +8,9 @@
 #include <mutex>
 #include <utility>
 
-#include "ballast/stats.h"
 #include "base/thread_pool.h"
 #include "tensor/cast.h"
+#include "tensor/cast_loss.h"
 
 namespace ballast {
 namespace {
@@ -20,13 +20,18 @@ namespace {
 constexpr std::uint64_t kPiece = 1U << 16U;
 constexpr std::uint64_t kStridedPiece = 1U << 18U;
 
+void add(CastCount& count, const CastLoss& loss) {
+  count.rounded += loss.rounded;
+  count.overflowed += loss.overflowed;
+}
+
 // Elements of a tensor, read and cast, through a buffer for `most` of them.
 class Converter {
  public:
-  Converter(const Tensor& source, DType dtype, std::uint64_t most, std::atomic<std::uint64_t>* overflowed)
+  Converter(const Tensor& source, DType dtype, std::uint64_t most, CastCount* count)
       : source_(source),
         dtype_(dtype),
-        overflowed_(overflowed),
+        count_(count),
         bits_(info(source.dtype()).bits),
         buffer_(
             std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>((most * bits_ + 7) / 8))) {}
@@ -35,37 +40,29 @@ class Converter {
   void operator()(std::uint64_t first, std::uint64_t count, std::byte* out) {
     source_.read(first * bits_ / 8, {buffer_.get(), static_cast<std::size_t>((count * bits_ + 7) / 8)});
     cast_elements(source_.dtype(), buffer_.get(), dtype_, out, count);
-    if (overflowed_ != nullptr)
-      *overflowed_ += not_finite(dtype_, out, count) - not_finite(source_.dtype(), buffer_.get(), count);
+    if (count_ != nullptr) add(*count_, cast_loss(source_.dtype(), buffer_.get(), dtype_, out, count));
   }
 
  private:
-  static std::uint64_t not_finite(DType dtype, const std::byte* elements, std::uint64_t count) {
-    const std::uint64_t size = (count * info(dtype).bits + 7) / 8;
-    return count_not_finite(
-        Tensor::contiguous_view(dtype, {static_cast<std::int64_t>(count)},
-                                Storage::borrow(static_cast<const void*>(elements), size)));
-  }
-
   const Tensor& source_;
   DType dtype_;
-  std::atomic<std::uint64_t>* overflowed_;
+  CastCount* count_;
   std::uint64_t bits_;
   std::unique_ptr<std::byte[]> buffer_;
 };
 
 class CastStorage final : public Storage {
  public:
-  CastStorage(Tensor source, DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed)
+  CastStorage(Tensor source, DType dtype, std::shared_ptr<CastCount> count)
       : Storage(Tensor(dtype, source.shape()).size_bytes()),
         source_(std::move(source)),
         dtype_(dtype),
-        overflowed_(std::move(overflowed)) {}
+        count_(std::move(count)) {}
 
   [[nodiscard]] const std::byte* data() const override {
     std::call_once(once_, [this] {
       whole_ = source_.to(dtype_);
-      if (overflowed_) *overflowed_ += count_not_finite(whole_) - count_not_finite(source_);
+      if (count_) add(*count_, cast_loss(source_, whole_));
       ready_.store(true, std::memory_order_release);
     });
     return whole_.data();
@@ -87,7 +84,7 @@ class CastStorage final : public Storage {
     const std::uint64_t end = std::min(((offset + out.size()) * 8 + bits - 1) / bits, numel());
     const std::uint64_t most = source_.is_contiguous() ? kPiece : kStridedPiece;
     parallel_for((end - begin - 1) / most + 1, 1, [&](std::uint64_t from, std::uint64_t to) {
-      Converter convert(source_, dtype_, std::min(most, end - begin), overflowed_.get());
+      Converter convert(source_, dtype_, std::min(most, end - begin), count_.get());
       for (std::uint64_t piece = from; piece < to; ++piece) {
         const std::uint64_t first = begin + piece * most;
         read_piece(convert, first, std::min(most, end - first), offset, out);
@@ -116,7 +113,7 @@ class CastStorage final : public Storage {
 
   Tensor source_;
   DType dtype_;
-  std::shared_ptr<std::atomic<std::uint64_t>> overflowed_;
+  std::shared_ptr<CastCount> count_;
   mutable std::once_flag once_;
   mutable Tensor whole_;
   mutable std::atomic<bool> ready_{false};
@@ -124,9 +121,8 @@ class CastStorage final : public Storage {
 
 }  // namespace
 
-std::shared_ptr<const Storage> lazy_cast(Tensor source, DType dtype,
-                                         std::shared_ptr<std::atomic<std::uint64_t>> overflowed) {
-  return std::make_shared<CastStorage>(std::move(source), dtype, std::move(overflowed));
+std::shared_ptr<const Storage> lazy_cast(Tensor source, DType dtype, std::shared_ptr<CastCount> count) {
+  return std::make_shared<CastStorage>(std::move(source), dtype, std::move(count));
 }
 
 }  // namespace ballast

@@ -2,8 +2,6 @@
 // A cast that happens when its bytes are asked for.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 
 #include "ballast/tensor.h"
@@ -11,9 +9,9 @@
 namespace ballast {
 
 /// The row-major elements of `source` as `dtype`. read() converts the piece it is asked for and keeps
-/// nothing; data() converts all, once. Both dtypes must be real, and differ. `overflowed`, when given, grows
-/// by the finite values that are finite no more, each time they are read.
-[[nodiscard]] std::shared_ptr<const Storage> lazy_cast(
-    Tensor source, DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed = {});
+/// nothing; data() converts all, once. Both dtypes must be real, and differ. `count`, when given, grows each
+/// time values are read.
+[[nodiscard]] std::shared_ptr<const Storage> lazy_cast(Tensor source, DType dtype,
+                                                       std::shared_ptr<CastCount> count = {});
 
 }  // namespace ballast

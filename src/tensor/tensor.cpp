@@ -236,11 +236,11 @@ Tensor Tensor::to(DType dtype) const {
   return result;
 }
 
-Tensor Tensor::to_lazy(DType dtype, std::shared_ptr<std::atomic<std::uint64_t>> overflowed) const {
+Tensor Tensor::to_lazy(DType dtype, std::shared_ptr<CastCount> count) const {
   if (dtype == dtype_) return *this;
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
-  return contiguous_view(dtype, shape_, lazy_cast(*this, dtype, std::move(overflowed)));
+  return contiguous_view(dtype, shape_, lazy_cast(*this, dtype, std::move(count)));
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {

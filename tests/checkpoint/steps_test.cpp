@@ -146,6 +146,20 @@ TEST(Reindex, CompactsEachPrefixByItself) {
               ElementsAre("plain", "x1.w", "a.01.w"));
 }
 
+TEST(Reindex, LeavesWhatHasNoGaps) {
+  const std::vector<std::string> without_gaps{"fc.0.w", "fc.1.w", "fc.2.w"};
+  EXPECT_EQ(names(reindex(with(without_gaps)).checkpoint), without_gaps);
+  EXPECT_THAT(reindex(with(without_gaps)).changed, IsEmpty());
+  EXPECT_THAT(names(reindex(with({})).checkpoint), IsEmpty());
+  EXPECT_THAT(names(reindex(with({"encoder.w", "fc.1.w", "fc.3.w", "0.w", "4.w"})).checkpoint),
+              ElementsAre("encoder.w", "fc.0.w", "fc.1.w", "0.w", "1.w"));
+}
+
+TEST(Rename, NoRulesAreNoChange) {
+  EXPECT_THAT(rename(with({"a", "b"}), {}).changed, IsEmpty());
+  EXPECT_THAT(names(rename(with({}), {{"a", "b"}}).checkpoint), IsEmpty());
+}
+
 TEST(Reindex, OnlyWherePrefixesSay) {
   EXPECT_THAT(names(reindex(with({"flows.0.w", "flows.2.w", "fc.0.w", "fc.2.w"}), {"^fc"}).checkpoint),
               ElementsAre("flows.0.w", "flows.2.w", "fc.0.w", "fc.1.w"));

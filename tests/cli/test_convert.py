@@ -79,6 +79,28 @@ class Convert(CliTest):
         self.assertEqual({k: v[1:] for k, v in tensors.items()},
                          {"q": ([1, 1], floats(1)), "k": ([1, 1], floats(2)), "v": ([1, 1], floats(3)), "wt": ([2, 2], floats(1, 3, 2, 4))})
 
+    def test_renames_come_before_rules(self):
+        source = self.file("o.safetensors", safetensors([("a", "F32", [1, 2], floats(1, 2))]))
+        rules = self.file("rules.json", b'{"rules": [{"match": "^b$", "transpose": [0, 1], "to": "c"}]}')
+        tensors, _ = read_safetensors(self.convert(source, "--rules", rules, "--rename", "^a$=b"))
+        self.assertEqual({k: v[1] for k, v in tensors.items()}, {"c": [2, 1]})
+
+    def test_reindex_closes_gaps(self):
+        source = self.file("g.safetensors", safetensors([(f"{p}.{i}.w", "F32", [1], floats(i)) for p in ("fc", "flows") for i in (0, 2, 4)]))
+        names = lambda *a: sorted(read_safetensors(self.convert(source, *a))[0])
+        self.assertEqual(names("--reindex", "^fc"), ["fc.0.w", "fc.1.w", "fc.2.w", "flows.0.w", "flows.2.w", "flows.4.w"])
+        self.assertEqual(names("--reindex", ""), ["fc.0.w", "fc.1.w", "fc.2.w", "flows.0.w", "flows.1.w", "flows.2.w"])
+
+    def test_debug_keys_shows_every_key_before_and_after(self):  # the form Burn's users know
+        source = self.file("d.safetensors", safetensors([("conv.w", "F32", [2, 1], floats(1, 2)), ("n", "I64", [], struct.pack("<q", 1)), ("out", "F32", [1], floats(1))]))
+        out, _ = self.run_tool("convert", source, self.path("no.safetensors"), "--rename", "^conv=z", "--exclude", "out", "--debug-keys", "--dry-run")
+        self.assertTrue(out.startswith("Debug information of keys and tensor shapes:\n---\n"
+                                       "Key: n\nShape: []\nDtype: I64\n---\n"
+                                       "Original Key: conv.w\nRemapped Key: z.w\nShape: [2, 1]\nDtype: F32\n---\n"), out)
+        self.assertFalse(os.path.exists(self.path("no.safetensors")))
+        keys = self.run_json("convert", source, self.path("yes.safetensors"), "--rename", "^conv=z", "--debug-keys")["keys"]
+        self.assertEqual(keys[0], {"original": "conv.w", "name": "z.w", "dtype": "F32", "shape": [2, 1]})
+
     def convert(self, source, *arguments):
         target = self.path("target.safetensors")
         self.run_tool("convert", source, target, "-f", *arguments)

@@ -124,6 +124,18 @@ TEST_F(Npz, OneArrayIsCalledLikeItsFile) {
   EXPECT_EQ(error_of([&] { save(narrow, path("b.npz")); }).code(), Errc::not_representable);
 }
 
+TEST_F(Npz, NamesThatCouldNotBeReadBackAreNotWritten) {
+  const Tensor x = Tensor::from<float>({1}, {1});
+  Checkpoint alike;
+  alike.add("Norm", x);
+  alike.add("norm", x);
+  EXPECT_EQ(error_of([&] { save(alike, path("a.npz")); }).code(), Errc::not_representable);
+  Checkpoint upwards;
+  upwards.add("../x", x);
+  EXPECT_EQ(error_of([&] { save(upwards, path("a.npz")); }).code(), Errc::path_escape);
+  EXPECT_TRUE(names().empty());
+}
+
 TEST_F(Npz, WhatIsNoTensorIsRefusedInWords) {
   const std::string folder = run_python("npz_odd", R"(
 import sys, numpy as np

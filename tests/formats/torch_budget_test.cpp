@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ballast/error.h"
+#include "ballast/root.h"
 #include "formats/pickle_asm.h"
 
 namespace ballast {
@@ -33,6 +34,15 @@ TEST(PickleBudget, ArraysCopiedOutOfOneTextAreBounded) {
 
 TEST(PickleBudget, AFileThatIsAllObjectsIsBounded) {
   EXPECT_EQ(refusal(whole("(" + std::string(5'000'000, '}') + "l")), Errc::too_many);
+}
+
+// 100,000 names that all lead to the dict they are in: looking behind each of them again would not end.
+TEST(PickleBudget, AStateDictIsLookedForInEachContainerOnce) {
+  std::string code = "}q\x01(";
+  for (int i = 0; i < 100'000; ++i) code += text("k" + std::to_string(i)) + "h\x01";
+  const FoundRoot found = find_root(read(whole(code + "u", 3)));
+  EXPECT_EQ(found.path, "");
+  EXPECT_EQ(found.checkpoint.size(), 0U);
 }
 
 }  // namespace

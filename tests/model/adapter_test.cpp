@@ -2,6 +2,7 @@
 #include "model/adapter.h"
 
 #include <random>
+#include <set>
 
 #include "ballast/safetensors.h"
 #include "model/model_kit.h"
@@ -79,6 +80,12 @@ void expect_round_trip(Adapter adapter) {
       EXPECT_TRUE(same_values(tensor, expected.at(std::string(path)))) << path;
     });
   }
+}
+
+TEST(Adapter, TheZooHasEveryKind) {
+  std::set<LayerKind> kinds;
+  for_each_tensor(Zoo{}, [&](std::string_view, const Tensor&, LayerKind kind) { kinds.insert(kind); });
+  EXPECT_EQ(kinds.size(), kLayerKindCount);
 }
 
 TEST(Adapter, NativeToPytorchAndBackIsTheIdentity) {
@@ -168,6 +175,22 @@ TEST(Adapter, LinearIsATransposedViewAndNotACopy) {
   Model as_is;
   EXPECT_THAT(failed_load(as_is, file, {.adapter = Adapter::none}).text(),
               HasSubstr("transpose of the model's"));
+}
+
+TEST(Adapter, LinearOfEveryDtypeIsTransposedAndKeepsIt) {
+  struct Model {
+    nn::Linear fc{3, 2, {.bias = false}};
+  };
+
+  Checkpoint file;
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    file = Checkpoint{};
+    file.add("fc.weight", counting({2, 3}, 1).to(dtype));
+    Model model;
+    load(model, file);
+    EXPECT_EQ(model.fc.weight.dtype(), dtype);
+    EXPECT_EQ(floats(model.fc.weight), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+  }
 }
 
 TEST(Adapter, FoundUnderAnotherNameIsNotUnused) {  // burn.md §4: 20, 21

@@ -105,6 +105,91 @@ TEST(Config, NumbersMustFit) {  // burn.md §4: 17
   EXPECT_THAT(refused<double>(Value()), HasSubstr("NoneType"));
 }
 
+template <class T>
+void expect_range() {
+  const auto text = [](auto value) { return Value::integer(std::to_string(value)); };
+  EXPECT_EQ(taken<T>(text(std::numeric_limits<T>::max())), std::numeric_limits<T>::max());
+  EXPECT_EQ(taken<T>(text(std::numeric_limits<T>::min())), std::numeric_limits<T>::min());
+  const auto beyond = [&](const std::string& digits) { refused<T>(Value::integer(digits)); };
+  if constexpr (sizeof(T) < 8) {
+    beyond(std::to_string(static_cast<std::int64_t>(std::numeric_limits<T>::max()) + 1));
+    beyond(std::to_string(static_cast<std::int64_t>(std::numeric_limits<T>::min()) - 1));
+  }
+  beyond("99999999999999999999999");
+  beyond("-99999999999999999999999");
+}
+
+TEST(Config, EveryIntegerTypeHasItsRange) {
+  expect_range<std::int8_t>();
+  expect_range<std::uint8_t>();
+  expect_range<std::int16_t>();
+  expect_range<std::uint16_t>();
+  expect_range<std::int32_t>();
+  expect_range<std::uint32_t>();
+  expect_range<std::int64_t>();
+  expect_range<std::uint64_t>();
+  expect_range<long>();
+  expect_range<unsigned long long>();
+  EXPECT_EQ(taken<long double>(0.5), 0.5L);
+  EXPECT_EQ(taken<float>(0.5), 0.5F);
+}
+
+struct Scalars {
+  bool bool_;
+  std::int8_t int8;
+  std::uint8_t uint8;
+  std::int16_t int16;
+  std::uint16_t uint16;
+  std::int32_t int32;
+  std::uint32_t uint32;
+  std::int64_t int64;
+  std::uint64_t uint64;
+  float float16;
+  float float32;
+  double float64;
+};
+
+TEST(Config, NumpyScalarsAreNumbers) {
+  for (const char* file : {"numpy_scalars.pt", "numpy_scalars_protocol5.pt"}) {
+    const auto config = load_config<Scalars>(kFixtures + file);
+    EXPECT_TRUE(config.bool_);
+    EXPECT_EQ(config.int8, 3);
+    EXPECT_EQ(config.uint64, 3U);
+    EXPECT_EQ(config.float16, 3.0F);
+    EXPECT_EQ(config.float64, 3.0);
+  }
+}
+
+struct NestedArguments {
+  int a;
+};
+
+struct Arguments {
+  double lr;
+  int batch;
+  std::string name;
+  std::vector<int> layers;
+  NestedArguments nested;
+};
+
+TEST(Config, ANamespaceIsAStruct) {
+  for (const char* file : {"value_namespace.pt", "value_namespace_protocol4.pt"}) {
+    const auto arguments = load_config<Arguments>(kFixtures + file, "args");
+    EXPECT_EQ(arguments.lr, 0.1);
+    EXPECT_EQ(arguments.batch, 32);
+    EXPECT_EQ(arguments.name, "run");
+    EXPECT_THAT(arguments.layers, ElementsAre(1, 2));
+    EXPECT_EQ(arguments.nested.a, 1);
+  }
+}
+
+TEST(Config, TuplesAreSequences) {
+  using Nest = std::tuple<std::tuple<int, std::tuple<int, std::array<int, 1>>>>;
+  EXPECT_EQ(std::get<0>(std::get<1>(std::get<0>(load_config<Nest>(kFixtures + "value_tuples.pt", "nest")))),
+            2);
+  EXPECT_THAT(load_config<std::vector<int>>(kFixtures + "value_tuples.pt", "4"), ElementsAre(1, 2, 3, 4));
+}
+
 enum class Activation { relu, gelu, tanh_ = 7 };
 
 struct Inner {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models of examples/models against the keys and shapes PyTorch has for them. The files themselves are
 // too large for a repository: with BALLAST_MODEL_WEIGHTS=folder (tests/fixtures/models/make.py --weights
-// folder) they are loaded too.
+// folder, or --hollow folder, as ctest's models.Load does where PyTorch is) they are loaded too.
 #include <cstdlib>
+#include <filesystem>
 
 #include "../../examples/models/gpt2.h"
-#include "../../examples/models/resnet50.h"
+#include "../../examples/models/resnet.h"
 #include "../../examples/models/vit_b_16.h"
 #include "ballast/load_file.h"
 #include "model/model_keys.h"
@@ -28,9 +29,14 @@ void expect_complete(const std::string& name, LoadOptions options, std::size_t t
   EXPECT_TRUE(report.complete());
   EXPECT_THAT(report.applied, SizeIs(tensors));
   EXPECT_THAT(report.reindexed, IsEmpty());
-  if (const char* folder = std::getenv("BALLAST_MODEL_WEIGHTS")) {
+  const char* const folder = std::getenv("BALLAST_MODEL_WEIGHTS");
+  for (const char* extension : {".pt", ".safetensors"}) {
+    const std::string path = std::string(folder != nullptr ? folder : "") + "/" + name + extension;
+    if (folder == nullptr || !std::filesystem::exists(path)) continue;
     Model real;
-    EXPECT_TRUE(load(real, std::string(folder) + "/" + name + ".pt", options).complete());
+    const LoadReport loaded = load(real, path, options);
+    EXPECT_TRUE(loaded.complete());
+    EXPECT_THAT(loaded.applied, SizeIs(tensors));
   }
 }
 

@@ -72,4 +72,57 @@ inline Checkpoint zoo_keys() {
   return zoo;
 }
 
+/// Keywords, macros, names of our own, names that meet a type's, and segments that are empty or deep.
+inline Checkpoint odd_keys() {
+  Checkpoint odd;
+  odd.path = "odd.pt";
+  const auto add = [&](const std::string& name, Shape shape = {1}) {
+    odd.add(name, Tensor::zeros(DType::f32, shape));
+  };
+  for (const char* word :
+       {"class",  "default", "new",      "co_await", "constexpr", "static_assert", "thread_local",
+        "xor_eq", "this",    "template", "linux",    "unix",      "errno",         "assert",
+        "NULL",   "EOF",     "NAN",      "INFINITY", "FILE",      "stdin"}) {
+    add(std::string(word) + ".weight", {2, 3});
+    add("inside." + std::string(word));
+  }
+  for (const char* word : {"nn", "ballast", "std", "vector", "Tensor", "Model", "model", "Modelx"})
+    add(std::string(word) + ".own");
+  add("Block");  // a tensor, and a type by that name from the next key
+  add("block.a.b");
+  add("blocks.0.c");
+  add("blocks.1.c");
+  for (const char* name : {"a..b", ".lead", "trail.", "two..", "dots...", "0", "0.1", "7.w", "007.w", "-1.w"})
+    add(name);
+  for (const char* name :
+       {"sp ace.w", "tab\t.w", "quote\".w", "back\\slash.w", "caf\xC3\xA9.w", "what?\?/.w", "new\nline.w",
+        "trailing_.w", "__double.w", "_Upper.w", "_under.w", "a/b/c", "x:0", "$.w"})
+    add(name);
+  std::string deep = "deep";
+  for (int i = 0; i < 80; ++i) deep += ".d";
+  add(deep);
+  for (int i = 0; i < 70; ++i) add("wide.w" + std::to_string(i));
+  for (int i = 0; i < 3; ++i) {  // vectors of sequences, of vectors, of layers, of tensors
+    const std::string at = std::to_string(i);
+    add("towers." + at + ".0.weight", {2, 2});
+    add("towers." + at + ".2.weight", {2, 2});
+    add("grid." + at + ".0.norm.weight", {4});
+    add("grid." + at + ".1.norm.weight", {4});
+    add("heads." + at + ".weight", {3, 2});
+    add("heads." + at + ".bias", {3});
+    add("lists." + at + ".0", {3});
+    add("lists." + at + ".1", {3});
+  }
+  add("empty.weight", {0, 4});
+  // Almost a layer: the shapes do not fit together.
+  add("lstm.weight_ih_l0", {8, 3});
+  add("lstm.weight_hh_l0", {8, 2});
+  add("lstm.bias_ih_l0", {8});
+  add("attn.in_proj_weight", {12, 4});
+  add("attn.out_proj.weight", {4, 5});
+  add("bn.running_mean", {4});
+  add("bn.running_var", {5});
+  return odd;
+}
+
 }  // namespace ballast::testing_kit

@@ -63,9 +63,10 @@ inline PadMode pad_mode(const Json& args) {
 }
 
 /// Where torch wrote its cases; the committed ones where there is no torch.
-inline std::string bundle_path() {
-  const std::string made = std::string(BALLAST_TEST_OUTPUT) + "/ops_cases.safetensors";
-  return std::filesystem::exists(made) ? made : std::string(BALLAST_TEST_DATA) + "/ops/cases.safetensors";
+inline std::string bundle_path(const std::string& room = "ops") {
+  const std::string made = std::string(BALLAST_TEST_OUTPUT) + "/" + room + "_cases.safetensors";
+  return std::filesystem::exists(made) ? made
+                                       : std::string(BALLAST_TEST_DATA) + "/" + room + "/cases.safetensors";
 }
 
 inline std::vector<Case> cases_of(const Checkpoint& bundle, const std::string& op) {

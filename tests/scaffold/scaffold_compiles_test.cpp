@@ -3,6 +3,7 @@
 // unused.
 #include <gmock/gmock.h>
 
+#include "ballast/io.h"
 #include "ballast/load.h"
 #include "gpt2.h"
 #include "model/model_keys.h"
@@ -18,6 +19,7 @@ void expect_fits(const Checkpoint& file) {
   Model model;
   const LoadReport report = load(model, file, {.missing = OnMissing::keep, .mismatched = OnMismatch::keep});
   EXPECT_TRUE(report.complete()) << report;
+  EXPECT_FALSE(report.applied.empty());
   EXPECT_THAT(report.unused, ::testing::IsEmpty()) << report;
   EXPECT_THAT(report.reindexed, ::testing::IsEmpty());
 }
@@ -40,3 +42,5 @@ TEST(ScaffoldCompiles, EveryKindOfLayerAndName) {
 
 }  // namespace
 }  // namespace ballast
+
+#include "scaffold_files.inc"

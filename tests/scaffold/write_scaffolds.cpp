@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the headers that scaffold_compiles_test.cpp includes: write_scaffolds TESTS_FOLDER OUT_FOLDER
+// Writes the headers that scaffold_compiles_test.cpp includes and that no file is small enough for, and
+// odd.safetensors, whose header the tool writes: write_scaffolds TESTS_FOLDER OUT_FOLDER
 #include <fstream>
 #include <iostream>
 
+#include "ballast/safetensors.h"
 #include "ballast/scaffold.h"
 #include "model/model_keys.h"
 
@@ -15,7 +17,9 @@ int main(int argc, char** argv) try {
   for (const char* name : {"resnet50", "vit_b_16", "gpt2"})
     write(name, ballast::testing_kit::keys_of(argv[1], name));
   write("zoo", ballast::testing_kit::zoo_keys());
-
+  ballast::safetensors::save(ballast::testing_kit::odd_keys(), std::string(argv[2]) + "/odd.safetensors",
+                             {.overwrite = true});
+  return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 1;

@@ -39,7 +39,8 @@ std::string values_of(const std::string& flag) {
   if (flag == "--color") return "auto always never";
   if (flag == "--sort") return "file name size";
   if (flag == "--dtype") return "f32 f16 bf16 f64 f8_e4m3 f8_e5m2";
-  if (flag == "--to") return "safetensors torch-zip torch-legacy";
+  if (flag == "--quantize") return "int8";
+  if (flag == "--to") return "safetensors record torch-zip torch-legacy";
   return "";
 }
 

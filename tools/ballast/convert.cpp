@@ -1,35 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast convert: one file into another format or dtype, or with other names. Streams; the output appears
 // whole or not at all.
+#include "ballast/convert.h"
+
+#include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <cmath>
 
 #include "ballast/display.h"
 #include "ballast/error.h"
 #include "commands.h"
 #include "rows.h"
+#include "selection.h"
 #include "shards.h"
-#include "steps.h"
 #include "table.h"
 #include "text.h"
 
 namespace tool {
 namespace {
 
-struct ConvertOptions {
+struct Arguments {
   std::string in;
   std::string out;
-  std::string format;
   std::string shard_size;  // "5GB"; empty: one file
-  Steps steps;
-  bool force = false;
+  std::string dtype;
+  std::string quantize;
+  std::vector<std::string> rename;
+  std::vector<std::string> keep_dtype;
+  Selection selection;
   bool dry_run = false;
-  bool inert = false;
+  bool debug_keys = false;
+  ballast::ConvertOptions options;
 };
 
-// A PyTorch file that only becomes another PyTorch file keeps everything: epoch, optimizer and all.
-bool keeps_everything(const ConvertOptions& options) {
-  return options.steps.none() && options.shard_size.empty() &&
-         ballast::format_for(options.out, options.format).starts_with("torch");
+std::vector<ballast::RenameRule> parse_rules(const std::vector<std::string>& texts) {
+  std::vector<ballast::RenameRule> rules;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw ballast::Error(ballast::Errc::invalid_argument, "--rename",
+                           fmt::format("{} is not PATTERN=REPLACEMENT", ballast::quoted(text)));
+    }
+    rules.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return rules;
+}
+
+// "f32", "F32", "float32" and "full" are one.
+ballast::DType parse_dtype(const std::string& word) {
+  std::string code = word;
+  std::transform(code.begin(), code.end(), code.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  auto dtype = ballast::dtype_from_code(code);
+  if (!dtype) dtype = ballast::dtype_from_torch(word);
+  if (word == "half") dtype = ballast::DType::f16;
+  if (word == "full") dtype = ballast::DType::f32;
+  if (word == "double") dtype = ballast::DType::f64;
+  if (!dtype) {
+    throw ballast::Error(
+        ballast::Errc::invalid_argument, "--dtype",
+        fmt::format("{} is no dtype; f32, f16, bf16, f64, f8_e4m3 and f8_e5m2 are the usual ones",
+                    ballast::quoted(word)));
+  }
+  if (!ballast::is_floating(*dtype)) {
+    throw ballast::Error(ballast::Errc::invalid_argument, "--dtype",
+                         fmt::format("{} is no floating-point dtype", ballast::info(*dtype).code));
+  }
+  return *dtype;
+}
+
+ballast::ConvertOptions options_of(const Arguments& arguments) {
+  ballast::ConvertOptions options = arguments.options;
+  options.rename = parse_rules(arguments.rename);
+  options.include = arguments.selection.include;
+  options.exclude = arguments.selection.exclude;
+  if (!arguments.dtype.empty() && arguments.dtype != "keep") options.dtype = parse_dtype(arguments.dtype);
+  options.not_narrowed.insert(options.not_narrowed.end(), arguments.keep_dtype.begin(),
+                              arguments.keep_dtype.end());
+  options.quantize_int8 = arguments.quantize == "int8";
+  if (!arguments.shard_size.empty()) options.shard_bytes = parse_size(arguments.shard_size, "--shard-size");
+  return options;
 }
 
 Totals totals_of(const ballast::Checkpoint& checkpoint) {
@@ -49,146 +100,219 @@ void print_plan(Session& session, const ballast::Checkpoint& before, const balla
   session.out.print("to   {}\n", totals_of(after).text());
 }
 
-Written save(Session& session, const ConvertOptions& options, const ballast::Checkpoint& checkpoint) {
-  ProgressBar bar = session.progress("convert", options.out);
-  if (!options.shard_size.empty()) {
-    if (!options.format.empty() && options.format != "safetensors")
-      throw ballast::Error(ballast::Errc::unsupported, "--shard-size", "shards are Safetensors files");
-    return write_shards(checkpoint, options.out, parse_size(options.shard_size, "--shard-size"),
-                        options.force, bar);
-  }
-  ballast::save(checkpoint, options.out,
-                {.format = options.format, .overwrite = options.force, .progress = bar.callback()});
-  return {.file = options.out, .bytes = size_of_file(options.out), .shards = {}};
+Written written(const Arguments& arguments, const ballast::Converted& done) {
+  if (!done.shards.files.empty()) return written_shards(done.shards);
+  return {.file = arguments.out, .bytes = size_of_file(arguments.out), .shards = {}};
 }
 
-std::string changes_of(const StepsReport& report) {
+std::uint64_t renamed(const ballast::Converted& done) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < done.origins.size(); ++i)
+    count += done.checkpoint[i].name != done.origins[i] ? 1U : 0U;
+  return count;
+}
+
+std::uint64_t dropped(const ballast::Converted& done) {
+  return done.before.size() - std::min(done.before.size(), done.checkpoint.size());
+}
+
+std::string changes_of(const ballast::Converted& done) {
   std::string text;
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
   };
-  add(report.cast, "cast");
-  add(report.renamed, "renamed");
-  add(report.dropped, "left out");
+  add(done.cast, "cast");
+  add(done.quantized.size(), "quantized");
+  add(renamed(done), "renamed");
+  add(dropped(done), "left out");
   return text;
 }
 
-Json result_object(const ConvertOptions& options, const ballast::Checkpoint& before,
-                   const ballast::Checkpoint& after, const StepsReport& report) {
-  const Totals totals = totals_of(after);
+Json result_object(const Arguments& arguments, const ballast::Converted& done) {
+  const Totals totals = totals_of(done.checkpoint);
+  Json quantized = Json::array();
+  for (const ballast::QuantizedTensor& tensor : done.quantized)
+    quantized.push_back({{"name", tensor.name},
+                         {"axis", tensor.axis},
+                         {"max_error", tensor.max_error},
+                         {"snr_db", number_or_null(tensor.snr)}});
   return {{"schema", 1},
           {"input",
-           {{"file", options.in},
-            {"format", before.format},
-            {"tensors", before.size()},
-            {"bytes", before.total_bytes()}}},
+           {{"file", arguments.in},
+            {"format", done.before.format},
+            {"tensors", done.before.size()},
+            {"bytes", done.before.total_bytes()}}},
           {"output",
-           {{"file", options.out},
+           {{"file", arguments.out},
             {"tensors", totals.tensors},
             {"parameters", totals.parameters},
             {"bytes", totals.bytes}}},
-          {"root", report.root.empty() ? Json(nullptr) : Json(report.root)},
-          {"cast", report.cast},
-          {"renamed", report.renamed},
-          {"dropped", report.dropped},
-          {"overflowed", report.overflowed->load()},
-          {"dry_run", options.dry_run}};
+          {"root", done.root.empty() ? Json(nullptr) : Json(done.root)},
+          {"cast", done.cast},
+          {"renamed", renamed(done)},
+          {"dropped", dropped(done)},
+          {"rounded", done.count->rounded.load()},
+          {"overflowed", done.count->overflowed.load()},
+          {"quantized", std::move(quantized)},
+          {"dry_run", arguments.dry_run}};
 }
 
-void say_overflow(Session& session, const ConvertOptions& options, const StepsReport& report) {
-  session.warn(fmt::format(
-      "{}: {} too large for {} and not finite any more", ballast::display(options.out),
-      report.overflowed->load() == 1 ? "1 value was" : grouped(report.overflowed->load()) + " values were",
-      ballast::info(parse_dtype(options.steps.dtype)).code));
+Json keys_as_json(const ballast::Converted& done) {
+  Json keys = Json::array();
+  for (std::size_t i = 0; i < done.checkpoint.size(); ++i) {
+    const ballast::Entry entry = done.checkpoint[i];
+    keys.push_back({{"original", done.origins[i]},
+                    {"name", entry.name},
+                    {"dtype", ballast::info(entry.dtype).code},
+                    {"shape", shape_array(entry.shape)}});
+  }
+  return keys;
 }
 
-void say_notes(Session& session, const ballast::Checkpoint& before, const StepsReport& report) {
-  for (const std::string& note : before.notes) session.note(note);
-  if (!report.root.empty()) {
+void print_quantized(Session& session, const ballast::Converted& done) {
+  if (done.quantized.empty()) return;
+  Table table({{"QUANTIZED"}, {"AXIS", Align::right}, {"MAX ERROR", Align::right}, {"SNR", Align::right}});
+  for (const ballast::QuantizedTensor& tensor : done.quantized) {
+    table.add({ballast::display(tensor.name), std::to_string(tensor.axis),
+               fmt::format("{:.3g}", tensor.max_error),
+               std::isinf(tensor.snr) ? std::string("exact") : fmt::format("{:.1f} dB", tensor.snr)});
+  }
+  table.print(session.out, session.stdout_terminal);
+}
+
+void print_done(Session& session, const Arguments& arguments, const ballast::Converted& done,
+                double seconds) {
+  print_quantized(session, done);
+  session.out.print("wrote {}: {}{}, in {}\n", written(arguments, done).text(),
+                    totals_of(done.checkpoint).text(), changes_of(done), human_seconds(seconds));
+  if (done.cast > 0) session.out.print("{} values rounded\n", grouped(done.count->rounded.load()));
+}
+
+void say_notes(Session& session, const ballast::Converted& done) {
+  for (const std::string& note : done.before.notes) session.note(note);
+  if (!done.root.empty()) {
     session.note(
         fmt::format("took what lies under {}; --root chooses another place, --root '' takes everything",
-                    ballast::quoted(report.root)));
+                    ballast::quoted(done.root)));
   }
-  for (const std::string& pattern : report.idle)
+  for (const std::string& pattern : done.idle)
     session.warn(fmt::format("the pattern {} matched nothing", ballast::quoted(pattern)));
 }
 
-int convert(Session& session, const ConvertOptions& options) {
+int convert(Session& session, const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
-  const ballast::Checkpoint before = session.open(options.in, {.map = true, .inert = options.inert});
+  session.about_to_read(arguments.in);
+  ballast::ConvertOptions options = options_of(arguments);
   // Shards have names of their own, which the library looks at before it writes.
-  if (!options.force && !options.dry_run && options.shard_size.empty() && exists(options.out)) {
-    throw ballast::Error(ballast::Errc::already_exists, ballast::display(options.out),
+  if (!options.file.overwrite && !arguments.dry_run && options.shard_bytes == 0 && exists(arguments.out)) {
+    throw ballast::Error(ballast::Errc::already_exists, ballast::display(arguments.out),
                          "is there already; -f overwrites it");
   }
-  StepsReport report;
-  const ballast::Checkpoint after = keeps_everything(options) ? before : apply(before, options.steps, report);
-  say_notes(session, before, report);
-  Written written;
-  if (!options.dry_run) written = save(session, options, after);
-  const std::uint64_t overflowed = report.overflowed->load();
+  const ballast::Converted done = [&] {
+    if (arguments.dry_run) return ballast::plan_conversion(arguments.in, arguments.out, options);
+    ProgressBar bar = session.progress("convert", arguments.out);
+    options.file.progress = bar.callback();
+    return ballast::convert(arguments.in, arguments.out, options);
+  }();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  say_notes(session, done);
+  if (arguments.debug_keys && !session.json)
+    session.out.write(ballast::debug_keys(done.checkpoint, done.origins));
   if (session.json) {
-    Json object = result_object(options, before, after, report);
-    if (!options.dry_run) written.describe(object["output"]);
-    object["notes"] = before.notes;
+    Json object = result_object(arguments, done);
+    if (!arguments.dry_run) written(arguments, done).describe(object["output"]);
+    if (arguments.debug_keys) object["keys"] = keys_as_json(done);
+    object["notes"] = done.before.notes;
     write_document(session.out, object);
-  } else if (options.dry_run) {
-    print_plan(session, before, after);
+  } else if (arguments.dry_run) {
+    print_plan(session, done.before, done.checkpoint);
+    print_quantized(session, done);
   } else if (!session.quiet) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    session.out.print("wrote {}: {}{}, in {}\n", written.text(), totals_of(after).text(), changes_of(report),
-                      human_seconds(seconds));
+    print_done(session, arguments, done, seconds);
   }
   session.out.flush();
-  if (overflowed > 0) say_overflow(session, options, report);
-  return overflowed > 0 ? kFound : kFine;
+  const std::uint64_t overflowed = done.count->overflowed;
+  if (overflowed == 0) return kFine;
+  session.warn(fmt::format("{}: {} too large for {} and not finite any more", ballast::display(arguments.out),
+                           overflowed == 1 ? "1 value was" : grouped(overflowed) + " values were",
+                           ballast::info(std::get<ballast::DType>(options.dtype)).code));
+  return kFound;
 }
 
 }  // namespace
 
 void add_convert(CLI::App& app, Session& session) {
-  auto options = std::make_shared<ConvertOptions>();
+  auto arguments = std::make_shared<Arguments>();
   CLI::App& command = add_command(
       app, session, "convert", "write a file again in another format or dtype, or with other names",
       "  ballast convert model.pt model.safetensors\n"
       "  ballast convert model.safetensors half.safetensors --dtype bf16\n"
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
       "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
+      "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys\n"
       "  ballast convert big.pt out/model.safetensors --shard-size 5GB");
-  command.add_option("IN", options->in, "The checkpoint to read: a file of any format, an index, a folder")
+  command.add_option("IN", arguments->in, "The checkpoint to read: a file of any format, an index, a folder")
       ->required();
-  command.add_option("OUT", options->out, "The file to write; its extension says the format")->required();
+  command.add_option("OUT", arguments->out, "The file to write; its extension says the format")->required();
   command
-      .add_option("--to", options->format,
-                  "The format instead: safetensors, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy")
+      .add_option(
+          "--to", arguments->options.file.format,
+          "The format instead: safetensors, record, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy")
       ->type_name("FORMAT");
   command
-      .add_option("--shard-size", options->shard_size,
+      .add_option("--shard-size", arguments->shard_size,
                   "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
       ->type_name("SIZE");
   command
-      .add_option("--dtype", options->steps.dtype,
-                  "Cast floating tensors: f32, f16, bf16, f64, f8_e4m3, f8_e5m2; others stay")
+      .add_option(
+          "--dtype", arguments->dtype,
+          "Cast floating tensors: f32 (full), f16 (half), bf16, f64 (double), f8_e4m3, f8_e5m2; others stay")
       ->type_name("DTYPE");
   command
-      .add_option("--root", options->steps.root,
+      .add_option("--root", arguments->options.root,
                   "Take what lies under this key, without the key (default: the state dict, found by itself)")
       ->type_name("KEY");
   command
-      .add_option("--rules", options->steps.rules, "Rename, reshape, split and join as this JSON file says")
-      ->type_name("FILE");
-  command
-      .add_option("--rename", options->steps.rename,
+      .add_option("--rename", arguments->rename,
                   "Replace every match of RE in names, rules in order; $1 is a group")
       ->type_name("RE=TO")
       ->allow_extra_args(false);
-  add_selection_options(command, options->steps.selection);
-  command.add_flag("-f,--force", options->force, "Overwrite OUT");
-  command.add_flag("-n,--dry-run", options->dry_run, "Show what OUT would hold, write nothing");
-  command.add_flag("--inert", options->inert,
+  command
+      .add_option("--rules", arguments->options.rules_file,
+                  "Rename, reshape, split and join as this JSON file says, after --rename")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--reindex", arguments->options.reindex,
+          "Close the gaps in the numbers behind prefixes that RE matches: layers.0, 2, 4 become 0, 1, 2")
+      ->type_name("RE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--keep-dtype", arguments->keep_dtype,
+                  "Never narrow tensors whose name matches (the statistics of batch norms never are)")
+      ->type_name("RE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--quantize", arguments->quantize,
+                  "int8: weights as 8-bit integers with a scale for each channel")
+      ->type_name("SCHEME")
+      ->check(CLI::IsMember({"int8"}));
+  command
+      .add_option("--receipt", arguments->options.receipt,
+                  "Write what was read, done and written, with SHA-256 of every tensor, to FILE")
+      ->type_name("FILE");
+  add_selection_options(command, arguments->selection);
+  command.add_flag("--simplify", arguments->options.file.simplify,
+                   "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
+  command.add_flag("-f,--force", arguments->options.file.overwrite, "Overwrite OUT");
+  command.add_flag("-n,--dry-run", arguments->dry_run, "Show what OUT would hold, write nothing");
+  command.add_flag("--debug-keys", arguments->debug_keys,
+                   "Print every key before and after, with shape and dtype");
+  command.add_flag("--inert", arguments->options.inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
-  command.callback(
-      [&session, options] { session.run = [&session, options] { return convert(session, *options); }; });
+  command.callback([&session, arguments] {
+    session.run = [&session, arguments] { return convert(session, *arguments); };
+  });
 }
 
 }  // namespace tool

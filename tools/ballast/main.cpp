@@ -33,9 +33,13 @@ void add_commands(CLI::App& app, Session& session) {
   add_merge(app, session);
   add_shard(app, session);
   add_verify(app, session);
+  add_diff(app, session);
+  add_hash(app, session);
   add_stats(app, session);
   add_scan(app, session);
   add_meta(app, session);
+  add_new(app, session);
+  add_embed(app, session);
   add_completion(app, session);
   add_help(app, session);
   add_names(app, session);

@@ -8,7 +8,6 @@
 
 #include "ballast/display.h"
 #include "ballast/error.h"
-#include "ballast/io.h"
 #include "text.h"
 
 namespace tool {
@@ -65,13 +64,16 @@ void Written::describe(Json& object) const {
   if (!shards.empty()) object["shards"] = shards;
 }
 
-Written write_shards(const ballast::Checkpoint& checkpoint, const std::string& path,
-                     std::uint64_t shard_bytes, bool overwrite, ProgressBar& bar) {
-  ballast::SavedShards saved = ballast::save_shards(
-      checkpoint, path, {.shard_bytes = shard_bytes, .overwrite = overwrite, .progress = bar.callback()});
-  Written written{.file = saved.index, .bytes = size_of_file(saved.index), .shards = std::move(saved.files)};
+Written written_shards(const ballast::SavedShards& saved) {
+  Written written{.file = saved.index, .bytes = size_of_file(saved.index), .shards = saved.files};
   for (const std::string& shard : written.shards) written.bytes += size_of_file(shard);
   return written;
+}
+
+Written write_shards(const ballast::Checkpoint& checkpoint, const std::string& path,
+                     std::uint64_t shard_bytes, bool overwrite, ProgressBar& bar) {
+  return written_shards(ballast::save_shards(
+      checkpoint, path, {.shard_bytes = shard_bytes, .overwrite = overwrite, .progress = bar.callback()}));
 }
 
 }  // namespace tool

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/io.h"
 #include "json.h"
 #include "progress.h"
 
@@ -29,6 +30,7 @@ struct Written {
   void describe(Json& object) const;
 };
 
+[[nodiscard]] Written written_shards(const ballast::SavedShards& saved);
 [[nodiscard]] Written write_shards(const ballast::Checkpoint& checkpoint, const std::string& path,
                                    std::uint64_t shard_bytes, bool overwrite, ProgressBar& bar);
 

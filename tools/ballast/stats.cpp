@@ -2,6 +2,8 @@
 // ballast stats: range, mean, spread and oddities of every tensor.
 #include "ballast/stats.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "ballast/display.h"
@@ -19,7 +21,12 @@ struct StatsOptions {
   Selection selection;
   std::string sort = "file";
   bool inert = false;
+  bool histogram = false;
 };
+
+using Histogram = std::vector<std::uint64_t>;
+
+constexpr std::size_t kBins = 16;
 
 std::string number(double value) {
   return std::isnan(value) ? "-" : fmt::format("{:.4g}", value);
@@ -35,8 +42,24 @@ Cell oddity(std::uint64_t count) {
   return {count == 0 ? "-" : grouped(count), count == 0 ? Style::dim : Style::red};
 }
 
+// A line of blocks, as high as the share of the fullest bin.
+std::string drawn(const Histogram& counts, bool unicode) {
+  constexpr std::array<std::string_view, 9> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::string_view kPlain = " .:-=+*#@";
+  const std::uint64_t most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+  std::string out;
+  for (const std::uint64_t count : counts) {
+    const std::size_t height =
+        most == 0 || count == 0
+            ? 0
+            : 1 + static_cast<std::size_t>(7 * (static_cast<double>(count) / static_cast<double>(most)));
+    out += unicode ? kBlocks[height] : kPlain.substr(height, 1);
+  }
+  return out;
+}
+
 void print_table(Session& session, const std::vector<Row>& rows,
-                 const std::vector<ballast::TensorStats>& stats) {
+                 const std::vector<ballast::TensorStats>& stats, const std::vector<Histogram>& histograms) {
   Table table({{"NAME"},
                {"DTYPE"},
                {"SHAPE"},
@@ -44,9 +67,11 @@ void print_table(Session& session, const std::vector<Row>& rows,
                {"MAX", Align::right},
                {"MEAN", Align::right},
                {"STD", Align::right},
+               {"ABSMAX", Align::right},
                {"ZEROS", Align::right},
                {"NAN", Align::right},
-               {"INF", Align::right}});
+               {"INF", Align::right},
+               {histograms.empty() ? "" : "MIN TO MAX"}});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ballast::TensorStats& s = stats[i];
     table.add({ballast::display(rows[i].name),
@@ -56,15 +81,17 @@ void print_table(Session& session, const std::vector<Row>& rows,
                number(s.max),
                number(s.mean),
                number(s.std),
+               number(s.absmax()),
                share(s.zeros, s.count),
                oddity(s.nan),
-               oddity(s.inf)});
+               oddity(s.inf),
+               histograms.empty() ? "" : drawn(histograms[i], session.stdout_terminal.unicode)});
   }
   if (!table.empty()) table.print(session.out, session.stdout_terminal);
 }
 
 void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows,
-               const std::vector<ballast::TensorStats>& stats) {
+               const std::vector<ballast::TensorStats>& stats, const std::vector<Histogram>& histograms) {
   object["format"] = checkpoint.format;
   Json tensors = Json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -79,10 +106,24 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::v
                        {"min", number_or_null(s.min)},
                        {"max", number_or_null(s.max)},
                        {"mean", number_or_null(s.mean)},
-                       {"std", number_or_null(s.std)}});
+                       {"std", number_or_null(s.std)},
+                       {"absmax", number_or_null(s.absmax())}});
+    if (!histograms.empty()) tensors.back()["histogram"] = histograms[i];
   }
   object["tensors"] = std::move(tensors);
   object["notes"] = checkpoint.notes;
+}
+
+// From the smallest to the largest finite value.
+std::vector<Histogram> histograms_of(const std::vector<ballast::Tensor>& tensors,
+                                     const std::vector<ballast::TensorStats>& stats) {
+  std::vector<Histogram> histograms;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const bool drawable = stats[i].finite() > 0 && std::isfinite(stats[i].max - stats[i].min);
+    histograms.push_back(drawable ? ballast::histogram(tensors[i], stats[i].min, stats[i].max, kBins)
+                                  : Histogram());
+  }
+  return histograms;
 }
 
 int show_stats(Session& session, const StatsOptions& options, const std::string& path, Json& object) {
@@ -98,14 +139,17 @@ int show_stats(Session& session, const StatsOptions& options, const std::string&
     ProgressBar bar = session.progress("stats", path);
     stats = ballast::stats(tensors, bar.callback());
   }
+  std::vector<Histogram> histograms;
+  if (options.histogram || (session.stdout_terminal.is_terminal && !session.json))
+    histograms = histograms_of(tensors, stats);
   if (session.json) {
-    fill_json(object, checkpoint, rows, stats);
+    fill_json(object, checkpoint, rows, stats, histograms);
     return kFine;
   }
   if (options.files.size() > 1 && path != options.files.front()) session.out.line("");
   if (options.files.size() > 1)
     session.out.line(session.stdout_terminal.paint(ballast::display(path), Style::bold));
-  print_table(session, rows, stats);
+  print_table(session, rows, stats, histograms);
   session.out.line(session.stdout_terminal.paint(totals_of(rows).text(), Style::bold));
   session.out.flush();
   for (const std::string& note : checkpoint.notes) session.note(note);
@@ -125,6 +169,9 @@ void add_stats(CLI::App& app, Session& session) {
   command.add_option("--sort", options->sort, "file (default), name or size")
       ->type_name("KEY")
       ->check(CLI::IsMember({"file", "name", "size"}));
+  command.add_flag(
+      "--histogram", options->histogram,
+      "How the values lie between the smallest and the largest, in 16 steps (always on a terminal)");
   command.add_flag("--inert", options->inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
   command.callback([&session, options] {

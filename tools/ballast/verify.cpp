@@ -5,6 +5,8 @@
 
 #include "ballast/display.h"
 #include "ballast/error.h"
+#include "ballast/receipt.h"
+#include "ballast/record_file.h"
 #include "ballast/scan.h"
 #include "ballast/stats.h"
 #include "commands.h"
@@ -21,6 +23,7 @@ struct VerifyOptions {
   double max_abs = 0;
   bool allow_zeros = false;
   bool inert = false;
+  std::string receipt;
 };
 
 struct Finding {
@@ -88,6 +91,33 @@ void compare_checksums(Checked& checked, const ballast::Checkpoint& checkpoint) 
     if (error.code() != ballast::Errc::bad_crc) throw;
     checked.findings.push_back({std::nullopt, "checksum", "checksum", 1, error.what()});
   }
+}
+
+// A record says what every tensor's bytes were.
+void compare_record(Checked& checked, const ballast::Checkpoint& checkpoint,
+                    const ballast::Progress& progress) {
+  if (checkpoint.format != "record") return;
+  for (const ballast::RecordFault& fault : ballast::check_record(checkpoint, progress)) {
+    checked.findings.push_back(
+        {std::nullopt, "checksum", "checksum", 1,
+         fault.has_checksum
+             ? fmt::format("tensor {}: XXH3 is {}, the record says {}", ballast::quoted(fault.name),
+                           fault.found, fault.expected)
+             : fmt::format("tensor {}: the record has no checksum for it", ballast::quoted(fault.name))});
+  }
+}
+
+void compare_receipt(Session& session, Checked& checked, const VerifyOptions& options,
+                     const std::string& path) {
+  if (options.receipt.empty()) return;
+  const ballast::Receipt receipt = ballast::read_receipt(options.receipt);
+  ProgressBar bar = session.progress("receipt", path);
+  const ballast::ReceiptCheck check = ballast::check_receipt(path, receipt, bar.callback());
+  for (const std::string& problem : check.problems)
+    checked.findings.push_back({std::nullopt, "receipt", "receipt", 1, problem});
+  if (check.problems.empty())
+    checked.notes.push_back(check.is_input ? "it is what the receipt's conversion read, bit for bit"
+                                           : "it is what the receipt's conversion wrote, bit for bit");
 }
 
 Checked collect(const ballast::Checkpoint& checkpoint) {
@@ -167,6 +197,11 @@ int verify(Session& session, const VerifyOptions& options, const std::string& pa
       select(session.open(path, {.map = false, .inert = options.inert}), options.selection);
   Checked checked = collect(checkpoint);
   compare_checksums(checked, checkpoint);
+  {
+    ProgressBar bar = session.progress("checksums", path);
+    compare_record(checked, checkpoint, bar.callback());
+  }
+  compare_receipt(session, checked, options, path);
   std::vector<ballast::TensorStats> stats;
   {
     ProgressBar bar = session.progress("verify", path);
@@ -199,6 +234,10 @@ void add_verify(CLI::App& app, Session& session) {
   command.add_option("--max-abs", options->max_abs, "A magnitude above this is a finding")
       ->type_name("X")
       ->check(CLI::PositiveNumber);
+  command
+      .add_option("--receipt", options->receipt,
+                  "Compare with the receipt of a conversion: the file's bytes and every tensor")
+      ->type_name("R.json");
   command.add_flag("--inert", options->inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
   command.callback([&session, options] {

@@ -10,6 +10,7 @@
 #include "ballast/module.h"
 #include "ballast/nn/linear.h"
 #include "ballast/nn/norm.h"
+#include "ballast/nn/place.h"
 
 namespace ballast::nn {
 
@@ -23,6 +24,14 @@ struct MultiheadAttentionOptions {
   bool batch_first = false;
 };
 
+/// PyTorch's masks: where a BOOL mask is true, nothing is looked at; numbers are added to the scores. (The
+/// operation scaled_dot_product_attention has it the other way round, as PyTorch's has.)
+struct AttentionMasks {
+  Tensor attention = {};    ///< [queries, keys] or [batch * heads, queries, keys]
+  Tensor key_padding = {};  ///< [batch, keys]
+  bool causal = false;      ///< query i looks at the keys up to i
+};
+
 struct MultiheadAttention {
   static constexpr LayerKind kind = LayerKind::multihead_attention;
   std::int64_t embed_dim;
@@ -34,8 +43,18 @@ struct MultiheadAttention {
   Linear output;
   Tensor bias_k;  ///< [1, 1, embed], undefined without add_bias_kv
   Tensor bias_v;
+  Place place;
 
   MultiheadAttention(std::int64_t embed, std::int64_t heads, const MultiheadAttentionOptions& options = {});
+
+  /// [queries, batch, embed], or [batch, queries, embed] with batch_first, or without batch.
+  [[nodiscard]] Tensor forward(const Tensor& queries, const Tensor& keys, const Tensor& values,
+                               const AttentionMasks& masks = {}) const;
+
+  /// A sequence that looks at itself.
+  [[nodiscard]] Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const {
+    return forward(x, x, x, masks);
+  }
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("query.weight", self.query.weight);
@@ -77,6 +96,8 @@ struct TransformerEncoderLayer {
 
   TransformerEncoderLayer(std::int64_t model, std::int64_t heads,
                           const TransformerLayerOptions& options = {});
+
+  [[nodiscard]] Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const;
   BALLAST_FIELDS(self_attn, linear1, linear2, norm1, norm2);
 };
 
@@ -92,6 +113,10 @@ struct TransformerDecoderLayer {
 
   TransformerDecoderLayer(std::int64_t model, std::int64_t heads,
                           const TransformerLayerOptions& options = {});
+
+  /// `memory` is the encoder's result.
+  [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                               const AttentionMasks& memory_masks = {}) const;
   BALLAST_FIELDS(self_attn, multihead_attn, linear1, linear2, norm1, norm2, norm3);
 };
 

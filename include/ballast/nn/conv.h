@@ -7,7 +7,9 @@
 #include <cstdint>
 
 #include "ballast/module.h"
+#include "ballast/nn/place.h"
 #include "ballast/nn/size.h"
+#include "ballast/ops/activation.h"
 
 namespace ballast::nn {
 
@@ -30,8 +32,12 @@ struct Conv {
   ConvOptions<N> options;
   Tensor weight;  ///< [out, in / groups, kernel…]
   Tensor bias;    ///< [out], undefined without
+  Place place;
 
   Conv(std::int64_t in, std::int64_t out, Size<N> kernel, const ConvOptions<N>& options = {});
+
+  /// x [batch, in, size…] or [in, size…], with the activation applied to the result.
+  [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);
@@ -70,9 +76,13 @@ struct ConvTranspose {
   ConvTransposeOptions<N> options;
   Tensor weight;  ///< [in, out / groups, kernel…]
   Tensor bias;    ///< [out], undefined without
+  Place place;
 
   ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel,
                 const ConvTransposeOptions<N>& options = {});
+
+  /// x [batch, in, size…] or [in, size…], with the activation applied to the result.
+  [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);

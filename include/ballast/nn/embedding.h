@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "ballast/module.h"
+#include "ballast/nn/place.h"
 
 namespace ballast::nn {
 
@@ -19,8 +21,14 @@ struct Embedding {
   std::int64_t embedding_dim;
   EmbeddingOptions options;
   Tensor weight;  ///< [num_embeddings, embedding_dim]
+  Place place;
 
   Embedding(std::int64_t count, std::int64_t dim, const EmbeddingOptions& options = {});
+
+  /// Integers [...] → [..., embedding_dim].
+  [[nodiscard]] Tensor forward(const Tensor& index) const;
+
+  void adjust_initial(std::string_view field, Tensor& value) const;
   BALLAST_FIELDS(weight);
 };
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "ballast/module.h"
+#include "ballast/nn/place.h"
+#include "ballast/ops/activation.h"
 
 namespace ballast::nn {
 
@@ -19,8 +21,12 @@ struct Linear {
   LinearOptions options;
   Tensor weight;  ///< [in, out]
   Tensor bias;    ///< [out], undefined without
+  Place place;
 
   Linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
+
+  /// x [..., in] → [..., out], with the activation applied to the result.
+  [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);
@@ -37,8 +43,11 @@ struct Bilinear {
   LinearOptions options;
   Tensor weight;  ///< [out, in1, in2]
   Tensor bias;    ///< [out], undefined without
+  Place place;
 
   Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, const LinearOptions& options = {});
+
+  [[nodiscard]] Tensor forward(const Tensor& x1, const Tensor& x2) const;
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);
@@ -47,6 +56,8 @@ struct Bilinear {
 };
 
 struct Identity {
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+
   BALLAST_FIELDS();
 };
 

@@ -2,10 +2,14 @@
 // Normalisations. Native names: gamma scales, beta shifts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "ballast/module.h"
+#include "ballast/nn/place.h"
+#include "ballast/ops/activation.h"
 
 namespace ballast::nn {
 
@@ -25,9 +29,21 @@ struct BatchNorm {
   Tensor running_mean;
   Tensor running_var;
   Tensor num_batches_tracked;  ///< I64 []
+  Place place;
 
   BatchNorm(std::int64_t features,
             const BatchNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+
+  /// With the running statistics, or with x's own when there are none, and the activation applied to the
+  /// result. x is [batch, features, size…].
+  [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
+
+  /// True after fuse() while the statistics are those it left: the layer before does the work.
+  [[nodiscard]] bool folded() const noexcept {
+    return folded_into != nullptr && folded_into == running_var.storage();
+  }
+
+  std::shared_ptr<const Storage> folded_into = {};  ///< fuse()'s mark: the storage of running_var it made
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.affine) {
@@ -70,9 +86,13 @@ struct InstanceNorm {
   Tensor running_mean;
   Tensor running_var;
   Tensor num_batches_tracked;
+  Place place;
 
   InstanceNorm(std::int64_t features,
                const InstanceNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+
+  /// x is [batch, features, size…], or the same without batch for the spatial dimensions of its kind.
+  [[nodiscard]] Tensor forward(const Tensor& x, std::size_t spatial) const;
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.affine) {
@@ -89,14 +109,20 @@ struct InstanceNorm {
 
 struct InstanceNorm1d : InstanceNorm {
   using InstanceNorm::InstanceNorm;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return InstanceNorm::forward(x, 1); }
 };
 
 struct InstanceNorm2d : InstanceNorm {
   using InstanceNorm::InstanceNorm;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return InstanceNorm::forward(x, 2); }
 };
 
 struct InstanceNorm3d : InstanceNorm {
   using InstanceNorm::InstanceNorm;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return InstanceNorm::forward(x, 3); }
 };
 
 struct LayerNormOptions {
@@ -111,12 +137,15 @@ struct LayerNorm {
   LayerNormOptions options;
   Tensor gamma;
   Tensor beta;
+  Place place;
 
   LayerNorm(std::int64_t size, const LayerNormOptions& norm_options = {})
       : LayerNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
 
   LayerNorm(const Shape& normalized_shape,
             const LayerNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.elementwise_affine) visit("gamma", self.gamma);
@@ -136,8 +165,11 @@ struct GroupNorm {
   GroupNormOptions options;
   Tensor gamma;
   Tensor beta;
+  Place place;
 
   GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNormOptions& options = {});
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.affine) {
@@ -157,6 +189,7 @@ struct RMSNorm {
   Shape normalized_shape;
   RMSNormOptions options;
   Tensor gamma;
+  Place place;
 
   RMSNorm(std::int64_t size, const RMSNormOptions& norm_options = {})
       : RMSNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
@@ -164,9 +197,19 @@ struct RMSNorm {
   RMSNorm(const Shape& normalized_shape,
           const RMSNormOptions& options = {});  // NOLINT(google-explicit-constructor)
 
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.elementwise_affine) visit("gamma", self.gamma);
   }
 };
+
+/// activation(norm(layer(x))) for a convolution or Linear; one step when fuse() has folded the norm.
+template <class Layer>
+[[nodiscard]] Tensor conv_norm(const Layer& layer, const BatchNorm& norm, const Tensor& x,
+                               Activation activation = {}) {
+  if (norm.folded()) return layer.forward(x, activation);
+  return norm.forward(layer.forward(x), activation);
+}
 
 }  // namespace ballast::nn

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "ballast/module.h"
+#include "ballast/nn/place.h"
 #include "ballast/nn/size.h"
 
 namespace ballast::nn {
@@ -24,9 +25,12 @@ template <std::size_t N>
 struct MaxPool {
   Size<N> kernel_size;
   MaxPoolOptions<N> options;
+  Place place;
 
   MaxPool(Size<N> kernel, const MaxPoolOptions<N>& pool_options = {})
       : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   BALLAST_FIELDS();
 };
@@ -56,9 +60,12 @@ template <std::size_t N>
 struct AvgPool {
   Size<N> kernel_size;
   AvgPoolOptions<N> options;
+  Place place;
 
   AvgPool(Size<N> kernel, const AvgPoolOptions<N>& pool_options = {})
       : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   BALLAST_FIELDS();
 };
@@ -79,42 +86,62 @@ struct AvgPool3d : AvgPool<3> {
 template <std::size_t N>
 struct AdaptivePool {
   std::array<std::optional<std::int64_t>, N> output_size;
+  Place place;
 
   AdaptivePool(std::int64_t all) { output_size.fill(all); }  // NOLINT(google-explicit-constructor)
 
   AdaptivePool(const std::array<std::optional<std::int64_t>, N>& each)
       : output_size(each) {}  // NOLINT(google-explicit-constructor)
 
+  [[nodiscard]] Tensor average(const Tensor& x) const;
+  [[nodiscard]] Tensor maximum(const Tensor& x) const;
+
   BALLAST_FIELDS();
 };
 
 struct AdaptiveAvgPool1d : AdaptivePool<1> {
   using AdaptivePool<1>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
 };
 
 struct AdaptiveAvgPool2d : AdaptivePool<2> {
   using AdaptivePool<2>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
 };
 
 struct AdaptiveAvgPool3d : AdaptivePool<3> {
   using AdaptivePool<3>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
 };
 
 struct AdaptiveMaxPool1d : AdaptivePool<1> {
   using AdaptivePool<1>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
 };
 
 struct AdaptiveMaxPool2d : AdaptivePool<2> {
   using AdaptivePool<2>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
 };
 
 struct AdaptiveMaxPool3d : AdaptivePool<3> {
   using AdaptivePool<3>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
 };
 
 struct Flatten {
   std::int64_t start_dim = 1;
   std::int64_t end_dim = -1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
   BALLAST_FIELDS();
 };
 
@@ -125,7 +152,21 @@ struct Upsample {
   std::optional<double> scale_factor = {};
   UpsampleMode mode = UpsampleMode::nearest;
   bool align_corners = false;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
   BALLAST_FIELDS();
 };
+
+extern template struct MaxPool<1>;
+extern template struct MaxPool<2>;
+extern template struct MaxPool<3>;
+extern template struct AvgPool<1>;
+extern template struct AvgPool<2>;
+extern template struct AvgPool<3>;
+extern template struct AdaptivePool<1>;
+extern template struct AdaptivePool<2>;
+extern template struct AdaptivePool<3>;
 
 }  // namespace ballast::nn

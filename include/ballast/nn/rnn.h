@@ -10,18 +10,12 @@
 #include <vector>
 
 #include "ballast/module.h"
+#include "ballast/nn/place.h"
+#include "ballast/ops/rnn.h"
 
 namespace ballast::nn {
 
-/// One layer in one direction.
-struct RecurrentCell {
-  Tensor weight_ih;  ///< [in, gates * hidden]
-  Tensor weight_hh;  ///< [hidden or projection, gates * hidden]
-  Tensor bias_ih;    ///< [gates * hidden]
-  Tensor bias_hh;
-  Tensor weight_hr;  ///< [hidden, projection]
-  BALLAST_FIELDS();
-};
+using RecurrentCell = RecurrentWeights;  ///< one layer in one direction
 
 struct LSTMOptions {
   std::int64_t num_layers = 1;
@@ -40,7 +34,7 @@ struct GRUOptions {
   bool bidirectional = false;
 };
 
-enum class RNNNonlinearity : std::uint8_t { tanh, relu };
+using RNNNonlinearity = RnnNonlinearity;
 
 struct RNNOptions {
   std::int64_t num_layers = 1;
@@ -86,8 +80,12 @@ struct LSTM {
   std::int64_t hidden_size;
   LSTMOptions options;
   std::vector<RecurrentCell> cells;  ///< layer by layer, forward before backward
+  Place place;
 
   LSTM(std::int64_t input, std::int64_t hidden, const LSTMOptions& options = {});
+
+  /// x [steps, batch, in] (or batch first, or without batch); undefined initial states are zeros.
+  [[nodiscard]] LstmResult forward(const Tensor& x, const Tensor& hidden = {}, const Tensor& cell = {}) const;
 
   static void visit_fields(auto& self, auto&& visit) {
     detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, self.options.proj_size > 0,
@@ -101,8 +99,11 @@ struct GRU {
   std::int64_t hidden_size;
   GRUOptions options;
   std::vector<RecurrentCell> cells;
+  Place place;
 
   GRU(std::int64_t input, std::int64_t hidden, const GRUOptions& options = {});
+
+  [[nodiscard]] RecurrentResult forward(const Tensor& x, const Tensor& hidden = {}) const;
 
   static void visit_fields(auto& self, auto&& visit) {
     detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, false, visit);
@@ -115,8 +116,11 @@ struct RNN {
   std::int64_t hidden_size;
   RNNOptions options;
   std::vector<RecurrentCell> cells;
+  Place place;
 
   RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& options = {});
+
+  [[nodiscard]] RecurrentResult forward(const Tensor& x, const Tensor& hidden = {}) const;
 
   static void visit_fields(auto& self, auto&& visit) {
     detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, false, visit);

@@ -11,13 +11,13 @@
 #include "base/checked.h"
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
+#include "checkpoint/record_metadata.h"
 
 namespace ballast::burn {
 namespace {
 
 constexpr std::string_view kIdsKey = "burn.param_ids";
 constexpr std::string_view kScalarsKey = "burn.scalars";
-constexpr std::string_view kLayoutKey = "ballast.layout";
 constexpr std::string_view kBase32 = "0123456789abcdefghijklmnopqrstuv";
 constexpr std::size_t kIdText = 13;  // 64 bits in fives
 constexpr std::size_t kMaxRank = 64;
@@ -106,12 +106,6 @@ std::string take_key(Metadata& metadata, std::string_view key) {
   std::string text = std::move(found->second);
   metadata.erase(found);
   return text;
-}
-
-std::string said(const Checkpoint& checkpoint, std::string_view key) {
-  if (!checkpoint.metadata) return {};
-  const auto found = checkpoint.metadata->find(std::string(key));
-  return found == checkpoint.metadata->end() ? std::string() : found->second;
 }
 
 }  // namespace
@@ -284,15 +278,11 @@ Extras Extras::take(Metadata& metadata, const std::string& where) {
 }
 
 bool has_burn_layout(const Checkpoint& checkpoint) {
-  if (const std::string layout = said(checkpoint, kLayoutKey); !layout.empty()) return layout == "burn";
-  return checkpoint.format == "mpk" || checkpoint.format == "bpk" || said(checkpoint, "producer") == "burn";
+  return record::layout_of(checkpoint) == "burn";
 }
 
 void state_layout(const Checkpoint& checkpoint, Metadata& metadata) {
-  if (has_burn_layout(checkpoint)) return;
-  const std::string format = said(checkpoint, "format");
-  const bool is_keras = format == "keras" || format == "tf";
-  metadata.emplace(kLayoutKey, format == "flax" ? "flax" : is_keras ? "keras" : "pytorch");
+  if (!has_burn_layout(checkpoint)) metadata.emplace(record::kLayoutKey, record::layout_of(checkpoint));
 }
 
 }  // namespace ballast::burn

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
@@ -13,6 +14,7 @@
 #include "formats/safetensors/writer.h"
 #include "formats/tensor_image.h"
 #include "formats/zip.h"
+#include "formats/zip_names.h"
 #include "formats/zip_records.h"
 #include "formats/zip_writer.h"
 
@@ -69,6 +71,18 @@ std::string stem_of(const std::string& path) {
   std::string name = path.substr(path.find_last_of('/') + 1);
   if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
   return name.empty() ? "array" : name;
+}
+
+// What could not be read back: names that are no names of entries, or the same to a reader that ignores case.
+void check_names(std::span<const ZipRecord> records, const std::string& where) {
+  std::unordered_set<std::string> folded;
+  for (const ZipRecord& record : records) {
+    check_zip_name(record.name, true, where);
+    std::string name;
+    fold_case(record.name, name);
+    if (!folded.insert(std::move(name)).second)
+      fail(Errc::not_representable, where, "{} and another name differ in case alone", quoted(record.name));
+  }
 }
 
 // NumPy takes an archive with nothing in it only in its oldest form: an end record alone.
@@ -148,6 +162,7 @@ void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveO
     const std::uint64_t size = image->size();
     records.push_back({std::string(entry.name) + std::string(kSuffix), std::move(image), 0, size});
   }
+  check_names(records, where);
   AtomicFile file(path, options.overwrite);
   if (records.empty()) {
     write_empty(file);

@@ -2,6 +2,7 @@
 #include "formats/safetensors/layout.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
@@ -15,7 +16,11 @@ namespace ballast::safetensors {
 namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::size_t kHeaderAlignment = 8;
+
+// What the data section begins on.
+constexpr std::size_t alignment_of(Arrangement arrangement) {
+  return arrangement == Arrangement::aligned ? 64 : 8;
+}
 
 void check_name(std::string_view name, const std::string& where) {
   if (name == "__metadata__")
@@ -66,10 +71,30 @@ void write_line(JsonWriter& json, const HeaderLine& line) {
       .end_object();
 }
 
+// Sizes that are multiples of 64 first: each of them then begins on one. Behind them the wide multiples come
+// before the narrow ones, so that every tensor stays aligned to its own elements. An empty tensor is a
+// multiple of anything.
+unsigned aligned_rank(std::uint64_t size) {
+  return 6U - std::min(6U, static_cast<unsigned>(std::countr_zero(size)));
+}
+
+std::vector<std::size_t> order_of(std::span<const Declared> tensors, std::span<const std::uint64_t> sizes,
+                                  Arrangement arrangement) {
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (arrangement == Arrangement::aligned && aligned_rank(sizes[a]) != aligned_rank(sizes[b]))
+      return aligned_rank(sizes[a]) < aligned_rank(sizes[b]);
+    if (tensors[a].dtype != tensors[b].dtype) return tensors[a].dtype > tensors[b].dtype;
+    return tensors[a].name < tensors[b].name;
+  });
+  return order;
+}
+
 }  // namespace
 
 std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metadata>& metadata,
-                    const std::string& where) {
+                    const std::string& where, Arrangement arrangement) {
   check_unique(lines, where);
   JsonWriter json;
   json.begin_object();
@@ -80,7 +105,9 @@ std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metad
   }
   json.end_object();
   std::string text = std::move(json).text();
-  text.resize((text.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
+  const std::size_t alignment = alignment_of(arrangement);
+  const std::size_t begin = (kLengthBytes + text.size() + alignment - 1) / alignment * alignment;
+  text.resize(begin - kLengthBytes, ' ');
   if (text.size() > kMaxHeaderBytes) {
     fail(Errc::header_too_large, where,
          "the header would have {} bytes, the limit is {} ({} tensors, {} metadata keys)", text.size(),
@@ -93,33 +120,27 @@ std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metad
 }
 
 Layout make_layout(std::span<const Declared> tensors, const std::optional<Metadata>& metadata,
-                   const std::string& where) {
-  std::vector<std::size_t> order(tensors.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (tensors[a].dtype != tensors[b].dtype) return tensors[a].dtype > tensors[b].dtype;
-    return tensors[a].name < tensors[b].name;
-  });
-
-  Layout layout;
-  std::vector<HeaderLine> lines;
+                   const std::string& where, Arrangement arrangement) {
   std::vector<std::vector<std::uint64_t>> shapes;
-  shapes.reserve(tensors.size());
-  std::uint64_t offset = 0;
-  for (const std::size_t i : order) {
-    const Declared& tensor = tensors[i];
+  std::vector<std::uint64_t> sizes;
+  for (const Declared& tensor : tensors) {
     if (!info(tensor.dtype).in_safetensors) {
       fail(Errc::not_representable, where, "tensor {} is {}, which Safetensors does not have (cast it first)",
            quoted(tensor.name), info(tensor.dtype).code);
     }
     shapes.push_back(unsigned_dims(tensor.shape, where, tensor.name));
-    const std::uint64_t end =
-        checked_add(offset, data_size(tensor.dtype, shapes.back(), where, tensor.name), where);
-    lines.push_back({tensor.name, tensor.dtype, shapes.back(), offset, end});
+    sizes.push_back(data_size(tensor.dtype, shapes.back(), where, tensor.name));
+  }
+  Layout layout;
+  std::vector<HeaderLine> lines;
+  std::uint64_t offset = 0;
+  for (const std::size_t i : order_of(tensors, sizes, arrangement)) {
+    const std::uint64_t end = checked_add(offset, sizes[i], where);
+    lines.push_back({tensors[i].name, tensors[i].dtype, shapes[i], offset, end});
     layout.places.push_back({i, offset, end});
     offset = end;
   }
-  layout.head = head_of(lines, metadata, where);
+  layout.head = head_of(lines, metadata, where, arrangement);
   layout.file_size = checked_add<std::uint64_t>(offset, layout.head.size(), where);
   for (Layout::Place& place : layout.places) {
     place.begin += layout.head.size();

@@ -33,12 +33,18 @@ struct Layout {
   std::uint64_t file_size = 0;
 };
 
+enum class Arrangement : std::uint8_t {
+  reference,  ///< as the reference implementation writes
+  aligned,    ///< data begins on 64 bytes, and so does every tensor whose size allows it
+              ///< (docs/formats/record.md)
+};
+
 /// The reference's order: dtypes by descending enumerator (wide ones first, which aligns them all), then
 /// names by their bytes. Refuses what could not be read back: dtypes the format lacks, sizes that do not end
 /// on a byte, `__metadata__` as a name, names or metadata that are not UTF-8, one name twice, a header beyond
 /// the limit.
 [[nodiscard]] Layout make_layout(std::span<const Declared> tensors, const std::optional<Metadata>& metadata,
-                                 const std::string& where);
+                                 const std::string& where, Arrangement arrangement = Arrangement::reference);
 
 /// One line of a header.
 struct HeaderLine {
@@ -51,7 +57,7 @@ struct HeaderLine {
 
 /// The file's first bytes for tensors in this order; the same refusals as far as names and size go.
 [[nodiscard]] std::string head_of(std::span<const HeaderLine> lines, const std::optional<Metadata>& metadata,
-                                  const std::string& where);
+                                  const std::string& where, Arrangement arrangement = Arrangement::reference);
 
 [[nodiscard]] std::vector<Declared> declared_by(const Checkpoint& checkpoint);
 

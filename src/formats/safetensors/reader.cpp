@@ -5,6 +5,7 @@
 #include "ballast/display.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "checkpoint/record_metadata.h"
 #include "formats/safetensors/header.h"
 #include "tensor/mapped.h"
 
@@ -44,6 +45,9 @@ Checkpoint without_tensors(const Header& header, const std::string& path) {
   checkpoint.format = "safetensors";
   checkpoint.path = path;
   checkpoint.metadata = metadata_of(header);
+  if (record::is_record(checkpoint)) checkpoint.format = "record";
+  if (!record::is_readable(checkpoint))
+    checkpoint.notes.push_back("a record of a version newer than this Ballast: it can be listed, not loaded");
   checkpoint.keep_alive(header.text);
   if (header.repeated_names > 0) {
     checkpoint.notes.push_back(

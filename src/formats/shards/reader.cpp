@@ -16,8 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kNamesInAMessage = 5;
-constexpr std::array<std::string_view, 11> kModelFiles = {
-    ".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".th", ".mpk", ".mpk.gz", ".bpk", ".npz", ".npy"};
+constexpr std::array<std::string_view, 12> kModelFiles = {".safetensors", ".record", ".pt",  ".pth",
+                                                          ".bin",         ".ckpt",   ".th",  ".mpk",
+                                                          ".mpk.gz",      ".bpk",    ".npz", ".npy"};
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;

@@ -10,6 +10,7 @@
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/json_writer.h"
+#include "checkpoint/record_metadata.h"
 #include "formats/shards/shards.h"
 
 namespace ballast {
@@ -141,7 +142,8 @@ class Publication {
 
 }  // namespace
 
-SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path, const ShardOptions& options) {
+SavedShards save_shards(const Checkpoint& in, const std::string& path, const ShardOptions& options) {
+  const Checkpoint checkpoint = record::without_record_metadata(in);
   const std::string stem = stem_of(path);
   if (options.shard_bytes == 0) fail(Errc::invalid_argument, display(path), "shards of 0 bytes");
   const std::vector<Checkpoint> parts = split(checkpoint, options.shard_bytes);

@@ -9,6 +9,8 @@
 //   6. for each key: element count (int64), then the elements, little-endian, not aligned
 //
 // The storages come after the pickles that use them: until then their tensors look at an empty promise.
+#include "formats/torch/legacy.h"
+
 #include <cstring>
 #include <unordered_map>
 
@@ -20,8 +22,6 @@
 namespace ballast::torch {
 namespace {
 
-constexpr std::string_view kMagic = "119547037146038801333356";
-constexpr std::int64_t kVersion = 1001;
 constexpr std::size_t kFirstLoad = std::size_t{1} << 20U;
 constexpr std::size_t kSmallPickle = 64;  // a magic number in any protocol is smaller
 
@@ -104,7 +104,7 @@ Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
 bool holds_magic(std::string_view pickle) {
   if (pickle.size() > kSmallPickle) return false;
   return pickle.find("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19") != std::string_view::npos ||
-         pickle.find(kMagic) != std::string_view::npos;
+         pickle.find(kLegacyMagic) != std::string_view::npos;
 }
 
 // As much of the file as its pickles take: five when the first is the magic number.
@@ -188,7 +188,7 @@ std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, st
 bool is_magic(Objects& objects, Ref value) {
   const Value number = ValueTree::value(objects.shared_tree(), value);
   return number.kind() == Kind::integer && !number.fits_int() && Ref(value).node()->size < kSmallPickle &&
-         number.as_decimal() == kMagic;
+         number.as_decimal() == kLegacyMagic;
 }
 
 Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes,
@@ -206,7 +206,7 @@ Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<co
   const auto number = Objects::as_int(version);
   if (!number)
     fail(Errc::type_mismatch, source.where(), "the version is {}, not an int", objects.describe(version));
-  if (*number != kVersion)
+  if (*number != kLegacyVersion)
     fail(Errc::unsupported, source.where(), "version {} of the legacy format", *number);
   check_sys_info(objects, source, next());
   const Ref root = next([&](Ref id) { return load_persistent(objects, promises, id); });

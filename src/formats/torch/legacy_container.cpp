@@ -8,24 +8,22 @@
 #include <cstring>
 
 #include "formats/part_writer.h"
+#include "formats/torch/legacy.h"
 #include "formats/torch/pickle_emitter.h"
 #include "formats/torch/writers.h"
 
 namespace ballast::torch {
 namespace {
 
-constexpr std::string_view kMagic = "119547037146038801333356";  // 0x1950A86A20F9469CFC6C
-constexpr std::int64_t kProtocolVersion = 1001;
-
 std::string pickle_magic() {
   PickleEmitter emitter;
-  static_cast<void>(emitter.big_integer(kMagic));  // 80 bits
+  static_cast<void>(emitter.big_integer(kLegacyMagic));  // 80 bits
   return std::move(emitter).finish();
 }
 
 std::string pickle_version() {
   PickleEmitter emitter;
-  emitter.integer(kProtocolVersion);
+  emitter.integer(kLegacyVersion);
   return std::move(emitter).finish();
 }
 
@@ -34,7 +32,7 @@ std::string pickle_system() {
   emitter.empty_dict();
   emitter.mark();
   emitter.string("protocol_version");
-  emitter.integer(kProtocolVersion);
+  emitter.integer(kLegacyVersion);
   emitter.string("little_endian");
   emitter.boolean(true);
   emitter.string("type_sizes");

@@ -107,8 +107,10 @@ class Survey {
     const Form form = form_of(value, options_);
     if (form == Form::unrepresentable) {
       const bool has_more = value.kind() == Kind::tensor && !value.attributes().is_none();
-      fail(Errc::not_representable, path(), "{} ({}{}) is not something torch.load(weights_only=True) reads",
-           value.summary(), display(value.type()), has_more ? " with Python attributes" : "");
+      fail(Errc::not_representable, path(),
+           "{} ({}{}) is not something torch.load(weights_only=True) reads{}", value.summary(),
+           display(value.type()), has_more ? " with Python attributes" : "",
+           options_.simplify ? "" : "; simplify writes it as what it is made of, where it can");
     }
     if (must_hash && !is_hashable(form))
       fail(Errc::not_representable, path(), "{} cannot be a key or an element of a set", value.summary());

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models with drawn weights, as a program would run them: loaded, fused, called again and again.
+//   forward_bench [--threads N] [--serve] [CASE…]
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../examples/models/gpt2.h"
+#include "../examples/models/resnet.h"
+#include "../examples/models/vit_b_16.h"
+#include "ballast/init.h"
+#include "ballast/ops.h"
+#include "serve.h"
+
+namespace ballast {
+namespace {
+
+using bench::Cases;
+
+/// The small network of PyTorch's MNIST example.
+struct MnistNet {
+  nn::Sequential<nn::Conv2d, nn::ReLU, nn::Conv2d, nn::ReLU, nn::MaxPool2d, nn::Flatten> features{
+      {1, 32, 3}, {}, {32, 64, 3}, {}, {2}, {}};
+  nn::Sequential<nn::Linear, nn::ReLU, nn::Linear, nn::LogSoftmax> head{{9216, 128}, {}, {128, 10}, {}};
+
+  Tensor forward(const Tensor& x) const { return head.forward(features.forward(x)); }
+};
+
+Tensor random(const Shape& shape) {
+  static Generator generator(1);
+  return randn(shape, generator);
+}
+
+// Weights as they lie in a .pt file: a Linear's is [out, in], seen through its transpose.
+template <class Model>
+std::shared_ptr<Model> made() {
+  auto model = std::make_shared<Model>();
+  init(*model);
+  for_each_tensor(*model, [](std::string_view path, Tensor& tensor, LayerKind kind) {
+    const bool linear = kind == LayerKind::linear || kind == LayerKind::multihead_attention;
+    if (linear && path.ends_with("weight")) tensor = tensor.t().contiguous().t();
+  });
+  return model;
+}
+
+template <class Model>
+void add(Cases& cases, const std::string& name, const std::shared_ptr<Model>& model, const Tensor& input) {
+  // data(): whoever reads the result wants it row-major.
+  cases[name] = {[model, input] { static_cast<void>(model->forward(input).data()); }};
+}
+
+std::shared_ptr<models::Gpt2> gpt2() {
+  auto model = made<models::Gpt2>();
+  model->lm_head.weight = model->transformer.wte.weight.t();
+  return model;
+}
+
+Tensor tokens(std::int64_t count) {
+  return arange(0, count).reshape({1, count});
+}
+
+Cases all_cases() {
+  Cases cases;
+  const auto plain = made<models::ResNet50>();
+  const auto resnet = made<models::ResNet50>();
+  fuse(*resnet);
+  add(cases, "ResNet-50, batch 1", resnet, random({1, 3, 224, 224}));
+  add(cases, "ResNet-50, batch 8", resnet, random({8, 3, 224, 224}));
+  add(cases, "ResNet-50, batch 1, not fused", plain, random({1, 3, 224, 224}));
+  add(cases, "ViT-B/16, batch 1", made<models::VitB16>(), random({1, 3, 224, 224}));
+  const auto gpt = gpt2();
+  add(cases, "GPT-2 small, prefill 128", gpt, tokens(128));
+  std::vector<models::KeyValues> seen;
+  static_cast<void>(gpt->forward(tokens(128), &seen));
+  cases["GPT-2 small, one token after 128"] = {[gpt, seen] {
+    std::vector<models::KeyValues> cache = seen;
+    static_cast<void>(gpt->forward(tokens(1), &cache).data());
+  }};
+  const auto mnist = made<MnistNet>();
+  add(cases, "MNIST CNN, batch 1", mnist, random({1, 1, 28, 28}));
+  add(cases, "MNIST CNN, batch 64", mnist, random({64, 1, 28, 28}));
+  return cases;
+}
+
+}  // namespace
+}  // namespace ballast
+
+int main(int argc, char** argv) {
+  return ballast::bench::main_of(argc, argv, ballast::all_cases);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two checkpoints, compared: names, shapes, dtypes and every value, whatever formats they come from. Streamed
+// in blocks on several threads: equal bytes at the speed of memory, and in a few megabytes of it. Part of
+// ballast::import.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/checkpoint.h"
+#include "ballast/safetensors.h"
+
+namespace ballast {
+
+enum class Change : std::uint8_t {
+  equal,   ///< same dtype, same shape, same bits
+  within,  ///< differs, but no value by more than the tolerance
+  values,  ///< same shape, and values (or the bits that spell them) differ
+  dtype,   ///< same shape, another dtype; values were compared as far as the two can be
+  shape,
+  renamed,  ///< same bits under another name
+  only_a,
+  only_b,
+};
+
+/// "equal", "within-tolerance", "values", "dtype", "shape", "renamed", "only-a", "only-b".
+[[nodiscard]] std::string_view name(Change change) noexcept;
+
+/// How far the values of two tensors are apart. NaN equals NaN; NaN and a number, or an infinity and a
+/// number, are infinitely far apart.
+struct Distance {
+  std::uint64_t count = 0;                    ///< values compared; a complex element is two
+  std::uint64_t differing = 0;                ///< that are not the same value
+  std::uint64_t outside = 0;                  ///< that differ by more than the tolerance
+  std::uint64_t first = 0;                    ///< place of the first that differs, when one does
+  double max_abs = 0;                         ///< largest |a - b|
+  double max_rel = 0;                         ///< largest |a - b| / max(|a|, |b|)
+  std::optional<std::uint64_t> max_ulp = {};  ///< of finite pairs of one floating-point dtype
+  std::optional<double> cosine = {};          ///< of the finite pairs; none when one side is all zero
+};
+
+struct TensorDiff {
+  Change change = Change::equal;
+  std::string name;        ///< in A; in B when it is only there
+  std::string other = {};  ///< renamed: the name in B
+  DType dtype_a = DType::f32;
+  DType dtype_b = DType::f32;
+  Shape shape_a = {};
+  Shape shape_b = {};
+  Distance distance = {};  ///< of Change::within, values and dtype
+};
+
+struct DiffOptions {
+  /// Values may differ by tolerance + relative * max(|a|, |b|); dtypes may differ then, too. Both 0: the bits
+  /// must be the same.
+  double tolerance = 0;
+  double relative = 0;
+  bool find_renamed = true;  ///< look for tensors of one side under other names on the other
+  Progress progress = {};
+};
+
+struct DiffReport {
+  std::vector<TensorDiff> tensors;  ///< in A's order, then those only in B
+
+  [[nodiscard]] std::size_t count(Change change) const noexcept;
+  /// Nothing but equal and within.
+  [[nodiscard]] bool same() const noexcept;
+};
+
+[[nodiscard]] DiffReport diff(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options = {});
+
+}  // namespace ballast

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receipts: what a conversion read, did and wrote, by SHA-256, so that others can check it later. A receipt
+// is a plain struct and a JSON file (docs/proof.md). Part of ballast::import.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ballast/convert.h"
+#include "ballast/hash.h"
+
+namespace ballast {
+
+struct Receipt {
+  struct File {
+    std::string name;  ///< without folders
+    std::uint64_t bytes = 0;
+    std::string sha256;
+  };
+
+  struct Side {
+    std::string format;
+    std::vector<File> files;
+    std::string root;  ///< of its Manifest: equal roots, equal tensors
+    std::vector<TensorHash> tensors;
+  };
+
+  struct Rename {
+    std::string pattern;
+    std::string to;
+  };
+
+  struct Steps {
+    std::string root;   ///< the key that was taken, asked for or found; empty for everything
+    std::string rules;  ///< the text of the rules file
+    std::vector<Rename> rename;
+    std::vector<std::string> include;
+    std::vector<std::string> exclude;
+    std::string dtype;  ///< Safetensors' code; empty when nothing was cast
+    std::vector<std::string> not_narrowed;
+    std::string quantize;          ///< "int8" or empty
+    std::uint64_t rounded = 0;     ///< values the cast changed
+    std::uint64_t overflowed = 0;  ///< finite values that are finite no more
+  };
+
+  std::int64_t schema = 1;
+  std::string producer;  ///< "ballast 0.1.0"
+  Side input;
+  Steps steps;
+  Side output;
+};
+
+/// Reads all of it, twice: the files, and the tensors.
+[[nodiscard]] Receipt::Side receipt_side(const Checkpoint& checkpoint, const Progress& progress = {});
+
+/// For a conversion that is done; `input` was made before, because the output may have taken its place.
+[[nodiscard]] Receipt make_receipt(Receipt::Side input, const Converted& done, const std::string& out,
+                                   const ConvertOptions& options);
+
+[[nodiscard]] Receipt read_receipt(const std::string& path);
+
+struct ReceiptCheck {
+  bool is_input = false;              ///< the file is what the conversion read, not what it wrote
+  std::vector<std::string> problems;  ///< sentences; empty when everything is as the receipt says
+};
+
+/// Is this file what the receipt speaks of: the file's bytes and every tensor.
+[[nodiscard]] ReceiptCheck check_receipt(const std::string& path, const Receipt& receipt,
+                                         const Progress& progress = {});
+
+}  // namespace ballast

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of models: convert once, ship the record, load it with nothing left to do. save_record() writes a
+// model's tensors in the native layout, load_record() maps them: no transposes, no copies, no importer. Part
+// of ballast::core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "ballast/config.h"
+#include "ballast/load.h"
+#include "ballast/quantized.h"
+#include "ballast/record_file.h"
+
+namespace ballast {
+
+/// A configuration on its way into a record: any type that save_config() takes.
+class RecordConfig {
+ public:
+  RecordConfig() = default;
+
+  template <class T>
+  requires(!std::is_same_v<std::remove_cvref_t<T>, RecordConfig>)
+      RecordConfig(const T& config)  // NOLINT(google-explicit-constructor)
+      : value(detail::make_value(config)), type(detail::type_name<T>()) {}
+
+  std::optional<Value> value = {};
+  std::string type = {};
+};
+
+enum class Quantize : std::uint8_t {
+  none,
+  int8,  ///< weights of linear, convolutional, embedding and recurrent layers, by output channel
+};
+
+struct RecordOptions {
+  Precision precision = Precision::keep;
+  RecordConfig config = {};
+  std::vector<LayerKind> not_narrowed = {
+      LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
+  Quantize quantize = Quantize::none;
+  bool overwrite = false;
+  Progress progress = {};
+};
+
+struct RecordReport {
+  std::uint64_t rounded = 0;               ///< values that the cast changed
+  std::uint64_t overflowed = 0;            ///< finite values that are finite no more
+  std::vector<QuantizedTensor> quantized;  ///< with the error of each
+};
+
+namespace detail {
+RecordReport save_record(const Slots& slots, const std::string& path, const RecordOptions& options);
+}  // namespace detail
+
+/// The model's tensors under their own names and in the native layout. Atomic.
+template <Module Model>
+RecordReport save_record(const Model& model, const std::string& path, const RecordOptions& options = {}) {
+  return detail::save_record(detail::collect_slots(model, detail::Collector::Alternatives::held_only), path,
+                             options);
+}
+
+/// The model's tensors are views of the mapped file. Throws LoadError as load() does.
+template <Module Model>
+LoadReport load_record(Model& model, const std::string& path, const LoadOptions& options = {},
+                       const OpenRecordOptions& how = {}) {
+  return load(model, open_record(path, how), options);
+}
+
+/// The same for a record linked into the program.
+template <Module Model>
+LoadReport load_record(Model& model, std::span<const std::byte> bytes, const LoadOptions& options = {},
+                       const OpenRecordOptions& how = {}) {
+  return load(model, open_record(bytes, how), options);
+}
+
+/// The configuration saved with it. Errc::not_found when there is none, Errc::type_mismatch when it does not
+/// fit.
+template <class T>
+[[nodiscard]] T record_config(const Checkpoint& checkpoint) {
+  return read_config<T>(record_config_value(checkpoint), "config");
+}
+
+template <class T>
+[[nodiscard]] T record_config(const std::string& path) {
+  return record_config<T>(open_record(path));
+}
+
+}  // namespace ballast

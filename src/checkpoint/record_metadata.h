@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a record says of itself in its metadata (docs/formats/record.md): the one place that knows the keys.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ballast/checkpoint.h"
+
+namespace ballast::record {
+
+inline constexpr int kVersion = 1;  // the newest this library reads, and the one it writes
+
+inline constexpr const char* kVersionKey = "ballast.record";
+inline constexpr const char* kProducerKey = "ballast.producer";
+inline constexpr const char* kLayoutKey = "ballast.layout";
+inline constexpr const char* kPrecisionKey = "ballast.precision";
+inline constexpr const char* kChecksumsKey = "ballast.xxh3";
+inline constexpr const char* kConfigKey = "ballast.config";
+inline constexpr const char* kConfigTypeKey = "ballast.config_type";
+inline constexpr const char* kQuantizedKey = "ballast.quantized";
+
+/// Null when the metadata has no such key.
+[[nodiscard]] const std::string* find(const Checkpoint& checkpoint, const std::string& key);
+
+[[nodiscard]] bool is_record(const Checkpoint& checkpoint);
+/// False for a record of a version that is not known yet.
+[[nodiscard]] bool is_readable(const Checkpoint& checkpoint);
+/// Errc::unsupported when it is not.
+void require_readable(const Checkpoint& checkpoint);
+
+/// Whose names and layouts the tensors have: "native", "pytorch", "burn", "flax" or "keras".
+[[nodiscard]] std::string layout_of(const Checkpoint& checkpoint);
+
+/// What a record says about its precision: "full", "half", "bf16", "double", or a dtype's code.
+[[nodiscard]] std::string precision_name(DType dtype);
+
+/// The same without what only a record may say: for writers of other files.
+[[nodiscard]] Checkpoint without_record_metadata(const Checkpoint& in);
+
+/// Tied tensors that the metadata gives second names are there under those too.
+[[nodiscard]] Checkpoint with_aliases(const Checkpoint& in);
+
+}  // namespace ballast::record

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records, written and checked. The header stands before the data and holds its checksums: room is left for
+// them, and the header is written again when they are known.
+#include <algorithm>
+#include <unordered_map>
+
+#include "ballast/display.h"
+#include "ballast/record_file.h"
+#include "base/atomic_file.h"
+#include "base/fail.h"
+#include "base/hash_xxh3.h"
+#include "base/json_writer.h"
+#include "base/largest_first.h"
+#include "base/shared_progress.h"
+#include "base/version.h"
+#include "checkpoint/record_metadata.h"
+#include "checkpoint/value_json.h"
+#include "formats/safetensors/data_copy.h"
+#include "formats/safetensors/layout.h"
+
+namespace ballast {
+namespace {
+
+using safetensors::Arrangement;
+using safetensors::Layout;
+
+constexpr std::size_t kBlock = 256U << 10U;
+
+std::vector<std::uint64_t> sizes_of(const Checkpoint& checkpoint) {
+  std::vector<std::uint64_t> sizes;
+  for (const Entry& entry : checkpoint) sizes.push_back(entry.bytes);
+  return sizes;
+}
+
+// The checksum of a tensor's row-major bytes; `each` gets them in blocks.
+template <class Each>
+std::uint64_t checksum(const Tensor& tensor, Each&& each) {
+  Xxh3 hash;
+  std::vector<std::byte> buffer(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, tensor.size_bytes())));
+  for (std::uint64_t at = 0; at < tensor.size_bytes();) {
+    const auto piece = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.size_bytes() - at)));
+    tensor.read(at, piece);
+    hash.update(piece);
+    each(at, std::span<const std::byte>(piece));
+    at += piece.size();
+  }
+  return hash.digest();
+}
+
+std::string checksums_json(const Checkpoint& checkpoint, const Layout& layout,
+                           const std::vector<std::uint64_t>& sums) {
+  JsonWriter json;
+  json.begin_object();
+  for (const Layout::Place& place : layout.places)
+    json.member(checkpoint[place.tensor].name, hex(sums[place.tensor]));
+  json.end_object();
+  return std::move(json).text();
+}
+
+// What the metadata says, by name; what is no text there is no checksum.
+std::unordered_map<std::string, std::string> checksums_in(const Checkpoint& checkpoint) {
+  std::unordered_map<std::string, std::string> sums;
+  const std::string* text = record::find(checkpoint, record::kChecksumsKey);
+  if (text == nullptr) return sums;
+  const std::string where = display(checkpoint.path) + ": metadata \"ballast.xxh3\"";
+  const Value object = parse_json(*text, where);
+  if (object.kind() != Kind::dict) fail(Errc::bad_json, where, "is no object");
+  for (std::size_t i = 0; i < object.size(); ++i) {
+    const Value sum = object.value(i);
+    if (sum.kind() == Kind::string) sums.emplace(object.key(i).as_string(), sum.as_string());
+  }
+  return sums;
+}
+
+Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& options,
+                      const std::string& where) {
+  Metadata metadata = checkpoint.metadata.value_or(Metadata{});
+  metadata[record::kVersionKey] = std::to_string(record::kVersion);
+  metadata[record::kProducerKey] = std::string("ballast ") + kVersionText;
+  metadata[record::kLayoutKey] = record::layout_of(checkpoint);
+  metadata.emplace(record::kPrecisionKey, "keep");
+  if (!options.precision.empty()) metadata[record::kPrecisionKey] = options.precision;
+  if (options.config) metadata[record::kConfigKey] = write_json(*options.config, where);
+  if (!options.config_type.empty()) metadata[record::kConfigTypeKey] = options.config_type;
+  return metadata;
+}
+
+void require_data(const Checkpoint& checkpoint, const std::string& where) {
+  for (const Entry& entry : checkpoint) {
+    if (!entry.tensor().has_data())
+      fail(Errc::not_representable, where, "tensor {} has a shape but no data (not loaded yet?)",
+           quoted(entry.name));
+  }
+}
+
+Checkpoint require_record(Checkpoint checkpoint, const OpenRecordOptions& options) {
+  if (!record::is_record(checkpoint))
+    fail(Errc::unknown_format, display(checkpoint.path),
+         "is a Safetensors file, but no record (ballast::open and load read it)");
+  record::require_readable(checkpoint);
+  if (!options.verify) return checkpoint;
+  const std::vector<RecordFault> faults = check_record(checkpoint);
+  if (faults.empty()) return checkpoint;
+  const RecordFault& first = faults.front();
+  if (!first.has_checksum)
+    fail(Errc::bad_crc, display(checkpoint.path), "tensor {} has no checksum ({} tensors in all)",
+         quoted(first.name), faults.size());
+  fail(Errc::bad_crc, display(checkpoint.path),
+       "tensor {}: its bytes have the checksum {}, the record says {} ({} tensors in all; damaged on the "
+       "way?)",
+       quoted(first.name), first.found, first.expected, faults.size());
+}
+
+}  // namespace
+
+void save_record(const Checkpoint& checkpoint, const std::string& path, const RecordFileOptions& options) {
+  const std::string where = display(path);
+  require_data(checkpoint, where);
+  std::vector<std::uint64_t> sums(checkpoint.size(), 0);
+  Metadata metadata = metadata_for(checkpoint, options, where);
+  const auto declared = safetensors::declared_by(checkpoint);
+  // Where things go depends on the length of the header, and that not on the values of the checksums.
+  const auto make_layout = [&](const Layout& order) {
+    metadata[record::kChecksumsKey] = checksums_json(checkpoint, order, sums);
+    return safetensors::make_layout(declared, metadata, where, Arrangement::aligned);
+  };
+  const Layout layout = make_layout(safetensors::make_layout(declared, {}, where, Arrangement::aligned));
+  std::vector<std::uint64_t> begins(checkpoint.size(), 0);
+  for (const Layout::Place& place : layout.places) begins[place.tensor] = place.begin;
+
+  AtomicFile out(path, options.overwrite);
+  out.reserve(layout.file_size);
+  SharedProgress progress(options.progress, layout.file_size - layout.head.size());
+  largest_first(sizes_of(checkpoint), [&](std::size_t i) {
+    const Tensor tensor = checkpoint[i].tensor();
+    sums[i] = checksum(tensor, [&](std::uint64_t at, std::span<const std::byte> bytes) {
+      out.write_at(begins[i] + at, bytes);
+      progress.add(bytes.size());
+    });
+    tensor.storage()->check_unchanged();
+  });
+  out.append(make_layout(layout).head);
+  out.commit();
+}
+
+Checkpoint open_record(const std::string& path, const OpenRecordOptions& options) {
+  return require_record(safetensors::open(path), options);
+}
+
+Checkpoint open_record(std::span<const std::byte> bytes, const OpenRecordOptions& options) {
+  return require_record(
+      safetensors::parse(Storage::borrow(static_cast<const void*>(bytes.data()), bytes.size())), options);
+}
+
+std::vector<RecordFault> check_record(const Checkpoint& checkpoint, const Progress& progress) {
+  record::require_readable(checkpoint);
+  const auto sums = checksums_in(checkpoint);
+  SharedProgress shared(progress, checkpoint.total_bytes());
+  std::vector<std::optional<RecordFault>> found(checkpoint.size());
+  largest_first(sizes_of(checkpoint), [&](std::size_t i) {
+    const Entry entry = checkpoint[i];
+    const auto expected = sums.find(std::string(entry.name));
+    if (expected == sums.end()) {
+      found[i] = RecordFault{std::string(entry.name), false, "", ""};
+      return;
+    }
+    const std::string sum = hex(checksum(
+        entry.tensor(), [&](std::uint64_t, std::span<const std::byte> bytes) { shared.add(bytes.size()); }));
+    if (sum != expected->second) found[i] = RecordFault{std::string(entry.name), true, expected->second, sum};
+  });
+  std::vector<RecordFault> faults;
+  for (auto& fault : found) {
+    if (fault) faults.push_back(std::move(*fault));
+  }
+  return faults;
+}
+
+Value record_config_value(const Checkpoint& checkpoint) {
+  const std::string* text = record::find(checkpoint, record::kConfigKey);
+  if (text == nullptr) fail(Errc::not_found, display(checkpoint.path), "holds no configuration");
+  return parse_json(*text, display(checkpoint.path) + ": metadata \"ballast.config\"");
+}
+
+}  // namespace ballast

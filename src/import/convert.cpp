@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/convert.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ballast/config.h"
+#include "ballast/display.h"
+#include "ballast/receipt.h"
+#include "ballast/root.h"
+#include "base/fail.h"
+#include "checkpoint/record_metadata.h"
+#include "checkpoint/steps.h"
+
+namespace ballast {
+namespace {
+
+bool casts(const ConvertOptions& options) {
+  const auto* precision = std::get_if<Precision>(&options.dtype);
+  return precision == nullptr || *precision != Precision::keep;
+}
+
+bool asks_for_nothing(const ConvertOptions& options) {
+  return !options.root && options.rename.empty() && options.rules.empty() && options.rules_file.empty() &&
+         options.reindex.empty() && options.include.empty() && options.exclude.empty() && !casts(options) &&
+         !options.quantize_int8;
+}
+
+DType target_of(const TargetDType& target) {
+  if (const auto* precision = std::get_if<Precision>(&target)) return dtype_of_precision(*precision);
+  return std::get<DType>(target);
+}
+
+class Steps {
+ public:
+  explicit Steps(const Checkpoint& in) {
+    now_.before = in;
+    now_.checkpoint = dequantize(in);
+  }
+
+  Converted run(const ConvertOptions& options) {
+    take_root(options.root);
+    change(options);
+    if (!options.reindex.empty())
+      now_.checkpoint = ballast::reindex(now_.checkpoint, options.reindex).checkpoint;
+    choose(options.include, options.exclude);
+    if (now_.checkpoint.empty() && !now_.before.empty()) {
+      fail(Errc::not_found, display(now_.before.path),
+           "none of its {} tensors is left after the steps asked for", now_.before.size());
+    }
+    if (casts(options)) cast(options);
+    if (options.quantize_int8) quantize();
+    return std::move(now_);
+  }
+
+ private:
+  void take_root(const std::optional<std::string>& path) {
+    if (path) {
+      if (!path->empty()) now_.checkpoint = ballast::root(now_.checkpoint, *path);
+    } else {
+      FoundRoot found = find_root(now_.checkpoint);
+      now_.checkpoint = std::move(found.checkpoint);
+      now_.root = std::move(found.path);
+    }
+    now_.taken = now_.checkpoint;
+    now_.taken.path = now_.before.path;
+    now_.taken.format = now_.before.format;
+    for (const Entry& entry : now_.checkpoint) now_.origins.emplace_back(entry.name);
+  }
+
+  void change(const ConvertOptions& options) {
+    std::vector<rules::Rule> all = rules::from_renames(options.rename);
+    all.insert(all.end(), options.rules.begin(), options.rules.end());
+    if (!options.rules_file.empty()) {
+      const std::vector<rules::Rule> read = rules::read(options.rules_file);
+      all.insert(all.end(), read.begin(), read.end());
+    }
+    if (all.empty()) return;
+    rules::Applied applied = rules::apply(now_.checkpoint, all);
+    now_.checkpoint = std::move(applied.checkpoint);
+    now_.origins = std::move(applied.origins);
+    now_.idle = std::move(applied.idle);
+  }
+
+  void choose(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
+    if (include.empty() && exclude.empty()) return;
+    Checkpoint kept = filter(now_.checkpoint, include, exclude);
+    std::vector<std::string> origins;
+    for (const Entry& entry : kept)
+      origins.push_back(std::move(now_.origins[*now_.checkpoint.position(entry.name)]));
+    now_.checkpoint = std::move(kept);
+    now_.origins = std::move(origins);
+  }
+
+  void cast(const ConvertOptions& options) {
+    const DType dtype = target_of(options.dtype);
+    const Checkpoint before = std::move(now_.checkpoint);
+    const bool narrows = std::any_of(before.begin(), before.end(), [&](const Entry& entry) {
+      return is_floating(entry.dtype) && info(dtype).bits < info(entry.dtype).bits;
+    });
+    now_.checkpoint = ballast::cast(
+        before, dtype,
+        {.except = narrows ? options.not_narrowed : std::vector<std::string>{}, .count = now_.count});
+    for (std::size_t i = 0; i < before.size(); ++i)
+      now_.cast += before[i].dtype != now_.checkpoint[i].dtype ? 1U : 0U;
+  }
+
+  void quantize() {
+    Quantized quantized = quantize_int8(now_.checkpoint);
+    std::vector<std::string> origins;
+    for (const Entry& entry : quantized.checkpoint) {
+      const auto at = now_.checkpoint.position(entry.name);
+      origins.push_back(at ? now_.origins[*at] : std::string(entry.name));
+    }
+    now_.quantized = std::move(quantized.tensors);
+    now_.checkpoint = std::move(quantized.checkpoint);
+    now_.origins = std::move(origins);
+    now_.count->rounded = 0;  // what was read so far is read again when it is written
+    now_.count->overflowed = 0;
+  }
+
+  Converted now_;
+};
+
+std::string target_format(const std::string& out, const ConvertOptions& options) {
+  if (options.shard_bytes == 0) return format_for(out, options.file.format);
+  if (!options.file.format.empty() && options.file.format != "safetensors")
+    fail(Errc::unsupported, display(out), "shards are Safetensors files, not {}",
+         quoted(options.file.format));
+  return "safetensors";
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+
+  return stat(path.c_str(), &status) == 0;
+}
+
+}  // namespace
+
+Converted apply_steps(const Checkpoint& in, const ConvertOptions& options) {
+  return Steps(in).run(options);
+}
+
+bool keeps_everything(const std::string& out, const ConvertOptions& options) {
+  return target_format(out, options).starts_with("torch") && asks_for_nothing(options);
+}
+
+Converted plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
+  const std::string format = target_format(out, options);
+  if (options.quantize_int8 && format != "safetensors" && format != "record") {
+    fail(Errc::not_representable, display(out),
+         "{} has no place to say what is quantized; write safetensors or record", format);
+  }
+  const Checkpoint file = open(in, {.map = true, .inert = options.inert});
+  record::require_readable(file);
+  ConvertOptions steps = options;
+  if (keeps_everything(out, options)) steps.root = "";
+  Converted done = apply_steps(file, steps);
+  if (format == "record" && casts(options)) {
+    done.checkpoint = record::without_record_metadata(done.checkpoint);
+    if (!done.checkpoint.metadata) done.checkpoint.metadata.emplace();
+    (*done.checkpoint.metadata)[record::kPrecisionKey] = record::precision_name(target_of(options.dtype));
+  }
+  return done;
+}
+
+Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options) {
+  if (!options.receipt.empty() && !options.file.overwrite && exists(options.receipt))
+    fail(Errc::already_exists, display(options.receipt), "is there already (overwriting was not asked for)");
+  Converted done = plan_conversion(in, out, options);
+  Receipt::Side input;
+  if (!options.receipt.empty()) input = receipt_side(done.taken);
+  if (options.shard_bytes == 0) {
+    save(done.checkpoint, out, options.file);
+  } else {
+    done.shards = save_shards(done.checkpoint, out,
+                              {.shard_bytes = options.shard_bytes,
+                               .overwrite = options.file.overwrite,
+                               .progress = options.file.progress});
+  }
+  if (!options.receipt.empty())
+    save_config(
+        make_receipt(std::move(input), done, options.shard_bytes == 0 ? out : done.shards.index, options),
+        options.receipt, {.overwrite = options.file.overwrite});
+  return done;
+}
+
+}  // namespace ballast

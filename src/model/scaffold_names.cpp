@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/scaffold_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace ballast {
+namespace {
+
+bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+constexpr std::string_view kTaken[] = {"alignas",       "alignof",      "and",
+                                       "and_eq",        "asm",          "assert",
+                                       "auto",          "bitand",       "bitor",
+                                       "bool",          "break",        "case",
+                                       "catch",         "char",         "char16_t",
+                                       "char32_t",      "char8_t",      "class",
+                                       "co_await",      "co_return",    "co_yield",
+                                       "compl",         "concept",      "const",
+                                       "const_cast",    "consteval",    "constexpr",
+                                       "constinit",     "continue",     "decltype",
+                                       "default",       "delete",       "do",
+                                       "double",        "dynamic_cast", "else",
+                                       "enum",          "errno",        "explicit",
+                                       "export",        "extern",       "false",
+                                       "float",         "for",          "friend",
+                                       "goto",          "if",           "inline",
+                                       "int",           "linux",        "long",
+                                       "major",         "makedev",      "minor",
+                                       "mutable",       "namespace",    "new",
+                                       "noexcept",      "not",          "not_eq",
+                                       "nullptr",       "operator",     "or",
+                                       "or_eq",         "private",      "protected",
+                                       "public",        "register",     "reinterpret_cast",
+                                       "requires",      "return",       "short",
+                                       "signed",        "sizeof",       "static",
+                                       "static_assert", "static_cast",  "stderr",
+                                       "stdin",         "stdout",       "struct",
+                                       "switch",        "template",     "this",
+                                       "thread_local",  "throw",        "true",
+                                       "try",           "typedef",      "typeid",
+                                       "typename",      "union",        "unix",
+                                       "unsigned",      "using",        "virtual",
+                                       "void",          "volatile",     "wchar_t",
+                                       "while",         "xor",          "xor_eq"};
+
+}  // namespace
+
+bool is_position(std::string_view text) {
+  return !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), is_digit) &&
+         (text.size() == 1 || text[0] != '0');
+}
+
+bool is_identifier(std::string_view text) {
+  const auto is_word = [](char c) { return is_upper(c) || is_lower(c) || is_digit(c) || c == '_'; };
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_word) && !is_digit(text[0]) &&
+         text.find("__") == text.npos && text.back() != '_' &&
+         !(text[0] == '_' && text.size() > 1 && is_upper(text[1]));
+}
+
+bool is_taken_by_cpp(std::string_view text) {
+  const bool looks_like_a_macro = text.size() > 1 && std::none_of(text.begin(), text.end(), is_lower);
+  return looks_like_a_macro || std::find(std::begin(kTaken), std::end(kTaken), text) != std::end(kTaken);
+}
+
+std::string camel_case(std::string_view text) {
+  std::string out;
+  bool upper = true;
+  for (const char c : text) {
+    if (!is_upper(c) && !is_lower(c) && !(is_digit(c) && !out.empty())) {
+      upper = true;
+      continue;
+    }
+    out += upper && is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c;
+    upper = false;
+  }
+  if (out.empty()) return "Part";
+  return is_taken_by_cpp(out) ? out + "Part" : out;
+}
+
+std::string cpp_literal(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x7F || c == '"' || c == '\\' || c == '?')
+      out += fmt::format("\\{:03o}", byte);
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace ballast

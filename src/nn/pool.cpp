@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/nn/pool.h"
+
+#include "ballast/ops/movement.h"
+#include "ballast/ops/pool.h"
+#include "ballast/ops/resize.h"
+#include "nn/parameters.h"
+
+namespace ballast::nn {
+namespace {
+
+template <std::size_t N>
+Dims dims_of(const std::array<std::optional<std::int64_t>, N>& sizes) {
+  Dims dims;
+  for (const auto& size : sizes) dims.push_back(size.value_or(-1));
+  return dims;
+}
+
+// The number of spatial dimensions an interpolation is made for; 0 for any.
+std::size_t spatial_of(UpsampleMode mode) {
+  switch (mode) {
+    case UpsampleMode::linear:
+      return 1;
+    case UpsampleMode::bilinear:
+    case UpsampleMode::bicubic:
+      return 2;
+    case UpsampleMode::trilinear:
+      return 3;
+    case UpsampleMode::nearest:
+      break;
+  }
+  return 0;
+}
+
+ResizeMode resize_mode(UpsampleMode mode) {
+  if (mode == UpsampleMode::nearest) return ResizeMode::nearest;
+  return mode == UpsampleMode::bicubic ? ResizeMode::cubic : ResizeMode::linear;
+}
+
+}  // namespace
+
+template <std::size_t N>
+Tensor MaxPool<N>::forward(const Tensor& x) const {
+  return place.run("MaxPool", [&] {
+    return max_pool(x, dims_of(kernel_size),
+                    {.stride = dims_of(options.stride.value_or(kernel_size)),
+                     .padding = dims_of(options.padding),
+                     .dilation = dims_of(options.dilation),
+                     .ceil_mode = options.ceil_mode});
+  });
+}
+
+template <std::size_t N>
+Tensor AvgPool<N>::forward(const Tensor& x) const {
+  return place.run("AvgPool", [&] {
+    return avg_pool(x, dims_of(kernel_size),
+                    {.stride = dims_of(options.stride.value_or(kernel_size)),
+                     .padding = dims_of(options.padding),
+                     .ceil_mode = options.ceil_mode,
+                     .count_include_pad = options.count_include_pad,
+                     .divisor_override = options.divisor_override});
+  });
+}
+
+template <std::size_t N>
+Tensor AdaptivePool<N>::average(const Tensor& x) const {
+  return place.run("AdaptiveAvgPool", [&] { return adaptive_avg_pool(x, dims_of(output_size)); });
+}
+
+template <std::size_t N>
+Tensor AdaptivePool<N>::maximum(const Tensor& x) const {
+  return place.run("AdaptiveMaxPool", [&] { return adaptive_max_pool(x, dims_of(output_size)); });
+}
+
+Tensor Flatten::forward(const Tensor& x) const {
+  return place.run("Flatten", [&] { return flatten(x, start_dim, end_dim); });
+}
+
+Tensor Upsample::forward(const Tensor& x) const {
+  return place.run("Upsample", [&] {
+    const std::size_t spatial = spatial_of(mode);
+    if (spatial != 0 && x.rank() != spatial + 2)
+      fail(Errc::shape_mismatch, "resize", "{} has not the {} spatial dimensions the mode is for",
+           to_string(x.shape()), spatial);
+    return resize(x, {.size = size.value_or(Shape{}),
+                      .scale = scale_factor ? std::vector<double>{*scale_factor} : std::vector<double>{},
+                      .mode = resize_mode(mode),
+                      .align_corners = align_corners});
+  });
+}
+
+template struct MaxPool<1>;
+template struct MaxPool<2>;
+template struct MaxPool<3>;
+template struct AvgPool<1>;
+template struct AvgPool<2>;
+template struct AvgPool<3>;
+template struct AdaptivePool<1>;
+template struct AdaptivePool<2>;
+template struct AdaptivePool<3>;
+
+}  // namespace ballast::nn

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/diff.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ballast/display.h"
+#include "base/fail.h"
+#include "base/hash_xxh3.h"
+#include "base/largest_first.h"
+#include "checkpoint/record_metadata.h"
+#include "proof/compare.h"
+
+namespace ballast {
+namespace {
+
+void require_data(const Checkpoint& checkpoint) {
+  for (const Entry& entry : checkpoint) {
+    if (!entry.tensor().has_data())
+      fail(Errc::not_representable, display(checkpoint.path), "tensor {} has a shape but no data",
+           quoted(entry.name));
+  }
+}
+
+std::uint64_t content_hash(const Tensor& tensor) {
+  constexpr std::size_t kBlock = 256U << 10U;
+  Xxh3 hash;
+  std::vector<std::byte> buffer(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, tensor.size_bytes())));
+  for (std::uint64_t at = 0; at < tensor.size_bytes();) {
+    const auto piece = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.size_bytes() - at)));
+    tensor.read(at, piece);
+    hash.update(piece);
+    at += piece.size();
+  }
+  return hash.digest();
+}
+
+class Differ {
+ public:
+  Differ(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options)
+      : a_(record::with_aliases(a)),
+        b_(record::with_aliases(b)),
+        options_(options),
+        progress_(options.progress, a_.total_bytes()) {
+    require_data(a_);
+    require_data(b_);
+  }
+
+  DiffReport run() {
+    pair_up();
+    compare_bits();
+    compare_values();
+    if (options_.find_renamed) find_renamed();
+    for (const std::size_t i : only_b_) {
+      if (!renamed_b_.contains(i)) add(Change::only_b, b_[i].name, nullptr, &b_, i);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  TensorDiff& add(Change change, std::string_view name, const Checkpoint* a, const Checkpoint* b,
+                  std::size_t index) {
+    TensorDiff item{.change = change, .name = std::string(name)};
+    const Entry entry = (a != nullptr ? *a : *b)[index];
+    const Shape shape(entry.shape);
+    if (a != nullptr) {
+      item.dtype_a = entry.dtype;
+      item.shape_a = shape;
+    } else {
+      item.dtype_b = entry.dtype;
+      item.shape_b = shape;
+    }
+    report_.tensors.push_back(std::move(item));
+    return report_.tensors.back();
+  }
+
+  void pair_up() {
+    for (std::size_t i = 0; i < a_.size(); ++i) {
+      const auto in_b = b_.position(a_[i].name);
+      TensorDiff& item = add(Change::only_a, a_[i].name, &a_, nullptr, i);
+      if (!in_b) {
+        only_a_.push_back(i);
+        continue;
+      }
+      const Entry other = b_[*in_b];
+      item.dtype_b = other.dtype;
+      item.shape_b = Shape(other.shape);
+      item.change = Change::equal;
+      if (item.shape_a != item.shape_b) {
+        item.change = Change::shape;
+      } else if (item.dtype_a != item.dtype_b) {
+        item.change = Change::dtype;
+        if (comparable(item.dtype_a, item.dtype_b)) apart_.push_back(i);
+      } else if (other.bytes > 0) {
+        same_kind_.push_back(i);
+      }
+    }
+    for (std::size_t i = 0; i < b_.size(); ++i) {
+      if (!a_.contains(b_[i].name)) only_b_.push_back(i);
+    }
+  }
+
+  [[nodiscard]] std::vector<TensorPair> pairs(const std::vector<std::size_t>& indices) const {
+    std::vector<TensorPair> result;
+    for (const std::size_t i : indices) result.emplace_back(a_[i].tensor(), b_.tensor(a_[i].name));
+    return result;
+  }
+
+  void compare_bits() {
+    const std::vector<char> same = same_bits(pairs(same_kind_), progress_);
+    for (std::size_t k = 0; k < same.size(); ++k) {
+      if (same[k] != 0) continue;
+      report_.tensors[same_kind_[k]].change = Change::values;
+      apart_.push_back(same_kind_[k]);
+    }
+  }
+
+  void compare_values() {
+    std::sort(apart_.begin(), apart_.end());
+    const std::vector<Distance> found = distances(pairs(apart_), options_, progress_);
+    const bool tolerant = options_.tolerance > 0 || options_.relative > 0;
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      TensorDiff& item = report_.tensors[apart_[k]];
+      item.distance = found[k];
+      if (tolerant && found[k].outside == 0) item.change = Change::within;
+    }
+  }
+
+  // Tensors of one side only, by dtype and shape, then by a hash of the content; what has one hash is
+  // compared bit by bit before anybody is told.
+  void find_renamed() {
+    using Kind = std::pair<DType, std::vector<std::int64_t>>;
+    std::map<Kind, std::pair<std::vector<std::size_t>, std::vector<std::size_t>>> groups;
+    const auto kind = [](const Entry& entry) {
+      return Kind(entry.dtype, {entry.shape.begin(), entry.shape.end()});
+    };
+    for (const std::size_t i : only_a_) groups[kind(a_[i])].first.push_back(i);
+    for (const std::size_t i : only_b_) groups[kind(b_[i])].second.push_back(i);
+    std::vector<std::size_t> from;
+    std::vector<std::size_t> to;
+    for (const auto& [shape, group] : groups) {
+      if (group.first.empty() || group.second.empty()) continue;
+      from.insert(from.end(), group.first.begin(), group.first.end());
+      to.insert(to.end(), group.second.begin(), group.second.end());
+    }
+    const std::vector<std::uint64_t> hashes_a = hashes(a_, from);
+    const std::vector<std::uint64_t> hashes_b = hashes(b_, to);
+    std::unordered_multimap<std::uint64_t, std::size_t> by_hash;
+    for (std::size_t k = to.size(); k-- > 0;) by_hash.emplace(hashes_b[k], to[k]);
+    for (std::size_t k = 0; k < from.size(); ++k) match(from[k], hashes_a[k], by_hash);
+  }
+
+  static std::vector<std::uint64_t> hashes(const Checkpoint& checkpoint,
+                                           const std::vector<std::size_t>& indices) {
+    std::vector<std::uint64_t> sizes;
+    for (const std::size_t i : indices) sizes.push_back(checkpoint[i].bytes);
+    std::vector<std::uint64_t> found(indices.size());
+    largest_first(sizes, [&](std::size_t k) { found[k] = content_hash(checkpoint[indices[k]].tensor()); });
+    return found;
+  }
+
+  void match(std::size_t from, std::uint64_t hash,
+             std::unordered_multimap<std::uint64_t, std::size_t>& by_hash) {
+    SharedProgress silent(none_, 0);
+    const auto [begin, end] = by_hash.equal_range(hash);
+    for (auto candidate = begin; candidate != end; ++candidate) {
+      const Entry a = a_[from];
+      const Entry b = b_[candidate->second];
+      if (a.dtype != b.dtype || !std::equal(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end()))
+        continue;
+      const std::vector<TensorPair> pair = {{a.tensor(), b.tensor()}};
+      if (same_bits(pair, silent)[0] == 0) continue;
+      TensorDiff& item = report_.tensors[from];
+      item.change = Change::renamed;
+      item.other = b.name;
+      item.dtype_b = b.dtype;
+      item.shape_b = item.shape_a;
+      renamed_b_.insert(candidate->second);
+      by_hash.erase(candidate);
+      return;
+    }
+  }
+
+  const Checkpoint a_;
+  const Checkpoint b_;
+  const DiffOptions& options_;
+  SharedProgress progress_;
+  const Progress none_;
+  DiffReport report_;  // in A's order while it is made: position i is A's tensor i
+  std::vector<std::size_t> only_a_;
+  std::vector<std::size_t> only_b_;
+  std::unordered_set<std::size_t> renamed_b_;
+  std::vector<std::size_t> same_kind_;  // same dtype and shape
+  std::vector<std::size_t> apart_;      // values to be compared
+};
+
+}  // namespace
+
+std::string_view name(Change change) noexcept {
+  switch (change) {
+    case Change::equal:
+      return "equal";
+    case Change::within:
+      return "within-tolerance";
+    case Change::values:
+      return "values";
+    case Change::dtype:
+      return "dtype";
+    case Change::shape:
+      return "shape";
+    case Change::renamed:
+      return "renamed";
+    case Change::only_a:
+      return "only-a";
+    case Change::only_b:
+      return "only-b";
+  }
+  return "unknown";
+}
+
+std::size_t DiffReport::count(Change change) const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      tensors.begin(), tensors.end(), [&](const TensorDiff& item) { return item.change == change; }));
+}
+
+bool DiffReport::same() const noexcept {
+  return std::all_of(tensors.begin(), tensors.end(), [](const TensorDiff& item) {
+    return item.change == Change::equal || item.change == Change::within;
+  });
+}
+
+DiffReport diff(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options) {
+  if (!(options.tolerance >= 0) || !(options.relative >= 0))
+    fail(Errc::invalid_argument, "diff", "a tolerance is 0 or more");
+  return Differ(a, b, options).run();
+}
+
+}  // namespace ballast

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/hash.h"
+
+#include <algorithm>
+
+#include "ballast/display.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/largest_first.h"
+#include "base/shared_progress.h"
+#include "checkpoint/record_metadata.h"
+#include "proof/sha256.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::string_view kTensorTag = "ballast tensor 1\n";
+constexpr std::string_view kRootTag = "ballast tensors 1\n";
+constexpr std::size_t kBlock = 256U << 10U;
+
+void update_number(Sha256& sha, std::uint64_t number) {
+  sha.update(std::as_bytes(std::span(&number, 1)));  // little-endian: see base/bytes.h
+}
+
+void update_text(Sha256& sha, std::string_view text) {
+  update_number(sha, text.size());
+  sha.update(as_bytes(text));
+}
+
+// docs/proof.md.
+Sha256::Digest digest_of(const Entry& entry, SharedProgress& progress) {
+  Sha256 sha;
+  sha.update(as_bytes(kTensorTag));
+  update_text(sha, entry.name);
+  update_text(sha, info(entry.dtype).code);
+  update_number(sha, entry.shape.size());
+  for (const std::int64_t dim : entry.shape) update_number(sha, static_cast<std::uint64_t>(dim));
+  const Tensor tensor = entry.tensor();
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, entry.bytes)));
+  for (std::uint64_t at = 0; at < entry.bytes;) {
+    const auto piece = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), entry.bytes - at)));
+    tensor.read(at, piece);
+    sha.update(piece);
+    at += piece.size();
+    progress.add(piece.size());
+  }
+  return sha.finish();
+}
+
+std::string root_of(std::vector<Sha256::Digest> digests) {
+  std::sort(digests.begin(), digests.end());
+  Sha256 sha;
+  sha.update(as_bytes(kRootTag));
+  for (const Sha256::Digest& digest : digests) sha.update(digest);
+  return hex(sha.finish());
+}
+
+}  // namespace
+
+Manifest hash(const Checkpoint& in, const Progress& progress) {
+  const Checkpoint checkpoint = record::with_aliases(in);
+  std::vector<std::uint64_t> sizes;
+  for (const Entry& entry : checkpoint) {
+    if (!entry.tensor().has_data())
+      fail(Errc::not_representable, display(in.path), "tensor {} has a shape but no data",
+           quoted(entry.name));
+    sizes.push_back(entry.bytes);
+  }
+  SharedProgress shared(progress, checkpoint.total_bytes());
+  std::vector<Sha256::Digest> digests(checkpoint.size());
+  largest_first(sizes, [&](std::size_t i) { digests[i] = digest_of(checkpoint[i], shared); });
+  Manifest manifest;
+  for (std::size_t i = 0; i < checkpoint.size(); ++i) {
+    const Entry entry = checkpoint[i];
+    manifest.tensors.push_back({std::string(entry.name),
+                                std::string(info(entry.dtype).code),
+                                {entry.shape.begin(), entry.shape.end()},
+                                entry.bytes,
+                                hex(digests[i])});
+  }
+  std::sort(manifest.tensors.begin(), manifest.tensors.end(),
+            [](const TensorHash& a, const TensorHash& b) { return a.name < b.name; });
+  manifest.root = root_of(std::move(digests));
+  return manifest;
+}
+
+std::string hash_file(const std::string& path, const Progress& progress) {
+  const auto file = File::open(path);
+  Sha256 sha;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, file->size())));
+  for (std::uint64_t at = 0; at < file->size();) {
+    const auto piece = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), file->size() - at)));
+    file->read(at, piece);
+    sha.update(piece);
+    at += piece.size();
+    if (progress) progress(at, file->size());
+  }
+  file->check_unchanged();
+  return hex(sha.finish());
+}
+
+}  // namespace ballast

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/record.h"
+
+#include <unordered_map>
+
+#include "checkpoint/record_metadata.h"
+#include "checkpoint/steps.h"
+
+namespace ballast {
+namespace {
+
+// The dimension of a weight's output channels in the native layout; nullopt for what stays as it is.
+std::optional<std::int64_t> channels_of(LayerKind kind, const Entry& entry) {
+  if (!is_floating(entry.dtype) || entry.shape.size() < 2) return std::nullopt;
+  switch (kind) {
+    case LayerKind::linear:
+    case LayerKind::lstm:
+    case LayerKind::gru:
+    case LayerKind::rnn:
+    case LayerKind::multihead_attention:
+      return static_cast<std::int64_t>(entry.shape.size()) - 1;  // [in, out]
+    case LayerKind::conv_transpose:
+      return 1;  // [in, out, …]
+    case LayerKind::conv:
+    case LayerKind::bilinear:
+    case LayerKind::embedding:
+      return 0;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::unordered_map<std::string_view, LayerKind> kinds_of(const Slots& slots) {
+  std::unordered_map<std::string_view, LayerKind> kinds;
+  for (const Slot& slot : slots.slots) kinds.emplace(slot.path, slot.kind);
+  return kinds;
+}
+
+}  // namespace
+
+RecordReport detail::save_record(const Slots& slots, const std::string& path, const RecordOptions& options) {
+  const auto count = std::make_shared<CastCount>();
+  Checkpoint tensors =
+      save(slots, Adapter::none,
+           {.dtype = options.precision, .not_narrowed = options.not_narrowed, .count = count});
+  RecordReport report;
+  if (options.quantize == Quantize::int8) {
+    const auto kinds = kinds_of(slots);
+    Quantized quantized = quantize_int8(
+        tensors, {.axis = [&](const Entry& entry) { return channels_of(kinds.at(entry.name), entry); }});
+    report.quantized = std::move(quantized.tensors);
+    tensors = std::move(quantized.checkpoint);
+  }
+  // The integers are computed from cast values that are read more than once: what the cast did is counted
+  // when the file is written, and only then.
+  count->rounded = 0;
+  count->overflowed = 0;
+  ballast::save_record(tensors, path,
+                       {.precision = options.precision == Precision::keep
+                                         ? "keep"
+                                         : record::precision_name(dtype_of_precision(options.precision)),
+                        .config = options.config.value,
+                        .config_type = options.config.type,
+                        .overwrite = options.overwrite,
+                        .progress = options.progress});
+  report.rounded = count->rounded;
+  report.overflowed = count->overflowed;
+  return report;
+}
+
+}  // namespace ballast

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the bytes of a dtype are looked at as by those who look at values whatever the dtype: stats and diff.
+#pragma once
+
+#include <cstdint>
+
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+struct Meaning {
+  DType stored;               ///< the real dtype its bytes really are
+  std::uint64_t per_element;  ///< how many of those an element is; 0: just bytes
+};
+
+[[nodiscard]] Meaning meaning_of(DType dtype);
+/// Values of the stored dtype in the whole tensor.
+[[nodiscard]] std::uint64_t values_in(const Tensor& tensor);
+
+}  // namespace ballast

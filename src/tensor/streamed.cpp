@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/streamed.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "base/thread_pool.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::uint64_t kPiece = 256U << 10U;
+
+class StreamedStorage final : public Storage {
+ public:
+  StreamedStorage(std::uint64_t size, MakeBytes make, std::shared_ptr<const Storage> source)
+      : Storage(size), make_(std::move(make)), source_(std::move(source)) {}
+
+  [[nodiscard]] const std::byte* data() const override {
+    std::call_once(once_, [this] {
+      const auto bytes = Storage::heap(size());
+      make_all({bytes->mutable_data(), static_cast<std::size_t>(size())}, 0);
+      whole_ = bytes;
+      ready_.store(true, std::memory_order_release);
+    });
+    return whole_->data();
+  }
+
+  [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    check_range(offset, out.size());
+    if (ready()) return whole_->read(offset, out);
+    make_all(out, offset);
+  }
+
+  void check_unchanged() const override {
+    if (source_) source_->check_unchanged();
+  }
+
+ private:
+  void make_all(std::span<std::byte> out, std::uint64_t offset) const {
+    if (out.empty()) return;
+    parallel_for((out.size() - 1) / kPiece + 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t at = begin * kPiece; at < std::min<std::uint64_t>(end * kPiece, out.size());
+           at += kPiece) {
+        make_(offset + at,
+              out.subspan(static_cast<std::size_t>(at),
+                          static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, out.size() - at))));
+      }
+    });
+  }
+
+  MakeBytes make_;
+  std::shared_ptr<const Storage> source_;
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const Storage> whole_;
+  mutable std::atomic<bool> ready_{false};
+};
+
+}  // namespace
+
+std::shared_ptr<const Storage> streamed_storage(std::uint64_t size, MakeBytes make,
+                                                std::shared_ptr<const Storage> source) {
+  return std::make_shared<StreamedStorage>(size, std::move(make), std::move(source));
+}
+
+}  // namespace ballast

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/convert.h"
+
+#include <gmock/gmock.h>
+
+#include "ballast/config.h"
+#include "ballast/load_file.h"
+#include "ballast/receipt.h"
+#include "ballast/record.h"
+#include "base/scratch.h"
+#include "model/model_kit.h"
+
+namespace ballast {
+namespace {
+
+using namespace testing_kit;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ConvertTest : public Scratch {
+ protected:
+  ConvertTest() {
+    Checkpoint in;
+    in.add("fc.weight", counting({3, 4}, 0.1F));
+    in.add("bn.running_var", counting({4}, 0.1F));
+    in.add("ids", Tensor::from<std::int64_t>({1, 2}, {2}));
+    save(in, path("in.safetensors"));
+  }
+};
+
+TEST_F(ConvertTest, CastsAndSparesStatistics) {
+  const Converted done = convert(path("in.safetensors"), path("out.safetensors"), {.dtype = Precision::half});
+  EXPECT_EQ(done.cast, 1U);
+  EXPECT_EQ(done.count->rounded, 12U);  // no k + 0.1F is a half
+  const Checkpoint out = open(path("out.safetensors"));
+  EXPECT_EQ(out.at("fc.weight").dtype, DType::f16);
+  EXPECT_EQ(out.at("bn.running_var").dtype, DType::f32);
+  EXPECT_EQ(out.at("ids").dtype, DType::i64);
+  convert(path("in.safetensors"), path("all.safetensors"), {.dtype = DType::bf16, .not_narrowed = {}});
+  EXPECT_EQ(open(path("all.safetensors")).at("bn.running_var").dtype, DType::bf16);
+  convert(path("in.safetensors"), path("wide.safetensors"), {.dtype = Precision::f64});
+  EXPECT_EQ(open(path("wide.safetensors")).at("bn.running_var").dtype, DType::f64);
+}
+
+TEST_F(ConvertTest, ARecordSaysWhoseLayoutItHolds) {
+  convert(path("in.safetensors"), path("out.record"), {.dtype = Precision::half});
+  const Checkpoint record = open_record(path("out.record"), {.verify = true});
+  EXPECT_EQ(record.format, "record");
+  EXPECT_EQ(record.metadata->at("ballast.layout"), "pytorch");
+  EXPECT_EQ(record.metadata->at("ballast.precision"), "half");
+
+  struct Model {
+    nn::Linear fc{4, 3, {.bias = false}};
+  } model;
+
+  const LoadReport report = load(model, path("out.record"));
+  EXPECT_THAT(report.adapted, SizeIs(1));  // a transposed view, nothing copied
+  EXPECT_TRUE(model.fc.weight.storage()->file_span().has_value());
+}
+
+TEST_F(ConvertTest, WhatOnlyARecordSaysStaysInRecords) {
+  convert(path("in.safetensors"), path("a.record"));
+  convert(path("a.record"), path("b.safetensors"));
+  const Checkpoint out = open(path("b.safetensors"));
+  EXPECT_EQ(out.format, "safetensors");
+  EXPECT_THAT(*out.metadata,
+              ElementsAre(std::pair<const std::string, std::string>("ballast.layout", "pytorch")));
+}
+
+TEST_F(ConvertTest, QuantizedFilesLoadByThemselvesAndConvertBack) {
+  const Converted done = convert(path("in.safetensors"), path("q.safetensors"), {.quantize_int8 = true});
+  ASSERT_THAT(done.quantized, SizeIs(1));
+  EXPECT_EQ(open(path("q.safetensors")).at("fc.weight").dtype, DType::i8);
+
+  struct Model {
+    nn::Linear fc{4, 3, {.bias = false}};
+  } model;
+
+  load(model, path("q.safetensors"));
+  EXPECT_NEAR(floats(model.fc.weight)[0], 0.1F, done.quantized[0].max_error + 1e-6);
+  convert(path("q.safetensors"), path("back.safetensors"));
+  EXPECT_EQ(open(path("back.safetensors")).at("fc.weight").dtype, DType::f32);
+  EXPECT_EQ(open(path("back.safetensors")).size(), 3U);
+  EXPECT_EQ(error_of([&] { convert(path("in.safetensors"), path("q.pt"), {.quantize_int8 = true}); }).code(),
+            Errc::not_representable);
+}
+
+TEST_F(ConvertTest, AReceiptTellsBothSidesAndTheStepsBetween) {
+  convert(path("in.safetensors"), path("out.pt"), {.rename = {{"^fc", "head"}}, .receipt = path("r.json")});
+  const Receipt receipt = read_receipt(path("r.json"));
+  EXPECT_EQ(receipt.input.format, "safetensors");
+  EXPECT_EQ(receipt.output.format, "torch-zip");
+  EXPECT_EQ(receipt.input.root, hash(open(path("in.safetensors"))).root);
+  EXPECT_EQ(receipt.output.root, hash(open(path("out.pt"))).root);
+  EXPECT_EQ(receipt.output.files.at(0).sha256, hash_file(path("out.pt")));
+  EXPECT_EQ(receipt.steps.rename.at(0).to, "head");
+  EXPECT_THAT(check_receipt(path("out.pt"), receipt).problems, IsEmpty());
+  const ReceiptCheck input = check_receipt(path("in.safetensors"), receipt);
+  EXPECT_TRUE(input.is_input);
+  EXPECT_THAT(input.problems, IsEmpty());
+}
+
+TEST_F(ConvertTest, AConversionWithoutStepsKeepsTheRoot) {
+  convert(path("in.safetensors"), path("out.pt"), {.receipt = path("r.json")});
+  const Receipt receipt = read_receipt(path("r.json"));
+  EXPECT_EQ(receipt.input.root, receipt.output.root);
+}
+
+TEST_F(ConvertTest, AReceiptDoesNotFitAnotherFile) {
+  convert(path("in.safetensors"), path("out.safetensors"), {.receipt = path("r.json")});
+  Checkpoint other;
+  other.add("fc.weight", counting({3, 4}, 0.2F));
+  other.add("more", counting({1}));
+  save(other, path("out.safetensors"), {.overwrite = true});
+  const auto problems = check_receipt(path("out.safetensors"), read_receipt(path("r.json"))).problems;
+  EXPECT_THAT(problems, testing::Contains(HasSubstr("SHA-256")));
+  EXPECT_THAT(problems, testing::Contains(HasSubstr("tensor \"fc.weight\" is not the receipt's")));
+  EXPECT_THAT(problems, testing::Contains(HasSubstr("tensor \"more\" is not in the receipt")));
+  EXPECT_THAT(problems, testing::Contains(HasSubstr("tensor \"ids\" of the receipt is not there")));
+}
+
+TEST_F(ConvertTest, InputAndOutputMayBeOneFileAlsoWithAReceipt) {
+  const std::string before = hash_file(path("in.safetensors"));
+  convert(path("in.safetensors"), path("in.safetensors"),
+          {.dtype = Precision::half, .file = {.overwrite = true}, .receipt = path("r.json")});
+  const Receipt receipt = read_receipt(path("r.json"));
+  EXPECT_EQ(receipt.input.files.at(0).sha256, before);
+  EXPECT_EQ(receipt.steps.rounded, 12U);
+  EXPECT_THAT(check_receipt(path("in.safetensors"), receipt).problems, IsEmpty());
+}
+
+TEST_F(ConvertTest, AnExistingReceiptStopsTheWorkBeforeItBegins) {
+  write(path("r.json"), "precious");
+  EXPECT_EQ(error_of([&] {
+              convert(path("in.safetensors"), path("o.safetensors"), {.receipt = path("r.json")});
+            }).code(),
+            Errc::already_exists);
+  EXPECT_FALSE(std::filesystem::exists(path("o.safetensors")));
+}
+
+TEST_F(ConvertTest, AReceiptOfALaterSchemaIsRefused) {
+  convert(path("in.safetensors"), path("o.safetensors"), {.receipt = path("r.json")});
+  std::string text = content(path("r.json"));
+  text.replace(text.find("\"schema\":1"), 10, "\"schema\":2");
+  write(path("r.json"), text);
+  EXPECT_EQ(error_of([&] { (void)read_receipt(path("r.json")); }).code(), Errc::unsupported);
+}
+
+}  // namespace
+}  // namespace ballast

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast diff: what differs between two files, whatever their formats.
+#include "ballast/diff.h"
+
+#include <array>
+#include <cmath>
+
+#include "ballast/display.h"
+#include "ballast/quantized.h"
+#include "commands.h"
+#include "rows.h"
+#include "selection.h"
+#include "state_dict.h"
+#include "table.h"
+#include "text.h"
+
+namespace tool {
+namespace {
+
+using ballast::Change;
+using ballast::TensorDiff;
+
+struct DiffArguments {
+  std::string a;
+  std::string b;
+  std::optional<std::string> root;
+  Selection selection;
+  bool markdown = false;
+  bool all = false;
+  bool no_renames = false;
+  bool inert = false;
+  ballast::DiffOptions options;
+};
+
+constexpr std::array kChanges = {Change::equal, Change::within,  Change::values, Change::dtype,
+                                 Change::shape, Change::renamed, Change::only_a, Change::only_b};
+
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.3g}", value) : "inf";
+}
+
+std::string kind_of(ballast::DType dtype, ballast::ShapeView shape) {
+  return fmt::format("{} {}", ballast::info(dtype).code, to_string(shape));
+}
+
+bool has_distance(const TensorDiff& item) {
+  return item.distance.count > 0;
+}
+
+// What it was and is, in words.
+std::string description(const TensorDiff& item) {
+  switch (item.change) {
+    case Change::only_a:
+      return kind_of(item.dtype_a, item.shape_a);
+    case Change::only_b:
+      return kind_of(item.dtype_b, item.shape_b);
+    case Change::renamed:
+      return "→ " + ballast::display(item.other);
+    case Change::shape:
+      return kind_of(item.dtype_a, item.shape_a) + " → " + kind_of(item.dtype_b, item.shape_b);
+    case Change::equal:
+    case Change::within:
+    case Change::values:
+    case Change::dtype:
+      break;
+  }
+  const std::string kind = item.dtype_a == item.dtype_b
+                               ? kind_of(item.dtype_a, item.shape_a)
+                               : fmt::format("{} → {} {}", ballast::info(item.dtype_a).code,
+                                             ballast::info(item.dtype_b).code, to_string(item.shape_a));
+  return kind;
+}
+
+// DIFFERING, MAX ABS, MAX REL, ULP, COSINE.
+std::array<std::string, 5> figures(const TensorDiff& item) {
+  if (!has_distance(item)) return {"", "", "", "", ""};
+  const ballast::Distance& d = item.distance;
+  return {d.differing == 0 ? "bits only" : fmt::format("{} of {}", grouped(d.differing), grouped(d.count)),
+          number(d.max_abs), number(d.max_rel), d.max_ulp ? grouped(*d.max_ulp) : "-",
+          d.cosine ? fmt::format("{:.9f}", *d.cosine) : "-"};
+}
+
+Style style_of(Change change) {
+  switch (change) {
+    case Change::equal:
+    case Change::within:
+      return Style::green;
+    case Change::renamed:
+      return Style::cyan;
+    default:
+      return Style::red;
+  }
+}
+
+std::string summary(const ballast::DiffReport& report) {
+  std::string text;
+  for (const Change change : kChanges) {
+    const std::size_t count = report.count(change);
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(count), name(change));
+  }
+  return text.empty() ? "no tensors" : text;
+}
+
+void print_text(Session& session, const ballast::DiffReport& report, bool all) {
+  Table table({{"TENSOR"},
+               {"CHANGE"},
+               {"WHAT"},
+               {"DIFFERING", Align::right},
+               {"MAX ABS", Align::right},
+               {"MAX REL", Align::right},
+               {"ULP", Align::right},
+               {"COSINE", Align::right}});
+  for (const TensorDiff& item : report.tensors) {
+    if (item.change == Change::equal && !all) continue;
+    const auto f = figures(item);
+    table.add({ballast::display(item.name),
+               {name(item.change), style_of(item.change)},
+               description(item),
+               f[0],
+               f[1],
+               f[2],
+               f[3],
+               f[4]});
+  }
+  if (!table.empty()) table.print(session.out, session.stdout_terminal);
+  session.out.line(session.stdout_terminal.paint(summary(report), Style::bold));
+}
+
+// A cell of a table: nothing in it ends the cell or becomes markup.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|' || c == '\\' || c == '`' || c == '*' || c == '_' || c == '<' || c == '[') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+void print_markdown(Session& session, const DiffArguments& arguments, const ballast::DiffReport& report) {
+  session.out.print("**{}** and **{}**: {}\n\n", cell(ballast::display(arguments.a)),
+                    cell(ballast::display(arguments.b)), summary(report));
+  session.out.write(
+      "| tensor | change | what | differing | max abs | max rel | ULP | cosine "
+      "|\n|---|---|---|--:|--:|--:|--:|--:|\n");
+  for (const TensorDiff& item : report.tensors) {
+    if (item.change == Change::equal && !arguments.all) continue;
+    const auto f = figures(item);
+    session.out.print("| {} | {} | {} | {} | {} | {} | {} | {} |\n", cell(ballast::display(item.name)),
+                      name(item.change), cell(description(item)), f[0], f[1], f[2], f[3], f[4]);
+  }
+}
+
+Json item_object(const TensorDiff& item) {
+  Json object = {{"name", item.name}, {"change", name(item.change)}};
+  const auto side = [](ballast::DType dtype, ballast::ShapeView shape) {
+    return Json{{"dtype", ballast::info(dtype).code}, {"shape", shape_array(shape)}};
+  };
+  if (item.change == Change::renamed) object["other"] = item.other;
+  object["a"] = item.change == Change::only_b ? Json(nullptr) : side(item.dtype_a, item.shape_a);
+  object["b"] = item.change == Change::only_a ? Json(nullptr) : side(item.dtype_b, item.shape_b);
+  object["bit_equal"] = item.change == Change::equal || item.change == Change::renamed;
+  if (!has_distance(item)) return object;
+  const ballast::Distance& d = item.distance;
+  object["values"] = d.count;
+  object["differing"] = d.differing;
+  object["outside"] = d.outside;
+  if (d.differing > 0) object["first"] = d.first;
+  object["max_abs"] = number_or_null(d.max_abs);
+  object["max_rel"] = number_or_null(d.max_rel);
+  object["max_ulp"] = d.max_ulp ? Json(*d.max_ulp) : Json(nullptr);
+  object["cosine"] = d.cosine ? Json(*d.cosine) : Json(nullptr);
+  return object;
+}
+
+void print_json(Session& session, const DiffArguments& arguments, const ballast::DiffReport& report) {
+  Json counts = Json::object();
+  for (const Change change : kChanges) counts[std::string(name(change))] = report.count(change);
+  Json tensors = Json::array();
+  for (const TensorDiff& item : report.tensors) tensors.push_back(item_object(item));
+  write_document(session.out, {{"schema", 1},
+                               {"a", arguments.a},
+                               {"b", arguments.b},
+                               {"same", report.same()},
+                               {"counts", std::move(counts)},
+                               {"tensors", std::move(tensors)}});
+}
+
+ballast::Checkpoint read(Session& session, const DiffArguments& arguments, const std::string& path) {
+  const ballast::Checkpoint file = session.open(path, {.map = false, .inert = arguments.inert});
+  return select(state_dict(session, ballast::dequantize(file), arguments.root), arguments.selection);
+}
+
+int diff(Session& session, const DiffArguments& arguments) {
+  const ballast::Checkpoint a = read(session, arguments, arguments.a);
+  const ballast::Checkpoint b = read(session, arguments, arguments.b);
+  ballast::DiffOptions options = arguments.options;
+  options.find_renamed = !arguments.no_renames;
+  const ballast::DiffReport report = [&] {
+    ProgressBar bar = session.progress("diff", arguments.b);
+    options.progress = bar.callback();
+    return ballast::diff(a, b, options);
+  }();
+  if (session.json)
+    print_json(session, arguments, report);
+  else if (arguments.markdown)
+    print_markdown(session, arguments, report);
+  else if (!session.quiet)
+    print_text(session, report, arguments.all);
+  return report.same() ? kFine : kFound;
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<DiffArguments>();
+  CLI::App& command = add_command(app, session, "diff",
+                                  "compare two files, of any formats: names, shapes, dtypes and every value",
+                                  "  ballast diff model.pt model.safetensors\n"
+                                  "  ballast diff before.safetensors after.safetensors --tolerance 1e-3\n"
+                                  "  ballast diff v1.pt v2.pt --markdown > changes.md");
+  command.add_option("A", arguments->a, "A checkpoint")->required();
+  command.add_option("B", arguments->b, "Another one")->required();
+  command
+      .add_option("--tolerance", arguments->options.tolerance,
+                  "Values may differ by X; dtypes may differ then, too")
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--relative", arguments->options.relative, "Or by this part of the larger one of the two")
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--root", arguments->root,
+                  "Compare what lies under this key (default: the state dict, found by itself)")
+      ->type_name("KEY");
+  add_selection_options(command, arguments->selection);
+  command.add_flag("--no-renames", arguments->no_renames, "Do not look for tensors under other names");
+  command.add_flag("-a,--all", arguments->all, "List tensors that are equal, too");
+  command.add_flag("--markdown", arguments->markdown, "A Markdown table");
+  command.add_flag("--inert", arguments->inert,
+                   "Read past calls in a pickle that could run code; nothing is ever run");
+  command.callback(
+      [&session, arguments] { session.run = [&session, arguments] { return diff(session, *arguments); }; });
+}
+
+}  // namespace tool

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast hash: SHA-256 of every tensor, and a root that is the same wherever the tensors are the same.
+#include "ballast/hash.h"
+
+#include "ballast/display.h"
+#include "commands.h"
+#include "selection.h"
+#include "state_dict.h"
+
+namespace tool {
+namespace {
+
+struct HashArguments {
+  std::vector<std::string> files;
+  std::optional<std::string> root;
+  Selection selection;
+  bool root_only = false;
+  bool inert = false;
+};
+
+int hash(Session& session, const HashArguments& arguments, const std::string& path, Json& object) {
+  const ballast::Checkpoint file = session.open(path, {.map = false, .inert = arguments.inert});
+  const ballast::Checkpoint checkpoint =
+      select(state_dict(session, file, arguments.root), arguments.selection);
+  const ballast::Manifest manifest = [&] {
+    ProgressBar bar = session.progress("hash", path);
+    return ballast::hash(checkpoint, bar.callback());
+  }();
+  if (session.json) {
+    object["format"] = file.format;
+    object["root"] = manifest.root;
+    Json tensors = Json::array();
+    for (const ballast::TensorHash& tensor : manifest.tensors)
+      tensors.push_back({{"name", tensor.name},
+                         {"dtype", tensor.dtype},
+                         {"shape", shape_array(tensor.shape)},
+                         {"bytes", tensor.bytes},
+                         {"sha256", tensor.sha256}});
+    object["tensors"] = std::move(tensors);
+    return kFine;
+  }
+  if (!arguments.root_only) {
+    for (const ballast::TensorHash& tensor : manifest.tensors)
+      session.out.print("{}  {}\n", tensor.sha256, ballast::display(tensor.name));
+  }
+  session.out.print("{}  {}\n", manifest.root,
+                    session.stdout_terminal.paint(ballast::display(path), Style::bold));
+  return kFine;
+}
+
+}  // namespace
+
+void add_hash(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<HashArguments>();
+  CLI::App& command =
+      add_command(app, session, "hash", "SHA-256 of every tensor, and of all of them together",
+                  "  ballast hash model.pt model.safetensors --root-only\n"
+                  "  ballast hash model.safetensors --json > manifest.json");
+  command.add_option("FILE", arguments->files, "Checkpoints of any format")->required();
+  command.add_flag("--root-only", arguments->root_only, "One line a file: the hash of all its tensors");
+  command
+      .add_option("--root", arguments->root,
+                  "Hash what lies under this key (default: the state dict, found by itself)")
+      ->type_name("KEY");
+  add_selection_options(command, arguments->selection);
+  command.add_flag("--inert", arguments->inert,
+                   "Read past calls in a pickle that could run code; nothing is ever run");
+  command.callback([&session, arguments] {
+    session.run = [&session, arguments] {
+      return for_each_file(session, arguments->files, [&](const std::string& path, Json& object) {
+        return hash(session, *arguments, path, object);
+      });
+    };
+  });
+}
+
+}  // namespace tool

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast new: a C++ header with the struct that loads a file, from its keys and shapes.
+#include "ballast/convert.h"
+#include "ballast/display.h"
+#include "ballast/scaffold.h"
+#include "ballast/steps.h"
+#include "commands.h"
+
+namespace tool {
+namespace {
+
+struct NewOptions {
+  std::string file;
+  std::string out;
+  ballast::ScaffoldOptions scaffold;
+  std::optional<std::string> root;
+  bool force = false;
+  bool inert = false;
+};
+
+// What load() would look for the model's names in: the state dict, without the prefixes of wrappers.
+ballast::Converted weights_of(const ballast::Checkpoint& file, const NewOptions& options) {
+  ballast::Converted weights = ballast::apply_steps(file, {.root = options.root});
+  weights.checkpoint = ballast::strip_common_prefixes(weights.checkpoint).checkpoint;
+  return weights;
+}
+
+int run(Session& session, const NewOptions& options) {
+  const ballast::Checkpoint file = session.open(options.file, {.map = true, .inert = options.inert});
+  const ballast::Converted weights = weights_of(file, options);
+  for (const std::string& note : weights.checkpoint.notes) session.note(note);
+  const std::string header = ballast::scaffold(weights.checkpoint, options.scaffold);
+  if (!options.out.empty()) ballast::save_scaffold(header, options.out, options.force);
+  if (session.json) {
+    write_document(session.out, {{"schema", 1},
+                                 {"file", options.file},
+                                 {"output", options.out.empty() ? Json(nullptr) : Json(options.out)},
+                                 {"name", options.scaffold.name},
+                                 {"root", weights.root.empty() ? Json(nullptr) : Json(weights.root)},
+                                 {"tensors", weights.checkpoint.size()},
+                                 {"header", header},
+                                 {"notes", weights.checkpoint.notes}});
+  } else if (options.out.empty()) {
+    session.out.write(header);
+  } else if (!session.quiet) {
+    session.out.print("wrote {}: struct {} for {} tensors\n", ballast::display(options.out),
+                      options.scaffold.name, weights.checkpoint.size());
+  }
+  return kFine;
+}
+
+}  // namespace
+
+void add_new(CLI::App& app, Session& session) {
+  auto options = std::make_shared<NewOptions>();
+  CLI::App& command =
+      add_command(app, session, "new", "write the C++ struct that loads a file",
+                  "  ballast new model.pt -o model.h\n"
+                  "  ballast new resnet50.pth --name ResNet50 --namespace models > resnet50.h\n"
+                  "  ballast new checkpoint.pth.tar --root state_dict");
+  command.add_option("FILE", options->file, "The checkpoint to make a struct of")->required();
+  command.add_option("-o,--output", options->out, "Write the header there (default: standard output)")
+      ->type_name("OUT");
+  command.add_option("--name", options->scaffold.name, "Name of the struct (Model)")->type_name("NAME");
+  command.add_option("--namespace", options->scaffold.space, "Put it into this namespace")->type_name("NAME");
+  command
+      .add_option("--root", options->root,
+                  "Take what lies under this key (default: the state dict, found by itself)")
+      ->type_name("KEY");
+  command.add_flag("-f,--force", options->force, "Overwrite OUT");
+  command.add_flag("--inert", options->inert,
+                   "Read past calls in a pickle that could run code; nothing is ever run");
+  command.callback(
+      [&session, options] { session.run = [&session, options] { return run(session, *options); }; });
+}
+
+}  // namespace tool
