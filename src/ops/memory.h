@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for results. A model makes and drops the same sizes over and over; fresh pages for each cost time, so
-// blocks that results give back serve the next ones.
+// Memory for results. A model makes and drops the same sizes over and over; fresh pages for each cost time,
+// so blocks that results give back serve the next ones.
 #pragma once
 
 #include "ballast/tensor.h"
