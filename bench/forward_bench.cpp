@@ -2,7 +2,10 @@
 // Whole models with drawn weights, as a program would run them: loaded, fused, called again and again.
 //   forward_bench [--threads N] [--serve] [CASE…]
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../examples/models/gpt2.h"
@@ -33,10 +36,10 @@ Tensor random(const Shape& shape) {
 
 // Weights as they lie in a .pt file: a Linear's is [out, in], seen through its transpose.
 template <class Model>
-std::shared_ptr<Model> made() {
-  auto model = std::make_shared<Model>();
-  init(*model);
-  for_each_tensor(*model, [](std::string_view path, Tensor& tensor, LayerKind kind) {
+Model made() {
+  Model model;
+  init(model);
+  for_each_tensor(model, [](std::string_view path, Tensor& tensor, LayerKind kind) {
     const bool linear = kind == LayerKind::linear || kind == LayerKind::multihead_attention;
     if (linear && path.ends_with("weight")) tensor = tensor.t().contiguous().t();
   });
@@ -44,15 +47,42 @@ std::shared_ptr<Model> made() {
 }
 
 template <class Model>
-void add(Cases& cases, const std::string& name, const std::shared_ptr<Model>& model, const Tensor& input) {
-  // data(): whoever reads the result wants it row-major.
-  cases[name] = {[model, input] { static_cast<void>(model->forward(input).data()); }};
+Model fused() {
+  auto model = made<Model>();
+  fuse(model);
+  return model;
 }
 
-std::shared_ptr<models::Gpt2> gpt2() {
+models::Gpt2 gpt2() {
   auto model = made<models::Gpt2>();
-  model->lm_head.weight = model->transformer.wte.weight.t();
+  model.lm_head.weight = model.transformer.wte.weight.t();
   return model;
+}
+
+// Made when it is first run: a case that is not asked for costs nothing.
+template <class Make>
+class Lazy {
+ public:
+  explicit Lazy(Make make) : make_(std::move(make)) {}
+
+  const auto& operator*() {
+    if (!model_) model_.emplace(make_());
+    return *model_;
+  }
+
+ private:
+  Make make_;
+  std::optional<std::invoke_result_t<Make>> model_;
+};
+
+template <class Make>
+auto lazy(Make make) {
+  return std::make_shared<Lazy<Make>>(std::move(make));
+}
+
+void add(Cases& cases, const std::string& name, const auto& model, const Shape& input) {
+  // data(): whoever reads the result wants it row-major.
+  cases[name] = {[model, x = random(input)] { static_cast<void>((**model).forward(x).data()); }};
 }
 
 Tensor tokens(std::int64_t count) {
@@ -61,24 +91,25 @@ Tensor tokens(std::int64_t count) {
 
 Cases all_cases() {
   Cases cases;
-  const auto plain = made<models::ResNet50>();
-  const auto resnet = made<models::ResNet50>();
-  fuse(*resnet);
-  add(cases, "ResNet-50, batch 1", resnet, random({1, 3, 224, 224}));
-  add(cases, "ResNet-50, batch 8", resnet, random({8, 3, 224, 224}));
-  add(cases, "ResNet-50, batch 1, not fused", plain, random({1, 3, 224, 224}));
-  add(cases, "ViT-B/16, batch 1", made<models::VitB16>(), random({1, 3, 224, 224}));
-  const auto gpt = gpt2();
-  add(cases, "GPT-2 small, prefill 128", gpt, tokens(128));
-  std::vector<models::KeyValues> seen;
-  static_cast<void>(gpt->forward(tokens(128), &seen));
+  const auto resnet = lazy(fused<models::ResNet50>);
+  add(cases, "ResNet-50, batch 1", resnet, {1, 3, 224, 224});
+  add(cases, "ResNet-50, batch 8", resnet, {8, 3, 224, 224});
+  add(cases, "ResNet-50, batch 1, not fused", lazy(made<models::ResNet50>), {1, 3, 224, 224});
+  add(cases, "ViT-B/16, batch 1", lazy(made<models::VitB16>), {1, 3, 224, 224});
+  const auto gpt = lazy(gpt2);
+  cases["GPT-2 small, prefill 128"] = {[gpt] { static_cast<void>((**gpt).forward(tokens(128)).data()); }};
+  const auto seen = lazy([gpt] {
+    std::vector<models::KeyValues> cache;
+    static_cast<void>((**gpt).forward(tokens(128), &cache));
+    return cache;
+  });
   cases["GPT-2 small, one token after 128"] = {[gpt, seen] {
-    std::vector<models::KeyValues> cache = seen;
-    static_cast<void>(gpt->forward(tokens(1), &cache).data());
+    std::vector<models::KeyValues> cache = **seen;
+    static_cast<void>((**gpt).forward(tokens(1), &cache).data());
   }};
-  const auto mnist = made<MnistNet>();
-  add(cases, "MNIST CNN, batch 1", mnist, random({1, 1, 28, 28}));
-  add(cases, "MNIST CNN, batch 64", mnist, random({64, 1, 28, 28}));
+  const auto mnist = lazy(made<MnistNet>);
+  add(cases, "MNIST CNN, batch 1", mnist, {1, 1, 28, 28});
+  add(cases, "MNIST CNN, batch 64", mnist, {64, 1, 28, 28});
   return cases;
 }
 

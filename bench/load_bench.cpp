@@ -13,7 +13,7 @@
 #include <string>
 
 #include "../examples/models/gpt2.h"
-#include "../examples/models/resnet50.h"
+#include "../examples/models/resnet.h"
 #include "../examples/models/vit_b_16.h"
 #include "ballast/load_file.h"
 

@@ -43,13 +43,13 @@ inline double median(std::vector<double>& times) {
   return *middle;
 }
 
-/// The medians of as many runs as fit into a tenth of a second, three at least.
-inline Time time_of(const std::function<void()>& run) {
+/// The medians of as many runs as fit into `least` seconds, three at least.
+inline Time time_of(const std::function<void()>& run, double least = 0.1) {
   std::vector<double> wall;
   std::vector<double> cpu;
   run();
   double total = 0;
-  while (total < 0.1 || wall.size() < 3) {
+  while (total < least || wall.size() < 3) {
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = cpu_now();
     run();
@@ -60,9 +60,10 @@ inline Time time_of(const std::function<void()>& run) {
   return {median(wall), median(cpu)};
 }
 
-/// main() of such a program: [--threads N] [--serve], or names of cases to print (all without).
+/// main() of such a program: [--threads N] [--seconds S] [--serve], or names of cases to print (all without).
 inline int main_of(int argc, char** argv, Cases (*make)()) {
   bool serve = false;
+  double least = 0.1;
   std::vector<std::string> wanted;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
@@ -70,6 +71,8 @@ inline int main_of(int argc, char** argv, Cases (*make)()) {
       serve = true;
     else if (option == "--threads" && i + 1 < argc)
       set_thread_count(std::atoi(argv[++i]));
+    else if (option == "--seconds" && i + 1 < argc)
+      least = std::atof(argv[++i]);
     else
       wanted.push_back(option);
   }
@@ -77,14 +80,14 @@ inline int main_of(int argc, char** argv, Cases (*make)()) {
   if (serve) {
     for (std::string name; std::getline(std::cin, name);) {
       const auto found = cases.find(name);
-      const Time time = found == cases.end() ? Time{-1, -1} : time_of(found->second.run);
+      const Time time = found == cases.end() ? Time{-1, -1} : time_of(found->second.run, least);
       std::cout << time.wall << ' ' << time.cpu << std::endl;
     }
     return 0;
   }
   for (const auto& [name, one] : cases) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
-    const Time time = time_of(one.run);
+    const Time time = time_of(one.run, least);
     std::printf("%-40s %9.1f us %9.1f us cpu %8.1f %s\n", name.c_str(), time.wall * 1e6, time.cpu * 1e6,
                 one.work / time.wall * 1e-9, one.unit);
     std::fflush(stdout);

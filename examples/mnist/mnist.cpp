@@ -5,6 +5,7 @@
 // has the digits PyTorch sees in the same images: exit 1 when one of ours differs. Ours go to ANSWERS_OUT.
 #include "mnist.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -15,7 +16,6 @@
 
 namespace {
 
-constexpr std::int64_t kShown = 3;
 constexpr std::int64_t kBatch = 500;
 
 Tensor classify(const Mnist& net, const Tensor& images) {
@@ -86,10 +86,11 @@ int main(int argc, char** argv) try {
   const Tensor images = read_idx(argv[2]);
   const Tensor labels = read_idx(argv[3]);
   const Answers answers = answers_of(classify(net, images));
-  std::cout << "The first three:\n";
-  show(ballast::arange(0, kShown), images, labels, answers);
-  std::cout << "The three it is least sure of:\n";
-  show(ballast::topk(answers.probability, kShown, 0, false).indices, images, labels, answers);
+  const std::int64_t shown = std::min(std::int64_t{3}, labels.numel());
+  std::cout << "The first of them:\n";
+  show(ballast::arange(0, shown), images, labels, answers);
+  std::cout << "Those it is least sure of:\n";
+  show(ballast::topk(answers.probability, shown, 0, false).indices, images, labels, answers);
 
   const auto right = static_cast<int>(ballast::sum(ballast::eq(answers.digit, labels)).item());
   std::cout << "right: " << right << " of " << labels.numel() << '\n';

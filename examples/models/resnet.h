@@ -28,7 +28,8 @@ struct BasicBlock {
 
   Tensor forward(const Tensor& x) const {
     const Tensor mixed = nn::conv_norm(conv1, bn1, x, Activation::Kind::relu);
-    return ballast::relu(nn::conv_norm(conv2, bn2, mixed) + (downsample ? downsample->forward(x) : x));
+    return ballast::add(nn::conv_norm(conv2, bn2, mixed), downsample ? downsample->forward(x) : x,
+                        Activation::Kind::relu);
   }
 
   static BasicBlock make(std::int64_t in, std::int64_t width, std::int64_t stride) {
@@ -55,7 +56,7 @@ struct Bottleneck {
     const Tensor narrow = nn::conv_norm(conv1, bn1, x, Activation::Kind::relu);
     const Tensor mixed = nn::conv_norm(conv2, bn2, narrow, Activation::Kind::relu);
     const Tensor wide = nn::conv_norm(conv3, bn3, mixed);
-    return ballast::relu(wide + (downsample ? downsample->forward(x) : x));
+    return ballast::add(wide, downsample ? downsample->forward(x) : x, Activation::Kind::relu);
   }
 
   static Bottleneck make(std::int64_t in, std::int64_t width, std::int64_t stride) {

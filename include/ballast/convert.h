@@ -38,7 +38,8 @@ struct ConvertOptions {
   std::vector<std::string> not_narrowed = {R"((^|\.)running_(mean|var)$)"};
   bool quantize_int8 = false;  ///< weights as 8-bit integers with scales (quantized.h)
   SaveOptions file = {};
-  std::string receipt = {};  ///< where to write a receipt (receipt.h); none when empty
+  std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
+  std::string receipt = {};       ///< where to write a receipt (receipt.h); none when empty
 };
 
 /// What the steps made of a checkpoint.
@@ -53,6 +54,7 @@ struct Converted {
   /// What the cast did to values; counted as they are read, so complete when the output is written.
   std::shared_ptr<CastCount> count = std::make_shared<CastCount>();
   std::vector<QuantizedTensor> quantized = {};  ///< with the error of each
+  SavedShards shards = {};                      ///< what was written, with shard_bytes
 };
 
 /// Root, renames, rules, reindex, filter, cast, quantization. Only quantization reads values; nothing is

@@ -61,6 +61,9 @@ enum class Errc : std::uint8_t {
   unsupported_method,  ///< a compression method Ballast does not read
   bad_crc,             ///< a checksum that does not match the data
   bad_tar,             ///< not a well-formed tar archive
+  bad_gzip,            ///< not a well-formed gzip file
+  bad_burn,            ///< not the structure of a Burn file
+  bad_npy,             ///< not a well-formed NumPy header
   path_escape,         ///< a path that leaves its folder
   missing_shard,       ///< a shard named by the index that is not there
   index_mismatch,      ///< index and shards disagree

@@ -3,8 +3,10 @@
 // ballast::import.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ballast/checkpoint.h"
 #include "ballast/safetensors.h"
@@ -16,7 +18,8 @@ struct OpenOptions {
   bool inert = false;  ///< read past calls that could run code; they stay inert objects in the tree
 };
 
-/// Any file Ballast reads. What it is is decided by its content, never by its name.
+/// Any file Ballast reads, and a checkpoint in several: an index.json of shards, or a folder with one such
+/// index or one model file in it. What a file is is decided by its content, never by its name.
 [[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
 
 /// What a file holds besides tensors, or a JSON file, as a tree of values; `dotted` leads to a part of it
@@ -24,8 +27,9 @@ struct OpenOptions {
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
 struct SaveOptions {
-  std::string format =
-      {};  ///< "safetensors", "record", "torch-zip", "torch-legacy"; by the extension when empty
+  /// "safetensors", "record", "torch-zip", "torch-legacy", "bpk", "mpk", "mpk-gz", "npz", "npy"; by the
+  /// extension when empty
+  std::string format = {};
   bool simplify =
       false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
   bool overwrite = false;
@@ -34,6 +38,30 @@ struct SaveOptions {
 
 /// Atomic: the old file, or the whole new one.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
+
+/// The format save() would write: `format` itself when there is one. Errc::invalid_argument for an extension
+/// that says nothing.
+[[nodiscard]] std::string format_for(const std::string& path, const std::string& format = {});
+
+struct ShardOptions {
+  std::uint64_t shard_bytes =
+      5'000'000'000;  ///< at most so much data in one file; a larger tensor gets its own
+  bool overwrite = false;
+  Progress progress = {};
+};
+
+struct SavedShards {
+  std::string index;               ///< "dir/model.safetensors.index.json"
+  std::vector<std::string> files;  ///< "dir/model-00001-of-00002.safetensors", …
+};
+
+/// Safetensors files of a limited size and an index, as Hugging Face's libraries read them. `path` is
+/// "dir/model.safetensors", or a folder, which means "model.safetensors" in it. All files are complete on the
+/// disk before the first gets its name, and the index gets its name last: whatever happens, `path`'s index
+/// leads to the old shards or to the new ones. Old shards go when the new index is there; where their names
+/// are taken, new ones are called model-v2-….
+SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
+                        const ShardOptions& options = {});
 
 /// Removes the temporary files of saves still under way. Async-signal-safe: for a program's own SIGINT
 /// handler.

@@ -28,18 +28,25 @@ LoadReport load(Model& model, const std::vector<std::string>& paths, const LoadO
 }
 
 struct SaveModelOptions {
-  Adapter adapter = Adapter::pytorch;  ///< whose names and layouts are written
+  /// Whose names and layouts are written; automatic: Burn's in Burn's formats, else PyTorch's.
+  Adapter adapter = Adapter::automatic;
   Precision dtype = Precision::keep;
   std::vector<LayerKind> not_narrowed = {
       LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
   SaveOptions file = {};
 };
 
-/// PyTorch's names and layouts, for everyone, unless told otherwise.
+/// PyTorch's names and layouts, for everyone, unless told otherwise or by the format.
 template <Module Model>
 void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
-  save(to_checkpoint(model, options.adapter, {.dtype = options.dtype, .not_narrowed = options.not_narrowed}),
-       path, options.file);
+  Adapter adapter = options.adapter;
+  if (adapter == Adapter::automatic) {
+    const std::string format = format_for(path, options.file.format);
+    const bool is_burn = format == "bpk" || format == "mpk" || format == "mpk-gz";
+    adapter = is_burn ? Adapter::burn : Adapter::pytorch;
+  }
+  save(to_checkpoint(model, adapter, {.dtype = options.dtype, .not_narrowed = options.not_narrowed}), path,
+       options.file);
 }
 
 /// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for

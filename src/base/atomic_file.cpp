@@ -32,7 +32,7 @@ namespace {
 constexpr std::size_t kBlock = 256U << 10U;
 
 // Temporaries in existence, as plain characters, so that a signal handler can remove them.
-constexpr std::size_t kMaxUnfinished = 64;
+constexpr std::size_t kMaxUnfinished = 512;  // the shards of the largest models
 
 enum : int { kFree, kBeingFilled, kListed, kDiscarded };
 
@@ -182,9 +182,9 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::discard() noexcept {
-  if (descriptor_ < 0) return;
-  close(descriptor_);
-  descriptor_ = -1;
+  if (descriptor_ < 0 && !sealed_) return;
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+  sealed_ = false;
   unlink(temporary_.c_str());
   unlist_unfinished(entry_);
 }
@@ -270,24 +270,31 @@ void AtomicFile::take_final_name() {
   fail_errno(reason, display(path_), "cannot take its final name");
 }
 
+void AtomicFile::seal() {
+  if (descriptor_ < 0) fail(Errc::invalid_argument, display(path_), "was sealed or committed already");
+  if (fsync(descriptor_) != 0) {
+    const int reason = errno;
+    discard();
+    fail_errno(reason, display(path_), "the data did not reach the disk");
+  }
+  sealed_ = true;
+  if (close(std::exchange(descriptor_, -1)) != 0) {
+    const int reason = errno;
+    discard();
+    fail_errno(reason, display(path_), "cannot close");
+  }
+}
+
 void AtomicFile::commit() {
+  if (!sealed_) seal();
   try {
-    if (descriptor_ < 0) fail(Errc::invalid_argument, display(path_), "was committed already");
-    if (fsync(descriptor_) != 0) {
-      const int reason = errno;
-      fail_errno(reason, display(path_), "the data did not reach the disk");
-    }
-    if (close(std::exchange(descriptor_, -1)) != 0) {
-      const int reason = errno;
-      fail_errno(reason, display(path_), "cannot close");
-    }
     take_final_name();
   } catch (...) {
-    if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-    unlink(temporary_.c_str());
-    unlist_unfinished(entry_);
+    discard();
     throw;
   }
+  sealed_ = false;
+  named_ = true;
   unlist_unfinished(entry_);
   sync_folder(folder_of(target_), path_);
 }

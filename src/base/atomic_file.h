@@ -37,8 +37,14 @@ class AtomicFile {
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Copies a range of another file inside the kernel where the file systems can; safe from several threads.
   void copy_at(std::uint64_t offset, const File& source, std::uint64_t source_offset, std::uint64_t length);
-  /// fsync, close, rename, fsync of the folder. Nothing may be called after it.
+  /// fsync and close: every byte is on the disk, still without its name. Only commit() may follow. For files
+  /// that are published together.
+  void seal();
+  /// seal(), rename, fsync of the folder. Nothing may be called after it.
   void commit();
+
+  /// False until commit() renamed it, also when something failed after that.
+  [[nodiscard]] bool has_final_name() const noexcept { return named_; }
 
  private:
   void discard() noexcept;
@@ -49,6 +55,8 @@ class AtomicFile {
   std::string temporary_;
   bool overwrite_;
   int descriptor_ = -1;
+  bool sealed_ = false;  // written and closed, not yet renamed
+  bool named_ = false;
   int entry_ = -1;  // in the list of unfinished files
   std::uint64_t position_ = 0;
 };

@@ -98,6 +98,12 @@ std::string_view name(Errc code) noexcept {
       return "bad-crc";
     case Errc::bad_tar:
       return "bad-tar";
+    case Errc::bad_gzip:
+      return "bad-gzip";
+    case Errc::bad_burn:
+      return "bad-burn";
+    case Errc::bad_npy:
+      return "bad-npy";
     case Errc::path_escape:
       return "path-escape";
     case Errc::missing_shard:

@@ -2,52 +2,79 @@
 // ballast::open(): what a file is, by its content.
 #include "formats/open.h"
 
-#include <cstring>
-
 #include "ballast/display.h"
-#include "ballast/io.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/magic.h"
+#include "formats/burn/burn.h"
+#include "formats/gzip.h"
+#include "formats/npy/npy.h"
+#include "formats/shards/shards.h"
+#include "formats/sniff.h"
 #include "formats/torch/reader.h"
 
 namespace ballast {
+namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
-
-// A length that fits and a brace behind it. What nothing else could be, but is named like one, is handed over
-// too: its own reader says best what is wrong with it.
-bool is_safetensors(std::span<const std::byte> head, std::uint64_t size, std::string_view path) {
-  if (head.size() >= 9) {
-    const auto length = load_le<std::uint64_t>(head.data());
-    const auto text = as_text(head.subspan(8));
-    const std::size_t first = text.find_first_not_of(kSpace);
-    const bool is_object = first != std::string_view::npos && text[first] == '{';
-    if (is_object && (length <= size - 8 || length > safetensors::kMaxHeaderBytes)) return true;
-    if (is_object && !torch::may_be_pickle(head)) return true;
-  }
-  const bool is_other = !what_is_it(head).empty() || as_text(head).starts_with("PK\3\4") ||
-                        (!head.empty() && head[0] == std::byte{0x80});
-  return path.ends_with(".safetensors") && !is_other;
+Checkpoint open_gzip(const Source& source) {
+  if (!burn::is_mpk(gunzip_head(source, kMagicBytes)))
+    fail(Errc::unknown_format, source.where(), "is a gzip file, and what is in it is no Burn record");
+  return burn::open_mpk(Source(gunzip(source), source.where()));
 }
 
-Checkpoint open(const std::string& path, const OpenOptions& options) {
+Checkpoint open_source(const Source& source, Family family, const std::string& path, bool inert) {
+  switch (family) {
+    case Family::bpk:
+      return burn::open_bpk(source);
+    case Family::mpk:
+      return burn::open_mpk(source);
+    case Family::gzip:
+      return open_gzip(source);
+    case Family::npy:
+      return npy::open_npy(source, path);
+    case Family::npz:
+      return npy::open_npz(source);
+    case Family::safetensors:
+    case Family::index:
+    case Family::torch:
+      break;
+  }
+  return torch::open(source, inert);
+}
+
+Checkpoint open_file(const std::string& path, const OpenOptions& options, bool may_be_index) {
   const auto file = File::open(path);
   const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
-  if (is_safetensors(head, file->size(), path))
+  const Family family = family_of(head, file->size(), path);
+  if (family == Family::index && !may_be_index)
+    fail(Errc::index_mismatch, display(path), "is JSON text, where a shard should be");
+  if (family == Family::index) return shards::open_index(path, options);
+  if (family == Family::safetensors)
     return safetensors::open(path, {.mode = safetensors::Mode::strict, .map = options.map});
-  Checkpoint checkpoint =
-      torch::open(torch::Source(file, options.map ? FileAccess::map : FileAccess::read), options.inert);
+  Checkpoint checkpoint = open_source(Source(file, options.map ? FileAccess::map : FileAccess::read), family,
+                                      path, options.inert);
   checkpoint.path = path;
   return checkpoint;
+}
+
+}  // namespace
+
+Checkpoint open(const std::string& path, const OpenOptions& options) {
+  if (shards::is_folder(path)) return shards::open_folder(path, options);
+  return open_file(path, options, true);
+}
+
+Checkpoint open_single(const std::string& path, const OpenOptions& options) {
+  return open_file(path, options, false);
 }
 
 Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& options) {
   const std::span<const std::byte> head(
       bytes->data(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes->size(), kMagicBytes)));
-  if (is_safetensors(head, bytes->size(), {})) return safetensors::parse(std::move(bytes));
-  return torch::open(torch::Source(std::move(bytes), "bytes"), options.inert);
+  const Family family = family_of(head, bytes->size(), {});
+  if (family == Family::safetensors) return safetensors::parse(std::move(bytes));
+  return open_source(Source(std::move(bytes), "bytes"), family, {}, options.inert);
 }
 
 }  // namespace ballast

@@ -2,10 +2,8 @@
 // open() for a file that lies in memory: fuzzing, tests, files inside files.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <string_view>
+#include <string>
 
 #include "ballast/io.h"
 
@@ -14,7 +12,7 @@ namespace ballast {
 /// Tensors are views of `bytes`.
 [[nodiscard]] Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& options = {});
 
-/// By the first bytes; a name counts only for what could be nothing else.
-[[nodiscard]] bool is_safetensors(std::span<const std::byte> head, std::uint64_t size, std::string_view path);
+/// open() for what must be one file: an index of shards is Errc::index_mismatch.
+[[nodiscard]] Checkpoint open_single(const std::string& path, const OpenOptions& options = {});
 
 }  // namespace ballast

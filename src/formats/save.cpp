@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast::save(): the format by name or by the file's extension.
-#include "formats/save.h"
-
 #include <array>
 
 #include "ballast/display.h"
@@ -10,6 +8,8 @@
 #include "ballast/torch.h"
 #include "base/fail.h"
 #include "checkpoint/record_metadata.h"
+#include "formats/burn/burn.h"
+#include "formats/npy/npy.h"
 
 namespace ballast {
 namespace {
@@ -19,7 +19,7 @@ struct Extension {
   std::string_view format;
 };
 
-constexpr std::array<Extension, 8> kExtensions = {{
+constexpr std::array<Extension, 13> kExtensions = {{
     {".safetensors", "safetensors"},
     {".record", "record"},
     {".pt", "torch-zip"},
@@ -28,21 +28,28 @@ constexpr std::array<Extension, 8> kExtensions = {{
     {".ckpt", "torch-zip"},
     {".th", "torch-zip"},
     {".pth.tar", "torch-zip"},
+    {".bpk", "bpk"},
+    {".mpk", "mpk"},
+    {".mpk.gz", "mpk-gz"},
+    {".npz", "npz"},
+    {".npy", "npy"},
 }};
+
+constexpr std::string_view kFormats =
+    "safetensors, record, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy";
 
 }  // namespace
 
-std::string_view format_of(const std::string& path, std::string_view format) {
+std::string format_for(const std::string& path, const std::string& format) {
   if (!format.empty()) return format;
   for (const Extension& extension : kExtensions) {
-    if (path.ends_with(extension.suffix)) return extension.format;
+    if (path.ends_with(extension.suffix)) return std::string(extension.format);
   }
-  fail(Errc::invalid_argument, display(path),
-       "no format is known by this name; name one: safetensors, record, torch-zip, torch-legacy");
+  fail(Errc::invalid_argument, display(path), "no format is known by this name; name one: {}", kFormats);
 }
 
 void save(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
-  const std::string_view format = format_of(path, options.format);
+  const std::string format = format_for(path, options.format);
   const Checkpoint checkpoint = record::without_record_metadata(in);
   if (format == "record")
     return save_record(checkpoint, path, {.overwrite = options.overwrite, .progress = options.progress});
@@ -57,8 +64,12 @@ void save(const Checkpoint& in, const std::string& path, const SaveOptions& opti
                         .overwrite = options.overwrite,
                         .progress = options.progress});
   }
-  fail(Errc::invalid_argument, display(path),
-       "{} is no format Ballast writes: safetensors, record, torch-zip, torch-legacy", quoted(format));
+  if (format == "bpk") return burn::save_bpk(checkpoint, path, options);
+  if (format == "mpk" || format == "mpk-gz")
+    return burn::save_mpk(checkpoint, path, options, format == "mpk-gz");
+  if (format == "npz") return npy::save_npz(checkpoint, path, options);
+  if (format == "npy") return npy::save_npy(checkpoint, path, options);
+  fail(Errc::invalid_argument, display(path), "{} is no format Ballast writes: {}", quoted(format), kFormats);
 }
 
 }  // namespace ballast

@@ -7,9 +7,11 @@
 #include "ballast/display.h"
 #include "ballast/io.h"
 #include "base/bytes.h"
+#include "base/fail.h"
 #include "base/file.h"
 #include "base/magic.h"
-#include "formats/open.h"
+#include "formats/shards/shards.h"
+#include "formats/sniff.h"
 #include "formats/torch/reader.h"
 #include "formats/zip.h"
 
@@ -70,7 +72,7 @@ void scan_other_pickles(const std::shared_ptr<const File>& file, ScanReport& rep
 }
 
 void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
-  torch::Reader reader(torch::Source(file, FileAccess::read),
+  torch::Reader reader(Source(file, FileAccess::read),
                        {.inert = true, .report = &report, .input_bytes = file->size()});
   torch::Document document;
   try {
@@ -84,6 +86,11 @@ void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
   } catch (const Error& error) {
     add_refusal(report, error);
   }
+}
+
+Family family_of_file(const std::string& path) {
+  const auto file = File::open(path);
+  return family_of(file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes)), file->size(), path);
 }
 
 bool is_zip(const File& file) {
@@ -131,11 +138,46 @@ bool ScanReport::clean() const noexcept {
                      [](const ScanFinding& finding) { return finding.severity == Severity::note; });
 }
 
+namespace {
+
+// Each shard by itself; the findings of all.
+ScanReport scan_shards(const std::string& path, const ScanOptions& options) {
+  ScanReport report;
+  report.format = "sharded";
+  try {
+    const shards::Index index = shards::read_index(path);
+    for (const std::string& name : index.files) {
+      const std::string shard = shards::locate(shards::folder_of(path), name);
+      if (shard.empty()) fail(Errc::missing_shard, display(path), "shard {} is not there", quoted(name));
+      if (family_of_file(shard) == Family::index)
+        fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(name));
+      ScanReport part = scan(shard, options);
+      const auto take = [&](auto& to, auto& from) {
+        for (auto& item : from) {
+          item.entry = item.entry.empty() ? name : name + ": " + item.entry;
+          to.push_back(std::move(item));
+        }
+      };
+      take(report.findings, part.findings);
+      take(report.globals, part.globals);
+      take(report.calls, part.calls);
+    }
+  } catch (const Error& error) {
+    add_refusal(report, error);
+  }
+  return report;
+}
+
+}  // namespace
+
 ScanReport scan(const std::string& path, const ScanOptions& options) {
+  if (shards::is_folder(path)) return scan(shards::find_in_folder(path), options);
   ScanReport report;
   const auto file = File::open(path);
   const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
-  if (is_safetensors(head, file->size(), path)) {
+  const Family family = family_of(head, file->size(), path);
+  if (family == Family::index) return scan_shards(path, options);
+  if (family != Family::torch) {
     try {
       report.format = open(path).format;
     } catch (const Error& error) {

@@ -94,6 +94,8 @@ class ZipArchive {
   [[nodiscard]] std::shared_ptr<const Storage> storage(const ZipEntry& entry, FileAccess access) const;
   /// The content as bytes of their own. Errc::expansion_limit when there are more than `most`.
   [[nodiscard]] std::vector<std::byte> read(const ZipEntry& entry, std::uint64_t most) const;
+  /// The first bytes of the content, at most `most`; a deflated entry is inflated no further.
+  [[nodiscard]] std::vector<std::byte> head(const ZipEntry& entry, std::size_t most) const;
   /// Compares the local header and the data descriptor with the directory; the place of the data.
   [[nodiscard]] std::uint64_t check_header(const ZipEntry& entry) const;
   /// Reads the content and compares its checksum: Errc::bad_crc. False when the archive holds none for it.

@@ -13,6 +13,7 @@
 #include "base/crc32.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "formats/gzip.h"
 #include "formats/zip.h"
 #include "formats/zip_names.h"
 #include "formats/zip_records.h"
@@ -131,6 +132,8 @@ class EntryStorage final : public Storage {
   void read(std::uint64_t offset, std::span<std::byte> out) const override { content().read(offset, out); }
 
   [[nodiscard]] std::optional<FileSpan> file_span() const override { return content().file_span(); }
+
+  void check_unchanged() const override { content().check_unchanged(); }
 
  private:
   [[nodiscard]] const Storage& content() const {
@@ -314,6 +317,15 @@ std::vector<std::byte> ZipArchive::read(const ZipEntry& entry, std::uint64_t mos
     packed->read(0, out);
   else
     state_->inflate(entry, *packed, out);
+  return out;
+}
+
+std::vector<std::byte> ZipArchive::head(const ZipEntry& entry, std::size_t most) const {
+  const auto packed = state_->packed(entry, FileAccess::read);
+  const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(most, entry.size));
+  if (entry.method != ZipMethod::stored) return inflate_head(*packed, length, where(entry));
+  std::vector<std::byte> out(length);
+  packed->read(0, out);
   return out;
 }
 

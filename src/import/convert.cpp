@@ -13,7 +13,6 @@
 #include "base/fail.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
-#include "formats/save.h"
 
 namespace ballast {
 namespace {
@@ -125,6 +124,14 @@ class Steps {
   Converted now_;
 };
 
+std::string target_format(const std::string& out, const ConvertOptions& options) {
+  if (options.shard_bytes == 0) return format_for(out, options.file.format);
+  if (!options.file.format.empty() && options.file.format != "safetensors")
+    fail(Errc::unsupported, display(out), "shards are Safetensors files, not {}",
+         quoted(options.file.format));
+  return "safetensors";
+}
+
 bool exists(const std::string& path) {
   struct stat status {};
 
@@ -138,11 +145,11 @@ Converted apply_steps(const Checkpoint& in, const ConvertOptions& options) {
 }
 
 bool keeps_everything(const std::string& out, const ConvertOptions& options) {
-  return format_of(out, options.file.format).starts_with("torch") && asks_for_nothing(options);
+  return target_format(out, options).starts_with("torch") && asks_for_nothing(options);
 }
 
 Converted plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
-  const std::string_view format = format_of(out, options.file.format);
+  const std::string format = target_format(out, options);
   if (options.quantize_int8 && format != "safetensors" && format != "record") {
     fail(Errc::not_representable, display(out),
          "{} has no place to say what is quantized; write safetensors or record", format);
@@ -166,10 +173,18 @@ Converted convert(const std::string& in, const std::string& out, const ConvertOp
   Converted done = plan_conversion(in, out, options);
   Receipt::Side input;
   if (!options.receipt.empty()) input = receipt_side(done.taken);
-  save(done.checkpoint, out, options.file);
+  if (options.shard_bytes == 0) {
+    save(done.checkpoint, out, options.file);
+  } else {
+    done.shards = save_shards(done.checkpoint, out,
+                              {.shard_bytes = options.shard_bytes,
+                               .overwrite = options.file.overwrite,
+                               .progress = options.file.progress});
+  }
   if (!options.receipt.empty())
-    save_config(make_receipt(std::move(input), done, out, options), options.receipt,
-                {.overwrite = options.file.overwrite});
+    save_config(
+        make_receipt(std::move(input), done, options.shard_bytes == 0 ? out : done.shards.index, options),
+        options.receipt, {.overwrite = options.file.overwrite});
   return done;
 }
 

@@ -9,6 +9,7 @@
 #include "ballast/ops/operand.h"
 #include "ballast/tensor.h"
 #include "base/fail.h"
+#include "ops/memory.h"
 
 namespace ballast::ops {
 
@@ -60,10 +61,6 @@ void require_computable(const char* op, const Tensor& x);
 
 [[nodiscard]] inline float* data_of(Tensor& x) {
   return reinterpret_cast<float*>(x.mutable_data());
-}
-
-[[nodiscard]] inline Tensor new_floats(const Shape& shape) {
-  return Tensor::empty(DType::f32, shape);
 }
 
 /// Product of dims [begin, end).

@@ -49,6 +49,11 @@ Tensor add(const Operand& a, const Operand& b) {
   return arithmetic("add", Binary::add, a, b);
 }
 
+Tensor add(const Operand& a, const Operand& b, Activation activation) {
+  if (activation.kind == Activation::Kind::none) return add(a, b);
+  return ops::sum_activated(a, b, activation);
+}
+
 Tensor sub(const Operand& a, const Operand& b) {
   return arithmetic("sub", Binary::sub, a, b);
 }
@@ -164,7 +169,7 @@ Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
                                      ops::broadcast("where", a.tensor().shape(), b.tensor().shape()));
   const Tensor x = ops::aligned(a.tensor().to(dtype)).expand(shape);
   const Tensor y = ops::aligned(b.tensor().to(dtype)).expand(shape);
-  Tensor out = Tensor::empty(dtype, shape);
+  Tensor out = ops::new_tensor(dtype, shape);
   if (out.numel() == 0) return out;
   const Tensor when = condition.expand(shape);
   switch (info(dtype).bits) {

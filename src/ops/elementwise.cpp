@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/activation.h"
 #include "ops/args.h"
 #include "ops/native.h"
 #include "ops/walk.h"
@@ -40,7 +41,7 @@ Row packed(const float* data, std::int64_t stride, std::int64_t n, float* buffer
 
 // Result memory: laid out as `like` when that is dense in another order than row-major, else row-major.
 Tensor result_like(DType dtype, const Shape& shape, const Tensor& like) {
-  Tensor memory = Tensor::empty(dtype, shape);
+  Tensor memory = new_tensor(dtype, shape);
   if (like.shape() != shape || !is_channels_last(like)) return memory;
   return {dtype, shape, channels_last_strides(shape), memory.storage(), memory.bit_offset()};
 }
@@ -116,6 +117,28 @@ void binary_wide(const Tensor& a, const Tensor& b, Tensor& out, Value value) {
 }
 
 }  // namespace
+
+Tensor sum_activated(const Operand& a, const Operand& b, Activation activation) {
+  const DType dtype = promoted("add", a, b);
+  const Shape shape = broadcast("add", a.tensor().shape(), b.tensor().shape());
+  if (dtype != DType::f32 || try_numel(shape) == 0)
+    return activate(arithmetic("add", Binary::add, a, b), activation);
+  const Tensor x = operand_for(a, dtype, shape);
+  const Tensor y = operand_for(b, dtype, shape);
+  Tensor out = result_like(dtype, shape, is_channels_last(x) ? x : y);
+  const auto sum = kernels().binary[static_cast<std::size_t>(Binary::add)];
+  const ActivationKernel then = kernel_of(activation);
+  const auto finish = kernels().unary[static_cast<std::size_t>(then.which)];
+  binary_floats<float>(
+      [=, p = static_cast<float>(then.p), q = static_cast<float>(then.q)](const float* l, std::int64_t l_step,
+                                                                          const float* r, std::int64_t r_step,
+                                                                          float* to, std::int64_t n) {
+        sum(l, l_step, r, r_step, to, n);
+        finish(to, to, n, p, q);
+      },
+      x, y, out);
+  return row_major(out);
+}
 
 Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b) {
   DType dtype = promoted(op, a, b);

@@ -2,6 +2,7 @@
 // The machinery behind elementwise operations, for the other files of this room.
 #pragma once
 
+#include "ballast/ops/activation.h"
 #include "ballast/ops/operand.h"
 #include "ops/kernels.h"
 
@@ -18,7 +19,9 @@ enum class OnIntegers : std::uint8_t {
                            double q = 0);
 /// With broadcasting and PyTorch's result dtype.
 [[nodiscard]] Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b);
-/// The same, to BOOL.
+/// activation(a + b), each piece of it in one go.
+[[nodiscard]] Tensor sum_activated(const Operand& a, const Operand& b, Activation activation);
+/// With broadcasting, to BOOL.
 [[nodiscard]] Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b);
 /// On F32 memory that is the operation's own.
 void unary_in_place(Unary which, Tensor& x, double p = 0, double q = 0);

@@ -193,7 +193,7 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   const Tensor in = ops::dense(x);
   Shape shape = x.shape();
   shape[axis] = index.numel();
-  Tensor out = Tensor::empty(x.dtype(), shape);
+  Tensor out = ops::new_tensor(x.dtype(), shape);
   const auto number = numbers.reshape({-1}).span<std::int64_t>();
   for (const std::int64_t one : number) checked_index("index_select", one, x.shape()[axis]);
   if (out.numel() == 0) return out;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ops/memory.h"
 #include "tensor/copy.h"
 
 namespace ballast::ops {
@@ -81,7 +82,7 @@ Strides channels_last_strides(const Shape& shape) {
 }
 
 Tensor new_channels_last(const Shape& shape) {
-  const Tensor memory = Tensor::empty(DType::f32, shape);
+  const Tensor memory = new_floats(shape);
   return {DType::f32, shape, channels_last_strides(shape), memory.storage(), memory.bit_offset()};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that ask for much: what a pickle may make is bounded by its own size, whatever its calls repeat.
+// Small files that ask for much: what a pickle may make is bounded by its own size, whatever its calls
+// repeat.
 #include <gtest/gtest.h>
 
 #include "ballast/error.h"

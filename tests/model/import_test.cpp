@@ -180,6 +180,14 @@ TEST(Import, ComplexNestedFullRecord) {
   expect_same<ComplexNested>("complex_nested");
 }
 
+TEST(Import, HalfLeavesBatchNormsAsTheyAre) {  // as Burn's half adapter does: running_var underflows
+  ComplexNested model;
+  load(model, file("complex_nested.pt"), {.dtype = Precision::half});
+  EXPECT_EQ(model.fc1.weight.dtype(), DType::f16);
+  EXPECT_EQ(model.norm1.running_var.dtype(), DType::f32);
+  EXPECT_EQ(model.norm1.gamma.dtype(), DType::f32);
+}
+
 TEST(Import, IntegerKeepsItsDtype) {
   Table model;
   load(model, file("integer.pt"), {.dtype = Precision::half});

@@ -40,6 +40,15 @@ ACTIVATIONS = {"none": lambda x: x, "relu": F.relu, "relu6": F.relu6, "gelu": F.
                "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid, "mish": F.mish}
 
 
+@op("add_activated")
+def add_activated_case(r, i):
+    shape = r.shape(r.int(1, 4)) if i % 10 or r.small else [r.int(2, 3), 17, 40, 40]
+    activation = r.pick(list(ACTIVATIONS))
+    x = r.operand(shape, r.pick(FLOATS), special=activation == "relu")  # others overflow in another order
+    y = r.operand([1 if r.chance(4) else n for n in shape], x.value.dtype)
+    return [x, y], {"activation": activation}, computed(lambda a, b: ACTIVATIONS[activation](a + b), x.value, y.value)
+
+
 @op("linear")
 def linear_case(r, i):
     inside, outside = r.size(1, 40), r.size(1, 40)

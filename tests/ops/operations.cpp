@@ -42,7 +42,7 @@ Run reduction(F function) {
 }
 
 Map elementwise() {
-  return {{"add", binary(add)},
+  return {{"add", binary([](const Operand& a, const Operand& b) { return add(a, b); })},
           {"sub", binary(sub)},
           {"mul", binary(mul)},
           {"div", binary(div)},

@@ -35,7 +35,9 @@ Activation activation_of(const Json& args) {
 }
 
 Map products() {
-  return {{"matmul", [](const Tensors& in, const Json&) -> Tensors { return {matmul(in[0], in[1])}; }},
+  return {{"add_activated",
+           [](const Tensors& in, const Json& a) -> Tensors { return {add(in[0], in[1], activation_of(a))}; }},
+          {"matmul", [](const Tensors& in, const Json&) -> Tensors { return {matmul(in[0], in[1])}; }},
           {"linear",
            [](const Tensors& in, const Json& a) -> Tensors {
              OpCache cache;

@@ -120,6 +120,12 @@ References zips() {
 
 References with_arguments() {
   return {
+      {"add_activated",
+       [](const Arrays& in, const Json& a) -> Arrays {
+         return {filled(broadcast_shape(in[0].shape, in[1].shape), [&](const Place& at) {
+           return activation_value(a["activation"], in[0].spread(at) + in[1].spread(at));
+         })};
+       }},
       {"where",
        [](const Arrays& in, const Json&) -> Arrays {
          const Place shape = broadcast_shape(in[0].shape, broadcast_shape(in[1].shape, in[2].shape));

@@ -21,7 +21,8 @@ int main(int, char** argv) try {
   weights::load(from_program);
   const auto bias = weights::values<"head.bias">();
   static_assert(decltype(bias)::extent == 10);
-  const bool same = from_program.head.bias.span<float>()[3] == bias[3] && from_file.head.bias.dtype() == ballast::DType::f16;
+  const bool same = from_program.head.bias.span<float>()[3] == bias[3] &&
+                    from_file.head.bias.dtype() == ballast::DType::f16;
   const bool in_place = from_program.head.bias.data() == reinterpret_cast<const std::byte*>(bias.data());
   std::cout << (same && in_place ? "converted and embedded" : "wrong") << '\n';
   return same && in_place ? 0 : 1;

@@ -3,8 +3,6 @@
 // whole or not at all.
 #include "ballast/convert.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -15,6 +13,7 @@
 #include "commands.h"
 #include "rows.h"
 #include "selection.h"
+#include "shards.h"
 #include "table.h"
 #include "text.h"
 
@@ -24,6 +23,7 @@ namespace {
 struct Arguments {
   std::string in;
   std::string out;
+  std::string shard_size;  // "5GB"; empty: one file
   std::string dtype;
   std::string quantize;
   std::vector<std::string> rename;
@@ -79,13 +79,8 @@ ballast::ConvertOptions options_of(const Arguments& arguments) {
   options.not_narrowed.insert(options.not_narrowed.end(), arguments.keep_dtype.begin(),
                               arguments.keep_dtype.end());
   options.quantize_int8 = arguments.quantize == "int8";
+  if (!arguments.shard_size.empty()) options.shard_bytes = parse_size(arguments.shard_size, "--shard-size");
   return options;
-}
-
-bool exists(const std::string& path) {
-  struct stat status {};
-
-  return stat(path.c_str(), &status) == 0;
 }
 
 Totals totals_of(const ballast::Checkpoint& checkpoint) {
@@ -105,10 +100,9 @@ void print_plan(Session& session, const ballast::Checkpoint& before, const balla
   session.out.print("to   {}\n", totals_of(after).text());
 }
 
-std::uint64_t size_of(const std::string& path) {
-  struct stat status {};
-
-  return stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+Written written(const Arguments& arguments, const ballast::Converted& done) {
+  if (!done.shards.files.empty()) return written_shards(done.shards);
+  return {.file = arguments.out, .bytes = size_of_file(arguments.out), .shards = {}};
 }
 
 std::uint64_t renamed(const ballast::Converted& done) {
@@ -189,7 +183,7 @@ void print_quantized(Session& session, const ballast::Converted& done) {
 void print_done(Session& session, const Arguments& arguments, const ballast::Converted& done,
                 double seconds) {
   print_quantized(session, done);
-  session.out.print("wrote {}: {}{}, in {}\n", ballast::display(arguments.out),
+  session.out.print("wrote {}: {}{}, in {}\n", written(arguments, done).text(),
                     totals_of(done.checkpoint).text(), changes_of(done), human_seconds(seconds));
   if (done.cast > 0) session.out.print("{} values rounded\n", grouped(done.count->rounded.load()));
 }
@@ -209,7 +203,8 @@ int convert(Session& session, const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   session.about_to_read(arguments.in);
   ballast::ConvertOptions options = options_of(arguments);
-  if (!options.file.overwrite && !arguments.dry_run && exists(arguments.out)) {
+  // Shards have names of their own, which the library looks at before it writes.
+  if (!options.file.overwrite && !arguments.dry_run && options.shard_bytes == 0 && exists(arguments.out)) {
     throw ballast::Error(ballast::Errc::already_exists, ballast::display(arguments.out),
                          "is there already; -f overwrites it");
   }
@@ -225,7 +220,7 @@ int convert(Session& session, const Arguments& arguments) {
     session.out.write(ballast::debug_keys(done.checkpoint, done.origins));
   if (session.json) {
     Json object = result_object(arguments, done);
-    if (!arguments.dry_run) object["output"]["file_bytes"] = size_of(arguments.out);
+    if (!arguments.dry_run) written(arguments, done).describe(object["output"]);
     if (arguments.debug_keys) object["keys"] = keys_as_json(done);
     object["notes"] = done.before.notes;
     write_document(session.out, object);
@@ -254,13 +249,20 @@ void add_convert(CLI::App& app, Session& session) {
       "  ballast convert model.safetensors half.safetensors --dtype bf16\n"
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
       "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
-      "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys");
-  command.add_option("IN", arguments->in, "The checkpoint to read, of any format")->required();
+      "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys\n"
+      "  ballast convert big.pt out/model.safetensors --shard-size 5GB");
+  command.add_option("IN", arguments->in, "The checkpoint to read: a file of any format, an index, a folder")
+      ->required();
   command.add_option("OUT", arguments->out, "The file to write; its extension says the format")->required();
   command
-      .add_option("--to", arguments->options.file.format,
-                  "The format instead: safetensors, record, torch-zip, torch-legacy")
+      .add_option(
+          "--to", arguments->options.file.format,
+          "The format instead: safetensors, record, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy")
       ->type_name("FORMAT");
+  command
+      .add_option("--shard-size", arguments->shard_size,
+                  "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
+      ->type_name("SIZE");
   command
       .add_option(
           "--dtype", arguments->dtype,

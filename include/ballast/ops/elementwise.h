@@ -4,11 +4,14 @@
 
 #include <optional>
 
+#include "ballast/ops/activation.h"
 #include "ballast/ops/operand.h"
 
 namespace ballast {
 
 [[nodiscard]] Tensor add(const Operand& a, const Operand& b);
+/// With the activation applied to the sum: the end of a residual block.
+[[nodiscard]] Tensor add(const Operand& a, const Operand& b, Activation activation);
 [[nodiscard]] Tensor sub(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor mul(const Operand& a, const Operand& b);
 /// True division: of integers it gives F32.

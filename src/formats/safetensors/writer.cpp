@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Checkpoint as a Safetensors file, in memory or on the disk.
+#include "formats/safetensors/writer.h"
+
 #include <cstring>
 
 #include "ballast/display.h"
@@ -9,8 +11,6 @@
 #include "formats/safetensors/layout.h"
 
 namespace ballast::safetensors {
-namespace {
-
 void require_data(const Checkpoint& checkpoint, const std::string& where) {
   for (const Entry& entry : checkpoint) {
     const Tensor tensor = entry.tensor();
@@ -22,16 +22,18 @@ void require_data(const Checkpoint& checkpoint, const std::string& where) {
   }
 }
 
-}  // namespace
-
-void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
-  const std::string where = display(path);
+void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress) {
+  const std::string where = display(out.path());
   require_data(checkpoint, where);
   const Layout layout = make_layout(declared_by(checkpoint), checkpoint.metadata, where);
-  AtomicFile out(path, options.overwrite);
   out.reserve(layout.file_size);
   out.append(layout.head);
-  copy_data(checkpoint, layout, out, options.progress);
+  copy_data(checkpoint, layout, out, progress);
+}
+
+void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
+  AtomicFile out(path, options.overwrite);
+  write_file(checkpoint, out, options.progress);
   out.commit();
 }
 

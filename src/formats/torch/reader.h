@@ -9,8 +9,8 @@
 
 #include "ballast/checkpoint.h"
 #include "checkpoint/flatten.h"
+#include "formats/source.h"
 #include "formats/torch/objects.h"
-#include "formats/torch/source.h"
 
 namespace ballast::torch {
 

@@ -5,9 +5,9 @@
 
 #include "ballast/display.h"
 #include "base/checked.h"
+#include "formats/source.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle_text.h"
-#include "formats/torch/source.h"
 
 namespace ballast::torch {
 namespace {

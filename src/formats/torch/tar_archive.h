@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/torch/source.h"
+#include "formats/source.h"
 
 namespace ballast::torch {
 

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/crc32.h"
+#include "formats/expansion.h"
 #include "formats/torch/reader.h"
 #include "formats/torch/script.h"
 #include "formats/zip.h"
@@ -24,9 +25,6 @@ namespace ballast::torch {
 namespace {
 
 constexpr std::uint64_t kSmallRecord = std::uint64_t{1} << 20U;
-constexpr std::uint64_t kPlainlyHonest = std::uint64_t{64}
-                                         << 20U;  // inflated sizes below this are never a bomb
-constexpr std::uint64_t kMaxRatio = 200;
 
 // The content of one record. Thousands of them lie side by side in a pool, and nothing of the archive is read
 // before the first is used.
@@ -40,6 +38,8 @@ class RecordStorage final : public Storage {
   void read(std::uint64_t offset, std::span<std::byte> out) const override { content().read(offset, out); }
 
   [[nodiscard]] std::optional<FileSpan> file_span() const override { return content().file_span(); }
+
+  void check_unchanged() const override { content().check_unchanged(); }
 
  private:
   [[nodiscard]] const Storage& content() const {
@@ -148,9 +148,7 @@ std::string Archive::text_of(const ZipEntry& entry) const {
 }
 
 void Archive::check_expansion(const ZipEntry& entry) const {
-  if (entry.method == ZipMethod::stored || entry.size <= kPlainlyHonest ||
-      entry.size / kMaxRatio <= entry.packed_size)
-    return;
+  if (entry.method == ZipMethod::stored || entry.size <= expansion_limit(entry.packed_size)) return;
   fail(Errc::expansion_limit, zip_.where(entry), "{} bytes that inflate to {}", entry.packed_size,
        entry.size);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/torch/source.h"
+#include "formats/source.h"
 
 #include "ballast/display.h"
 #include "base/checked.h"
 #include "base/file.h"
 
-namespace ballast::torch {
+namespace ballast {
 namespace {
 
 class SliceStorage final : public Storage {
@@ -19,6 +19,8 @@ class SliceStorage final : public Storage {
     check_range(offset, out.size());
     whole_->read(offset_ + offset, out);
   }
+
+  void check_unchanged() const override { whole_->check_unchanged(); }
 
   [[nodiscard]] std::optional<FileSpan> file_span() const override {
     auto span = whole_->file_span();
@@ -39,6 +41,14 @@ Source::Source(std::shared_ptr<const File> file, FileAccess access)
 Source::Source(std::shared_ptr<const Storage> bytes, std::string where)
     : bytes_(std::move(bytes)), size_(bytes_->size()), where_(std::move(where)) {}
 
+void Source::read(std::uint64_t offset, std::span<std::byte> out) const {
+  if (out.empty()) return;
+  if (file_)
+    file_->read(offset, out);
+  else
+    bytes_->read(offset, out);
+}
+
 std::shared_ptr<const Storage> Source::load(std::uint64_t offset, std::uint64_t length) const {
   if (!file_) return slice_storage(bytes_, offset, length);
   auto memory = Storage::heap(length);
@@ -51,6 +61,14 @@ std::shared_ptr<const Storage> Source::range(std::uint64_t offset, std::uint64_t
   return slice_storage(bytes_, offset, length);
 }
 
+std::shared_ptr<const Storage> Source::elements(std::uint64_t offset, std::uint64_t length,
+                                                std::uint64_t item) const {
+  if (file_) return file_storage(file_, offset, length, offset % item == 0 ? access_ : FileAccess::read);
+  const auto slice = slice_storage(bytes_, offset, length);
+  if (reinterpret_cast<std::uintptr_t>(slice->data()) % item == 0) return slice;
+  return Storage::deferred(length, [slice](std::span<std::byte> out) { slice->read(0, out); });
+}
+
 std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole, std::uint64_t offset,
                                              std::uint64_t size) {
   if (!fits(offset, size, whole->size())) {
@@ -60,4 +78,4 @@ std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whol
   return std::make_shared<SliceStorage>(std::move(whole), offset, size);
 }
 
-}  // namespace ballast::torch
+}  // namespace ballast

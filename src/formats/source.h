@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of a PyTorch file lie: a file, or memory (a file in memory, a stream inside another
-// pickle).
+// Where the bytes of a file to be parsed lie: a file, or memory (a file in memory, a stream inside another
+// pickle, what a gzip file unpacks to).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "ballast/storage.h"
 #include "tensor/mapped.h"
 
-namespace ballast::torch {
+namespace ballast {
 
 class Source {
  public:
@@ -28,11 +28,17 @@ class Source {
 
   [[nodiscard]] const std::shared_ptr<const Storage>& bytes() const noexcept { return bytes_; }
 
+  /// Exactly out.size() bytes. The range must lie inside.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
   /// Bytes to parse: copied out of a file once, so that they cannot change under the parser. The range must
   /// lie inside.
   [[nodiscard]] std::shared_ptr<const Storage> load(std::uint64_t offset, std::uint64_t length) const;
   /// Bytes of a tensor: a view of the map, or read when needed. The range must lie inside.
   [[nodiscard]] std::shared_ptr<const Storage> range(std::uint64_t offset, std::uint64_t length) const;
+  /// The same for elements of `item` bytes: what does not lie on a multiple of it is not mapped, but read
+  /// into memory of its own when it is needed.
+  [[nodiscard]] std::shared_ptr<const Storage> elements(std::uint64_t offset, std::uint64_t length,
+                                                        std::uint64_t item) const;
 
  private:
   std::shared_ptr<const File> file_;
@@ -50,4 +56,4 @@ class Source {
   return {storage.data(), static_cast<std::size_t>(storage.size())};
 }
 
-}  // namespace ballast::torch
+}  // namespace ballast

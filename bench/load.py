@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loading a model beside torch.load and load_state_dict."""
+import json
+import statistics
+import subprocess
+
+
+def answer(*command):
+    return json.loads(subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout)
+
+
+def job(table, folder, bench, root):
+    """A struct loaded from a file of PyTorch's, a process each time, the file in the page cache; the process's start and imports are not counted."""
+    make = root / "tests/fixtures/models/make.py"
+    subprocess.run(["/usr/bin/python3", "-B", str(make), "--weights", str(folder)], check=True)
+    for model in ("resnet50", "vit_b_16", "gpt2"):
+        path = folder / f"{model}.pt"
+        ours, peers = [], []
+        for number in range(table.rounds + 1):
+            mine, theirs = answer(bench / "load_bench", model, path), answer("/usr/bin/python3", "-B", root / "bench/torch_load.py", model, path)
+            if number > 0:
+                ours.append(mine)
+                peers.append(theirs)
+        middle = lambda rows, key: statistics.median(row[key] for row in rows)  # noqa: E731
+        size = path.stat().st_size / 1e6
+        spread = lambda key: (max(r[key] for r in ours) - min(r[key] for r in ours)) / middle(ours, key)  # noqa: E731
+        theirs, grown = middle(peers, "seconds"), middle(peers, "rss_mb")
+        table.add(f"load {model}, {size:.0f} MB", middle(ours, "seconds"), theirs, "torch.load + load_state_dict", "≤ 0.5", spread("seconds"),
+                  f"grew by {middle(ours, 'rss_mb'):.0f} MB; torch by {grown:.0f} MB, and {middle(peers, 'whole_rss_mb'):.0f} MB with the model it needs first")
+        table.add(f"load {model} and read every byte", middle(ours, "read_seconds"), theirs, "torch.load + load_state_dict", "", spread("read_seconds"),
+                  f"grew by {middle(ours, 'read_rss_mb'):.0f} MB, pages of the file")
+
+
+def job_big(table, folder, bench, write_safetensors):
+    """Eight GiB into a struct. The file is a hole: pages nobody wrote are zeros, which is all a load that reads no data needs."""
+    path = folder / "wide.safetensors"
+    size = 4096 * 4096 * 4
+    write_safetensors(path, [(f"layers.{i}.weight", "F32", [4096, 4096], i * size, (i + 1) * size) for i in range(128)], 128 * size)
+    rows = [answer(bench / "load_bench", "wide", path) for _ in range(2)]
+    best = min(rows, key=lambda row: row["seconds"])
+    table.add("load 8 GiB zero-copy (a sparse file)", best["seconds"], 0, "-", "", 0, f"grew by {best['rss_mb']:.1f} MB (aim < 100)")

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Burn's NamedMpk records, written: dotted names become maps in maps, positions from 0 on become arrays.
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "ballast/display.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "formats/burn/burn.h"
+#include "formats/burn/msgpack.h"
+#include "formats/burn/parts.h"
+#include "formats/gzip.h"
+#include "formats/safetensors/writer.h"
+#include "formats/tensor_image.h"
+
+namespace ballast::burn {
+namespace {
+
+constexpr std::uint64_t kMaxBinary = 0xFFFFFFFF;
+constexpr std::size_t kMaxSegments = 120;  // leaves room for what stands around and in a tensor
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+// What Burn 0.14 to 0.21 write and ask for; read back into metadata under "burn.".
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kRecordFields = {{
+    {"float", "f32"},
+    {"int", "i32"},
+    {"format",
+     "burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::FullPrecisionSettings>"},
+    {"version", "0.18.0"},
+    {"settings", "FullPrecisionSettings"},
+}};
+
+// A name's place in the tree: a module, a tensor or a number.
+struct Node {
+  std::string_view key;
+  std::vector<std::size_t> children = {};
+  std::size_t tensor = kNone;
+  const Scalar* scalar = nullptr;
+};
+
+class MpkWriter {
+ public:
+  MpkWriter(const Checkpoint& checkpoint, std::string where)
+      : checkpoint_(checkpoint),
+        where_(std::move(where)),
+        metadata_(checkpoint.metadata.value_or(Metadata())),
+        extras_(Extras::take(metadata_, where_)) {
+    state_layout(checkpoint, metadata_);
+    build();
+  }
+
+  /// The whole file, in order.
+  std::vector<Part> run() {
+    out_.map(3);
+    write_metadata();
+    out_.text("item");
+    write(0);
+    out_.text("_b");  // a marker type of Burn's, without which it does not read the record
+    out_.array(0);
+    parts_.push_back({.at = size_, .before = out_.take()});
+    return std::move(parts_);
+  }
+
+ private:
+  void build() {
+    nodes_.push_back({});
+    by_path_.reserve(checkpoint_.size() * 2);
+    for (std::size_t i = 0; i < checkpoint_.size(); ++i) node_of(checkpoint_[i].name).tensor = i;
+    for (const auto& [name, scalar] : extras_.scalars) node_of(name).scalar = &scalar;
+  }
+
+  // The end of a new path.
+  Node& node_of(std::string_view name) {
+    std::size_t node = 0;
+    std::size_t segments = 0;
+    for (std::size_t begin = 0; begin <= name.size();) {
+      const std::size_t end = std::min(name.find('.', begin), name.size());
+      if (++segments > kMaxSegments)
+        fail(Errc::not_representable, where_, "tensor {} has more than {} parts in its name", quoted(name),
+             kMaxSegments);
+      node = child_of(node, name.substr(0, end), name.substr(begin, end - begin));
+      const bool is_end = end == name.size();
+      if (is_leaf(nodes_[node]) || (is_end && !nodes_[node].children.empty()))
+        fail(Errc::not_representable, where_,
+             "{} is the name of a tensor and of something that holds others: a Burn record cannot have both",
+             quoted(name.substr(0, end)));
+      begin = end + 1;
+    }
+    return nodes_[node];
+  }
+
+  std::size_t child_of(std::size_t parent, std::string_view path, std::string_view key) {
+    const auto [found, is_new] = by_path_.emplace(path, nodes_.size());
+    if (is_new) {
+      nodes_[parent].children.push_back(nodes_.size());
+      nodes_.push_back({.key = key});
+    }
+    return found->second;
+  }
+
+  static bool is_leaf(const Node& node) { return node.tensor != kNone || node.scalar != nullptr; }
+
+  void write_metadata() {
+    out_.text("metadata");
+    std::vector<std::string> fields;
+    for (const auto& [key, standard] : kRecordFields) {
+      const auto found = metadata_.find("burn." + std::string(key));
+      fields.emplace_back(found == metadata_.end() ? standard : found->second);
+      if (found != metadata_.end()) metadata_.erase(found);
+    }
+    if (has_burn_layout(checkpoint_)) metadata_.erase("producer");  // understood of a Burn file
+    out_.map(kRecordFields.size() + (metadata_.empty() ? 0 : 1));
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      out_.text(kRecordFields[i].first);
+      out_.text(fields[i]);
+    }
+    if (metadata_.empty()) return;
+    out_.text("ballast");  // Burn passes over what it does not know
+    out_.map(metadata_.size());
+    for (const auto& [key, value] : metadata_) {
+      out_.text(key);
+      out_.text(value);
+    }
+  }
+
+  void write(std::size_t index) {
+    Node& node = nodes_[index];
+    if (node.tensor != kNone) return write_tensor(node.tensor);
+    if (node.scalar != nullptr) return out_.scalar(*node.scalar);
+    if (is_sequence(node)) {
+      out_.array(node.children.size());
+      for (const std::size_t child : node.children) write(child);
+      return;
+    }
+    const auto constants = constants_of(node);
+    out_.map(node.children.size() + constants.size());
+    for (const std::size_t child : node.children) {
+      out_.text(nodes_[child].key);
+      write(child);
+    }
+    for (const auto& [key, count] : constants) {
+      out_.text(key);
+      out_.array(count);
+      for (std::size_t i = 0; i < count; ++i) out_.nil();
+    }
+  }
+
+  // True when the keys are 0, 1, …, in any order; they are in that order afterwards.
+  bool is_sequence(Node& node) {
+    std::vector<std::size_t> sorted(node.children.size(), kNone);
+    for (const std::size_t child : node.children) {
+      const std::string_view key = nodes_[child].key;
+      std::size_t position = 0;
+      const auto result = std::from_chars(key.data(), key.data() + key.size(), position);
+      const bool is_plain = key.size() == 1 || (!key.empty() && key[0] != '0');
+      if (result.ec != std::errc() || result.ptr != key.data() + key.size() || !is_plain ||
+          position >= sorted.size())
+        return false;
+      sorted[position] = child;
+    }
+    if (sorted.empty()) return false;
+    node.children = std::move(sorted);
+    return true;
+  }
+
+  // Burn takes an absent number for granted, but not an absent array of them: its convolutions have some.
+  std::vector<std::pair<std::string_view, std::size_t>> constants_of(const Node& node) const {
+    std::size_t rank = 0;
+    for (const std::size_t child : node.children) {
+      if (nodes_[child].key == "weight" && nodes_[child].tensor != kNone)
+        rank = checkpoint_[nodes_[child].tensor].shape.size();
+    }
+    std::vector<std::pair<std::string_view, std::size_t>> constants;
+    const auto add = [&](std::string_view key, std::size_t count) {
+      const bool taken = std::any_of(node.children.begin(), node.children.end(),
+                                     [&](std::size_t child) { return nodes_[child].key == key; });
+      if (!taken) constants.emplace_back(key, count);
+    };
+    if (rank == 4 || rank == 5) {
+      for (const char* key : {"stride", "kernel_size", "dilation", "padding", "padding_out"})
+        add(key, rank - 2);
+    }
+    if (rank >= 3 && rank <= 5) add("channels", 2);
+    return constants;
+  }
+
+  void write_tensor(std::size_t index) {
+    const Entry entry = checkpoint_[index];
+    const std::string_view dtype = name_of(entry.dtype, entry.name, where_);
+    if (entry.bytes > kMaxBinary)
+      fail(Errc::not_representable, where_, "tensor {} has {} bytes, a record holds at most {} (use .bpk)",
+           quoted(entry.name), entry.bytes, kMaxBinary);
+    const auto id = extras_.ids.find(entry.name);
+    out_.map(2);
+    out_.text("id");
+    if (id == extras_.ids.end())
+      out_.text(encode_id(id_for(entry.name)));
+    else if (const auto* number = std::get_if<std::uint64_t>(&id->second))
+      out_.text(encode_id(*number));
+    else
+      out_.text(std::get<std::string>(id->second));
+    out_.text("param");
+    out_.map(3);
+    out_.text("bytes");
+    out_.binary_header(entry.bytes);
+    parts_.push_back({.at = size_,
+                      .before = out_.take(),
+                      .storage = tensor_image(entry.tensor()),
+                      .offset = 0,
+                      .size = entry.bytes});
+    size_ = parts_.back().end();
+    out_.text("shape");
+    out_.array(entry.shape.size());
+    for (const std::int64_t dim : entry.shape) out_.unsigned_number(static_cast<std::uint64_t>(dim));
+    out_.text("dtype");
+    out_.text(dtype);
+  }
+
+  const Checkpoint& checkpoint_;
+  std::string where_;
+  Metadata metadata_;
+  Extras extras_;
+  std::vector<Node> nodes_;                                    // the first is the item
+  std::unordered_map<std::string_view, std::size_t> by_path_;  // names up to a dot or their end → node
+  MsgpackWriter out_;
+  std::vector<Part> parts_;
+  std::uint64_t size_ = 0;
+};
+
+void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& progress) {
+  GzipWriter gzip(file);
+  std::uint64_t total = 0;
+  for (const Part& part : parts) total += part.size;
+  std::vector<std::byte> block(256U << 10U);
+  std::uint64_t done = 0;
+  for (const Part& part : parts) {
+    gzip.append(as_bytes(part.before));
+    for (std::uint64_t at = 0; at < part.size; at += block.size()) {
+      const auto piece = std::span(block).first(
+          static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), part.size - at)));
+      part.storage->read(part.offset + at, piece);
+      gzip.append(piece);
+      done += piece.size();
+      if (progress) progress(done, total);
+    }
+  }
+  gzip.finish();
+}
+
+}  // namespace
+
+void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options, bool gzip) {
+  const std::string where = display(path);
+  safetensors::require_data(checkpoint, where);
+  std::vector<Part> parts = MpkWriter(checkpoint, where).run();
+  AtomicFile file(path, options.overwrite);
+  if (gzip) {
+    write_gzip(file, parts, options.progress);
+  } else {
+    file.reserve(parts.back().end());
+    write_parts(file, parts, {}, options.progress);
+  }
+  check_sources(parts);
+  file.commit();
+}
+
+}  // namespace ballast::burn

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays and archives of arrays. Stored entries are views of the file, whatever their order in memory; what
+// is compressed or of the other byte order is made when it is first used.
+#include "formats/npy/npy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+
+#include "ballast/display.h"
+#include "base/bytes.h"
+#include "base/fail.h"
+#include "formats/expansion.h"
+#include "formats/safetensors/writer.h"
+#include "formats/tensor_image.h"
+#include "formats/zip.h"
+#include "formats/zip_names.h"
+#include "formats/zip_records.h"
+#include "formats/zip_writer.h"
+
+namespace ballast::npy {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+// The largest element that is swapped as a whole: a complex number is two.
+std::size_t swapped_item(DType dtype) {
+  const std::size_t bytes = info(dtype).bits / 8;
+  return info(dtype).kind == DTypeKind::complex ? bytes / 2 : bytes;
+}
+
+std::shared_ptr<const Storage> swapped(std::shared_ptr<const Storage> storage, std::uint64_t offset,
+                                       std::size_t item) {
+  const std::uint64_t size = storage->size() - offset;
+  return Storage::deferred(size, [storage = std::move(storage), offset, item](std::span<std::byte> out) {
+    storage->read(offset, out);
+    for (std::size_t at = 0; at < out.size(); at += item)
+      std::reverse(out.begin() + static_cast<std::ptrdiff_t>(at),
+                   out.begin() + static_cast<std::ptrdiff_t>(at + item));
+  });
+}
+
+// Column-major strides: the first dimension is the innermost.
+std::vector<std::int64_t> fortran_strides(ShapeView shape) {
+  std::vector<std::int64_t> strides;
+  std::int64_t next = 1;
+  for (const std::int64_t dim : shape) {
+    strides.push_back(next);
+    next *= std::max<std::int64_t>(dim, 1);  // the product was checked
+  }
+  return strides;
+}
+
+void add(Checkpoint& checkpoint, std::string_view name, const Header& header,
+         std::shared_ptr<const Storage> storage) {
+  std::uint64_t offset = header.data;
+  if (header.big_endian) {
+    storage = swapped(std::move(storage), offset, swapped_item(header.dtype));
+    offset = 0;
+  }
+  const std::uint32_t index = checkpoint.add_storage(std::move(storage));
+  const std::string_view stored = checkpoint.store_name(name);
+  const bool added = header.fortran_order
+                         ? checkpoint.add_view(stored, header.dtype, header.shape,
+                                               fortran_strides(header.shape), index, offset * 8)
+                         : checkpoint.add_view(stored, header.dtype, header.shape, index, offset * 8);
+  if (!added) fail(Errc::duplicate_key, display(checkpoint.path), "two arrays are called {}", quoted(name));
+}
+
+std::string stem_of(const std::string& path) {
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
+  return name.empty() ? "array" : name;
+}
+
+// What could not be read back: names that are no names of entries, or the same to a reader that ignores case.
+void check_names(std::span<const ZipRecord> records, const std::string& where) {
+  std::unordered_set<std::string> folded;
+  for (const ZipRecord& record : records) {
+    check_zip_name(record.name, true, where);
+    std::string name;
+    fold_case(record.name, name);
+    if (!folded.insert(std::move(name)).second)
+      fail(Errc::not_representable, where, "{} and another name differ in case alone", quoted(record.name));
+  }
+}
+
+// NumPy takes an archive with nothing in it only in its oldest form: an end record alone.
+void write_empty(AtomicFile& file) {
+  std::string end("PK\5\6");
+  end.resize(zip::kEndSize, '\0');
+  file.append(end);
+}
+
+}  // namespace
+
+bool is_npz(std::span<const std::byte> head) noexcept {
+  if (as_text(head).starts_with("PK\5\6") && head.size() == zip::kEndSize) return true;
+  if (!as_text(head).starts_with("PK\3\4") || head.size() < zip::kLocalSize) return false;
+  const auto length = load_le<std::uint16_t>(head.data() + 26);
+  return as_text(head.subspan(zip::kLocalSize)).substr(0, length).ends_with(kSuffix);
+}
+
+Checkpoint open_npy(const Source& source, const std::string& path) {
+  const auto first = source.load(0, std::min<std::uint64_t>(source.size(), kMaxHeaderBytes));
+  const Header header = header_of(span_of(*first), source.size(), source.where());
+  Checkpoint checkpoint;
+  checkpoint.format = "npy";
+  checkpoint.path = path;
+  add(checkpoint, stem_of(path), header, source.range(0, source.size()));
+  return checkpoint;
+}
+
+Checkpoint open_npz(const Source& source) {
+  Checkpoint checkpoint;
+  checkpoint.format = "npz";
+  if (source.size() == zip::kEndSize) return checkpoint;  // the end record of an empty archive
+  const ZipArchive zip =
+      source.file() ? ZipArchive::open(source.file()) : ZipArchive::open(source.bytes(), source.where());
+  checkpoint.notes = zip.anomalies();
+  checkpoint.reserve(zip.entries().size());
+  for (const ZipEntry& entry : zip.entries()) {
+    if (entry.is_folder()) continue;
+    const std::string where = zip.where(entry);
+    if (!entry.name.ends_with(kSuffix))
+      fail(Errc::unknown_format, where, "is no array: an .npz archive holds .npy files alone");
+    if (entry.method != ZipMethod::stored && entry.size > expansion_limit(entry.packed_size))
+      fail(Errc::expansion_limit, where, "{} bytes that inflate to {}", entry.packed_size, entry.size);
+    const Header header = header_of(zip.head(entry, kMaxHeaderBytes), entry.size, where);
+    add(checkpoint, entry.name.substr(0, entry.name.size() - kSuffix.size()), header,
+        zip.storage(entry, source.access()));
+  }
+  return checkpoint;
+}
+
+void save_npy(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
+  const std::string where = display(path);
+  safetensors::require_data(checkpoint, where);
+  if (checkpoint.size() != 1)
+    fail(Errc::not_representable, where, "an .npy file holds one array, there are {} tensors (use .npz)",
+         checkpoint.size());
+  const Entry entry = checkpoint[0];
+  std::vector<Part> parts = {{.at = 0,
+                              .before = header_text(entry, where),
+                              .storage = tensor_image(entry.tensor()),
+                              .offset = 0,
+                              .size = entry.bytes}};
+  AtomicFile file(path, options.overwrite);
+  file.reserve(parts.back().end());
+  write_parts(file, parts, {}, options.progress);
+  check_sources(parts);
+  file.commit();
+}
+
+void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
+  const std::string where = display(path);
+  safetensors::require_data(checkpoint, where);
+  std::vector<ZipRecord> records;
+  records.reserve(checkpoint.size());
+  for (const Entry& entry : checkpoint) {
+    auto image = tensor_image(entry.tensor(), header_text(entry, where));
+    const std::uint64_t size = image->size();
+    records.push_back({std::string(entry.name) + std::string(kSuffix), std::move(image), 0, size});
+  }
+  check_names(records, where);
+  AtomicFile file(path, options.overwrite);
+  if (records.empty()) {
+    write_empty(file);
+  } else {
+    std::vector<std::shared_ptr<const Storage>> images;
+    for (const ZipRecord& record : records) images.push_back(record.storage);
+    ZipWriter(std::move(records)).write(file, options.progress);
+    for (const auto& image : images) image->check_unchanged();
+  }
+  file.commit();
+}
+
+}  // namespace ballast::npy

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Safetensors file without its final name: for those who publish several files together.
+#pragma once
+
+#include <string>
+
+#include "ballast/safetensors.h"
+#include "base/atomic_file.h"
+
+namespace ballast::safetensors {
+
+/// What every writer, of any format, asks of a checkpoint: all tensors have data, on this machine.
+/// Errc::not_representable, Errc::unsupported.
+void require_data(const Checkpoint& checkpoint, const std::string& where);
+
+/// All of the file; commit() is left to the caller.
+void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress);
+
+}  // namespace ballast::safetensors

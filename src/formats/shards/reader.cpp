@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shards as one Checkpoint: headers read side by side, data left where it is.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "ballast/display.h"
+#include "base/fail.h"
+#include "base/thread_pool.h"
+#include "formats/open.h"
+#include "formats/shards/shards.h"
+
+namespace ballast::shards {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kNamesInAMessage = 5;
+constexpr std::array<std::string_view, 12> kModelFiles = {".safetensors", ".record", ".pt",  ".pth",
+                                                          ".bin",         ".ckpt",   ".th",  ".mpk",
+                                                          ".mpk.gz",      ".bpk",    ".npz", ".npy"};
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesInAMessage); ++i)
+    text += (i == 0 ? "" : ", ") + ballast::quoted(names[i]);
+  if (names.size() > kNamesInAMessage) text += fmt::format(" and {} more", names.size() - kNamesInAMessage);
+  return text;
+}
+
+class ShardReader {
+ public:
+  ShardReader(const std::string& path, const OpenOptions& options)
+      : path_(path), where_(display(path)), options_(options), index_(read_index(path)) {}
+
+  Checkpoint read() {
+    open_shards();
+    count_names();
+    out_.format = "sharded";
+    out_.path = path_;
+    out_.reserve(index_.map.size());
+    for (std::size_t shard = 0; shard < shards_.size(); ++shard) add(shard);
+    if (out_.size() != index_.map.size()) report_absent();
+    if (!unmapped_.empty())
+      out_.notes.push_back(fmt::format("left out, as the index does not know them: {}", list_of(unmapped_)));
+    if (index_.total_size != 0 && index_.total_size != out_.total_bytes())
+      out_.notes.push_back(fmt::format("the index says {} bytes in all, the tensors have {}",
+                                       index_.total_size, out_.total_bytes()));
+    return std::move(out_);
+  }
+
+ private:
+  void open_shards() {
+    const std::string folder = folder_of(path_);
+    std::vector<std::string> missing;
+    std::vector<std::string> paths;
+    for (const std::string& file : index_.files) {
+      paths.push_back(locate(folder, file));
+      if (paths.back().empty()) missing.push_back(file);
+    }
+    if (!missing.empty()) {
+      fail(Errc::missing_shard, where_, "{} of {} shards {} not there: {}", missing.size(),
+           index_.files.size(), missing.size() == 1 ? "is" : "are", list_of(missing));
+    }
+    shards_.resize(paths.size());
+    parallel_for(paths.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t i = begin; i < end; ++i) shards_[i] = open_single(paths[i], options_);
+    });
+  }
+
+  // Which shard a name belongs to; none when the index does not know it.
+  [[nodiscard]] const std::pair<std::string, std::uint32_t>* entry_of(std::string_view name) const {
+    const auto found =
+        std::lower_bound(index_.map.begin(), index_.map.end(), name,
+                         [](const auto& entry, std::string_view key) { return entry.first < key; });
+    return found == index_.map.end() || found->first != name ? nullptr : &*found;
+  }
+
+  // A tensor in two files: which of them is meant is anybody's guess, whatever the index says.
+  void count_names() {
+    std::vector<std::pair<std::string_view, std::size_t>> names;
+    for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
+      for (const Entry& entry : shards_[shard]) names.emplace_back(entry.name, shard);
+    }
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end(),
+                                          [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice == names.end()) return;
+    fail(Errc::duplicate_key, where_, "tensor {} is in two shards, {} and {}", ballast::quoted(twice->first),
+         ballast::quoted(index_.files[twice->second]), ballast::quoted(index_.files[(twice + 1)->second]));
+  }
+
+  void add(std::size_t shard) {
+    const Checkpoint& part = shards_[shard];
+    for (const Entry& entry : part) {
+      const auto* known = entry_of(entry.name);
+      if (known == nullptr) {
+        unmapped_.emplace_back(entry.name);
+      } else if (known->second != shard) {
+        fail(Errc::index_mismatch, where_, "tensor {} is in shard {}, the index says {}",
+             ballast::quoted(entry.name), ballast::quoted(index_.files[shard]),
+             ballast::quoted(index_.files[known->second]));
+      } else {
+        out_.add(entry.name, entry.tensor());
+      }
+    }
+    for (const std::string& note : part.notes)
+      out_.notes.push_back(display(index_.files[shard]) + ": " + note);
+    if (!part.metadata) return;
+    if (!out_.metadata) out_.metadata.emplace();
+    for (const auto& [key, value] : *part.metadata) {
+      if (out_.metadata->emplace(key, value).first->second != value)
+        out_.notes.push_back(
+            fmt::format("shards differ in metadata {}; the first one counts", ballast::quoted(key)));
+    }
+  }
+
+  [[noreturn]] void report_absent() {
+    std::vector<std::string> absent;
+    std::string file;
+    for (const auto& [name, shard] : index_.map) {
+      if (out_.contains(name)) continue;
+      if (absent.empty()) file = index_.files[shard];
+      absent.push_back(name);
+    }
+    fail(Errc::index_mismatch, where_,
+         "{} tensors of the index are in no shard: {} (the first should be in {})", absent.size(),
+         list_of(absent), ballast::quoted(file));
+  }
+
+  std::string path_;
+  std::string where_;
+  OpenOptions options_;
+  Index index_;
+  std::vector<Checkpoint> shards_;
+  std::vector<std::string> unmapped_;
+  Checkpoint out_;
+};
+
+}  // namespace
+
+std::string find_in_folder(const std::string& folder) {
+  std::vector<std::string> indices;
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with('.') || !entry.is_regular_file(error)) continue;
+    if (name.ends_with(".index.json")) indices.push_back(name);
+    if (std::any_of(kModelFiles.begin(), kModelFiles.end(),
+                    [&](std::string_view suffix) { return name.ends_with(suffix); }))
+      files.push_back(name);
+  }
+  if (error) fail(Errc::io_error, display(folder), "the folder cannot be read: {}", error.message());
+  std::vector<std::string>& found = indices.empty() ? files : indices;
+  std::sort(found.begin(), found.end());
+  if (found.empty())
+    fail(Errc::not_found, display(folder), "is a folder without an index of shards or a model file");
+  if (found.size() > 1)
+    fail(Errc::invalid_argument, display(folder), "is a folder with several {}: {}; name the one you mean",
+         indices.empty() ? "model files and no index" : "indices", list_of(found));
+  return (fs::path(folder) / found.front()).string();
+}
+
+Checkpoint open_index(const std::string& path, const OpenOptions& options) {
+  return ShardReader(path, options).read();
+}
+
+Checkpoint open_folder(const std::string& path, const OpenOptions& options) {
+  return open(find_in_folder(path), options);
+}
+
+}  // namespace ballast::shards

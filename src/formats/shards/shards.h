@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints in several files: an index that says which tensor lies in which file, or a folder with one in
+// it. docs/formats/shards.md has the rules.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ballast/io.h"
+
+namespace ballast::shards {
+
+/// What an index says, checked by itself; no shard is looked at.
+struct Index {
+  std::vector<std::string> files;                          ///< names as in the index, each once, sorted
+  std::vector<std::pair<std::string, std::uint32_t>> map;  ///< tensor → position in `files`; sorted by tensor
+  std::uint64_t total_size = 0;                            ///< as it says; 0 when it says nothing
+};
+
+inline constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
+inline constexpr std::size_t kMaxShards = 10'000;
+
+/// Errc::bad_json, duplicate_key, path_escape, too_many. Changes `text`.
+[[nodiscard]] Index parse_index(std::string text, const std::string& where);
+[[nodiscard]] Index read_index(const std::string& path);
+
+/// Where a shard of an index in `folder` lies, links followed. Errc::path_escape when it is not below the
+/// folder, except where the Hugging Face Hub's cache leads: from snapshots/<revision>/ to blobs/ beside it.
+/// Errc::missing_shard is for the caller: empty when there is no such file.
+[[nodiscard]] std::string locate(const std::string& folder, const std::string& file);
+
+[[nodiscard]] bool is_folder(const std::string& path) noexcept;
+/// The folder a file lies in, as it is named: "." for a bare name.
+[[nodiscard]] std::string folder_of(const std::string& path);
+/// The one index, or the one file, of a folder. Errc::not_found, Errc::invalid_argument with a list.
+[[nodiscard]] std::string find_in_folder(const std::string& folder);
+
+[[nodiscard]] Checkpoint open_index(const std::string& path, const OpenOptions& options);
+[[nodiscard]] Checkpoint open_folder(const std::string& path, const OpenOptions& options);
+
+}  // namespace ballast::shards

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file is, by its first bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace ballast {
+
+enum class Family : std::uint8_t {
+  safetensors,
+  bpk,
+  mpk,
+  gzip,  // hopefully with an mpk inside
+  npy,
+  npz,
+  index,  // JSON: hopefully a list of shards
+  torch,  // everything else: its reader says best what it is not
+};
+
+/// `head` holds kMagicBytes (base/magic.h), or all of a smaller file. A name counts only for what could be
+/// nothing else.
+[[nodiscard]] Family family_of(std::span<const std::byte> head, std::uint64_t size, std::string_view path);
+
+}  // namespace ballast

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/tensor_image.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+namespace ballast {
+namespace {
+
+class TensorImage final : public Storage {
+ public:
+  TensorImage(Tensor tensor, std::string head)
+      : Storage(head.size() + tensor.size_bytes()), tensor_(std::move(tensor)), head_(std::move(head)) {}
+
+  [[nodiscard]] const std::byte* data() const override {
+    std::call_once(once_, [this] {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(size()));
+      read(0, bytes);
+      bytes_ = std::move(bytes);
+    });
+    return bytes_.data();
+  }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    check_range(offset, out.size());
+    if (offset < head_.size()) {
+      const std::size_t count = std::min<std::size_t>(out.size(), head_.size() - offset);
+      std::memcpy(out.data(), head_.data() + offset, count);
+      out = out.subspan(count);
+      offset += count;
+    }
+    if (!out.empty()) tensor_.read(offset - head_.size(), out);
+  }
+
+  void check_unchanged() const override { tensor_.storage()->check_unchanged(); }
+
+ private:
+  Tensor tensor_;
+  std::string head_;
+  mutable std::once_flag once_;
+  mutable std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Storage> tensor_image(const Tensor& tensor, std::string head) {
+  return std::make_shared<TensorImage>(tensor, std::move(head));
+}
+
+void check_sources(std::span<const Part> parts) {
+  for (const Part& part : parts) {
+    if (part.storage) part.storage->check_unchanged();
+  }
+}
+
+}  // namespace ballast

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/memory.h"
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace ballast::ops {
+namespace {
+
+constexpr std::uint64_t kLeast = 64 << 10;  // smaller blocks malloc is good at
+constexpr std::uint64_t kMost = 128 << 20;  // bytes kept for results to come, in the whole process
+
+using Block = std::shared_ptr<Storage>;
+
+class Pool {
+ public:
+  // Of at least `size` bytes and not much more; null when there is none.
+  Block take(std::uint64_t size) {
+    const std::lock_guard lock(mutex_);
+    auto best = blocks_.end();
+    for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
+      const std::uint64_t has = (*block)->size();
+      if (has >= size && has <= size + size / 4 && (best == blocks_.end() || has < (*best)->size()))
+        best = block;
+    }
+    if (best == blocks_.end()) return {};
+    Block taken = std::move(*best);
+    blocks_.erase(best);
+    kept_ -= taken->size();
+    return taken;
+  }
+
+  void give_back(Block block) noexcept {
+    std::list<Block> dropped;  // freed after the lock
+    try {
+      const std::lock_guard lock(mutex_);
+      kept_ += block->size();
+      blocks_.push_front(std::move(block));
+      while (kept_ > kMost) {
+        kept_ -= blocks_.back()->size();
+        dropped.splice(dropped.begin(), blocks_, std::prev(blocks_.end()));
+      }
+    } catch (...) {  // no memory for the list: the block is freed
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::list<Block> blocks_;  // the last given back first
+  std::uint64_t kept_ = 0;
+};
+
+// Never destroyed: tensors may outlive every other static object.
+Pool& pool() {
+  static Pool& only = *new Pool;
+  return only;
+}
+
+class PooledStorage final : public Storage {
+ public:
+  PooledStorage(std::uint64_t size, Block block) : Storage(size), block_(std::move(block)) {}
+
+  PooledStorage(const PooledStorage&) = delete;
+  PooledStorage& operator=(const PooledStorage&) = delete;
+
+  ~PooledStorage() override { pool().give_back(std::move(block_)); }
+
+  [[nodiscard]] const std::byte* data() const override { return block_->data(); }
+
+  [[nodiscard]] std::byte* mutable_data() override { return block_->mutable_data(); }
+
+ private:
+  Block block_;
+};
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kPooled = false;  // the sanitizer is to see every block come and go
+#else
+constexpr bool kPooled = true;
+#endif
+
+}  // namespace
+
+Tensor new_tensor(DType dtype, const Shape& shape) {
+  const Tensor form(dtype, shape);  // checks the shape
+  const std::uint64_t size = form.size_bytes();
+  if (!kPooled || size < kLeast || size > kMost) return Tensor::empty(dtype, shape);
+  Block block = pool().take(size);
+  if (!block) block = Storage::heap(size);
+  return Tensor::contiguous_view(dtype, shape, std::make_shared<PooledStorage>(size, std::move(block)));
+}
+
+}  // namespace ballast::ops

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ballast shard, merge and convert --shard-size; Burn's and NumPy's files at the command line; faults in the middle of a set."""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import unittest
+
+from cli_testing import BALLAST, SOURCE, CliTest, environment, floats, read_safetensors, safetensors
+
+BURN = SOURCE / "tests/fixtures/burn/files"
+
+
+class Shards(CliTest):
+    def ten(self, name="big.safetensors", first=0):
+        return self.file(name, safetensors([(f"layer.{i}", "F32", [25], floats(*[first + i] * 25)) for i in range(10)], {"format": "pt"}))
+
+    def test_shard_and_merge_give_back_the_same_file(self):
+        source = self.ten()
+        report = self.run_json("shard", source, self.path("out.safetensors"), "--size", "350")
+        self.assertEqual([os.path.basename(f) for f in report["output"]["shards"]], [f"out-0000{i}-of-00004.safetensors" for i in range(1, 5)])
+        self.assertEqual(report["output"]["file"], self.path("out.safetensors.index.json"))
+        index = json.loads(pathlib.Path(report["output"]["file"]).read_text())
+        self.assertEqual((index["metadata"]["total_size"], sorted(index["weight_map"])), (1000, [f"layer.{i}" for i in range(10)]))
+        for shard in report["output"]["shards"]:
+            tensors, metadata = read_safetensors(shard)
+            self.assertEqual(metadata, {"format": "pt"})
+            self.assertTrue(all(index["weight_map"][name] == os.path.basename(shard) for name in tensors))
+        out, _ = self.run_tool("merge", self.path("out.safetensors.index.json"), self.path("merged.safetensors"))
+        self.assertIn("10 tensors", out)
+        self.assertEqual(pathlib.Path(self.path("merged.safetensors")).read_bytes(), pathlib.Path(source).read_bytes())
+        listed = self.run_json("ls", self.path("out.safetensors.index.json"))
+        self.assertEqual((listed["format"], len(listed["tensors"])), ("sharded", 10))
+
+    def test_a_folder_is_read_and_written(self):
+        os.mkdir(self.path("model"))
+        self.run_tool("shard", self.ten(), self.path("model"), "--size", "500")
+        self.assertEqual(sorted(os.listdir(self.path("model"))), ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json"])
+        for command in ("ls", "verify", "stats", "scan"):
+            self.run_tool(command, self.path("model"), *(["--allow-zeros"] if command == "verify" else []))
+
+    def test_files_are_put_together(self):
+        a = self.file("a.safetensors", safetensors([("a", "F32", [1], floats(1))]))
+        b = self.file("b.safetensors", safetensors([("b", "F32", [1], floats(2))]))
+        self.run_tool("merge", a, b, self.path("ab.npz"))
+        self.assertEqual([t["name"] for t in self.run_json("ls", self.path("ab.npz"))["tensors"]], ["a", "b"])
+        self.assertIn("[duplicate-key]", self.run_tool("merge", a, a, self.path("aa.safetensors"), code=2)[1])
+        self.assertIn("[already-exists]", self.run_tool("merge", a, b, code=2)[1])
+        self.assertIn("[invalid-argument]", self.run_tool("merge", a, code=2)[1])
+
+    def test_convert_writes_shards(self):
+        report = self.run_json("convert", self.ten(), self.path("c.safetensors"), "--dtype", "f16", "--shard-size", "100B")
+        self.assertEqual((len(report["output"]["shards"]), report["cast"]), (5, 10))
+        out, _ = self.run_tool("convert", self.ten(), self.path("c.safetensors"), "--shard-size", "1KB", "-f")
+        self.assertIn("(1 shard)", out)
+        self.assertEqual(len([f for f in os.listdir(self.folder) if f.startswith("c-")]), 1)
+        self.assertIn("no size", self.run_tool("convert", self.ten(), self.path("d.safetensors"), "--shard-size", "5 GB", code=2)[1])
+        self.assertIn("[unsupported]", self.run_tool("convert", self.ten(), self.path("d.pt"), "--to", "torch-zip", "--shard-size", "5GB", code=2)[1])
+
+    def test_burn_and_numpy_files_convert(self):
+        for name in ("net.mpk", "net.mpk.gz", "net.bpk"):
+            listed = self.run_json("ls", str(BURN / name))
+            self.assertEqual(len(listed["tensors"]), 11)
+            target = self.path(name + ".safetensors")
+            self.run_tool("convert", str(BURN / name), target)
+            self.assertEqual(read_safetensors(target)[0]["mask"], ("BOOL", [3], b"\1\0\1"))
+            self.run_tool("convert", target, self.path("back-" + name))
+            self.run_tool("convert", self.path("back-" + name), self.path("again.safetensors"), "-f")
+            self.assertEqual(read_safetensors(self.path("again.safetensors"))[0], read_safetensors(target)[0])
+        _, err = self.run_tool("convert", str(BURN / "net.bpk"), self.path("x.npz"), code=2)
+        self.assertIn("BF16", err)
+        self.run_tool("convert", str(BURN / "net.bpk"), self.path("x.npz"), "--dtype", "f32")
+        self.run_tool("scan", self.path("x.npz"))
+        self.run_tool("verify", str(BURN / "net.bpk"), code=0)
+
+
+class Faults(CliTest):
+    """A set of shards is replaced; whatever happens, what its index leads to is the old one or the new one, whole."""
+
+    def setUp(self):
+        super().setUp()
+        self.old = self.make("old.safetensors", 1)
+        self.new = self.make("new.safetensors", 1000)
+        os.mkdir(self.path("set"))
+        self.run_tool("shard", self.old, self.path("set"), "--size", "20KB")
+        shutil.copytree(self.path("set"), self.path("before"))
+
+    def make(self, name, first):
+        return self.file(name, safetensors([(f"t{i}", "F32", [2000], floats(*[float(first + i)] * 2000)) for i in range(8)]))
+
+    def state(self):
+        """Which set the folder holds, read by Python's own means."""
+        index = json.loads(pathlib.Path(self.path("set/model.safetensors.index.json")).read_text())["weight_map"]
+        merged = {}
+        for shard in set(index.values()):
+            merged.update(read_safetensors(self.path("set/" + shard))[0])
+        self.assertEqual(set(merged), set(index))
+        for name, path in (("old", self.old), ("new", self.new)):
+            if merged == read_safetensors(path)[0]:
+                return name
+        self.fail("neither old nor new")
+
+    def restore(self):
+        shutil.rmtree(self.path("set"))
+        shutil.copytree(self.path("before"), self.path("set"))
+
+    def count(self, call):
+        """How often a run makes this call on temporaries and names of the set."""
+        log = self.path("calls")
+        subprocess.run(["strace", "-f", "-qq", "-o", log, "-e", f"trace={call}", BALLAST, "shard", self.new, self.path("set"), "--size", "20KB", "-f", "-j", "1", "-q"],
+                       capture_output=True, env=environment(), check=True)
+        self.restore()
+        return sum(call + "(" in line for line in pathlib.Path(log).read_text().splitlines())
+
+    def test_every_call_may_fail_and_every_moment_may_be_the_last(self):
+        if shutil.which("strace") is None:
+            self.skipTest("no strace")
+        points = 0
+        outcomes = {"old": 0, "new": 0}
+        for call, error in (("fsync", "EIO"), ("renameat2", "EACCES"), ("rename", "EACCES"), ("fallocate", "ENOSPC"), ("pwrite64", "ENOSPC"), ("copy_file_range", None)):
+            for number in range(1, self.count(call) + 1):
+                for fault in ([f"error={error}"] if error else []) + ["signal=KILL"]:
+                    command = [BALLAST, "shard", self.new, self.path("set"), "--size", "20KB", "-f", "-j", "1", "-q"]
+                    run = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{fault}:when={number}"] + command,
+                                         capture_output=True, text=True, env=environment())
+                    where = f"{call} {number} {fault}: {run.stderr}"
+                    state = self.state()
+                    outcomes[state] += 1
+                    points += 1
+                    if fault.startswith("error") and run.returncode != 0:
+                        self.assertEqual(run.returncode, 2, where)
+                        leftover = [f for f in os.listdir(self.path("set")) if f.endswith(".tmp")]
+                        self.assertEqual(leftover, [], where)
+                        if state == "old":
+                            self.assertEqual(sorted(os.listdir(self.path("set"))), sorted(os.listdir(self.path("before"))), where)
+                    self.restore()
+        self.assertGreater(points, 40)
+        self.assertGreater(outcomes["old"], 0)
+        print(f"{points} faults: {outcomes}")
+
+    def test_a_limit_on_file_size_leaves_the_old_set(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        run = subprocess.run([BALLAST, "shard", self.new, self.path("set"), "--size", "20KB", "-f"], preexec_fn=limit, capture_output=True, text=True, env=environment())
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("[no-space]", run.stderr)
+        self.assertEqual(self.state(), "old")
+        self.assertEqual(sorted(os.listdir(self.path("set"))), sorted(os.listdir(self.path("before"))))
+
+
+if __name__ == "__main__":
+    unittest.main()

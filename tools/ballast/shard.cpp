@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// ballast shard: a checkpoint as Safetensors files of a limited size, with an index.
+#include <chrono>
+
+#include "ballast/display.h"
+#include "ballast/root.h"
+#include "commands.h"
+#include "rows.h"
+#include "shards.h"
+#include "text.h"
+
+namespace tool {
+namespace {
+
+struct ShardOptions {
+  std::string in;
+  std::string out;
+  std::string size = "5GB";
+  bool force = false;
+};
+
+int shard(Session& session, const ShardOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t bytes = parse_size(options.size, "--size");
+  const ballast::Checkpoint opened = session.open(options.in);
+  for (const std::string& note : opened.notes) session.note(note);
+  const ballast::FoundRoot root = ballast::find_root(opened);
+  if (!root.path.empty())
+    session.note(fmt::format("took what lies under {}; convert --root chooses another place",
+                             ballast::quoted(root.path)));
+  Written written;
+  {
+    ProgressBar bar = session.progress("shard", options.out);
+    written = write_shards(root.checkpoint, options.out, bytes, options.force, bar);
+  }
+  const Totals totals = totals_of(rows_of(root.checkpoint));
+  if (session.json) {
+    Json object = {
+        {"schema", 1},
+        {"input", {{"file", options.in}, {"format", opened.format}}},
+        {"output",
+         {{"tensors", totals.tensors}, {"parameters", totals.parameters}, {"bytes", totals.bytes}}}};
+    written.describe(object["output"]);
+    write_document(session.out, object);
+  } else if (!session.quiet) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    session.out.print("wrote {}: {}, in {}\n", written.text(), totals.text(), human_seconds(seconds));
+  }
+  return kFine;
+}
+
+}  // namespace
+
+void add_shard(CLI::App& app, Session& session) {
+  auto options = std::make_shared<ShardOptions>();
+  CLI::App& command =
+      add_command(app, session, "shard", "write a checkpoint as files of a limited size, with an index",
+                  "  ballast shard model.safetensors out/model.safetensors --size 5GB\n"
+                  "  ballast shard pytorch_model.bin out/");
+  command.add_option("IN", options->in, "The checkpoint to read: a file of any format, an index, a folder")
+      ->required();
+  command
+      .add_option("OUT", options->out,
+                  "DIR/NAME.safetensors gives DIR/NAME-00001-of-0000N.safetensors, … and "
+                  "DIR/NAME.safetensors.index.json; a folder means NAME model")
+      ->required();
+  command
+      .add_option("--size", options->size,
+                  "The most data in one file (default: 5GB); a larger tensor gets its own")
+      ->type_name("SIZE");
+  command.add_flag("-f,--force", options->force, "Replace the shards the index in place leads to");
+  command.callback(
+      [&session, options] { session.run = [&session, options] { return shard(session, *options); }; });
+}
+
+}  // namespace tool

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that write files in pieces share: sizes as people write them, and what was written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ballast/checkpoint.h"
+#include "ballast/io.h"
+#include "json.h"
+#include "progress.h"
+
+namespace tool {
+
+/// "5GB" is 5,000,000,000, "500MiB" 524,288,000, "1234" bytes. `option` is for the message.
+[[nodiscard]] std::uint64_t parse_size(const std::string& word, const std::string& option);
+
+[[nodiscard]] bool exists(const std::string& path);
+[[nodiscard]] std::uint64_t size_of_file(const std::string& path);
+
+struct Written {
+  std::string file;  ///< the file, or the index
+  std::uint64_t bytes = 0;
+  std::vector<std::string> shards;
+
+  /// "model.safetensors.index.json (7 shards)"
+  [[nodiscard]] std::string text() const;
+  /// Adds file, file_bytes and, when there are any, shards.
+  void describe(Json& object) const;
+};
+
+[[nodiscard]] Written written_shards(const ballast::SavedShards& saved);
+[[nodiscard]] Written write_shards(const ballast::Checkpoint& checkpoint, const std::string& path,
+                                   std::uint64_t shard_bytes, bool overwrite, ProgressBar& bar);
+
+}  // namespace tool
