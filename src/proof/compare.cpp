@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "base/thread_pool.h"
 #include "tensor/cast.h"
@@ -99,8 +100,8 @@ struct Lanes {
   std::array<double, kLanes> ab{};
   std::array<double, kLanes> aa{};
   std::array<double, kLanes> bb{};
-  std::array<std::uint64_t, kLanes> differing{};
-  std::array<std::uint64_t, kLanes> outside{};
+  std::array<double, kLanes> differing{};  // counts, as doubles: one type in all lanes makes vectors
+  std::array<double, kLanes> outside{};
 };
 
 // `padded` values, a multiple of the lanes; those behind the real ones are zero on both sides.
@@ -117,8 +118,8 @@ Part compare_padded(const double* a, const double* b, std::size_t padded, const 
       const double distance = same ? 0 : finite ? difference : kInfinity;
       const double relative = same ? 0 : finite ? difference / larger : kInfinity;
       const double allowed = options.tolerance + (finite ? options.relative * larger : 0);
-      lanes.differing[k] += same ? 0U : 1U;
-      lanes.outside[k] += distance > allowed ? 1U : 0U;
+      lanes.differing[k] += same ? 0.0 : 1.0;
+      lanes.outside[k] += distance > allowed ? 1.0 : 0.0;
       lanes.max_abs[k] = distance > lanes.max_abs[k] ? distance : lanes.max_abs[k];
       lanes.max_rel[k] = relative > lanes.max_rel[k] ? relative : lanes.max_rel[k];
       lanes.ab[k] += finite ? left * right : 0;
@@ -128,8 +129,8 @@ Part compare_padded(const double* a, const double* b, std::size_t padded, const 
   }
   Part part;
   for (std::size_t k = 0; k < kLanes; ++k) {
-    part.distance.differing += lanes.differing[k];
-    part.distance.outside += lanes.outside[k];
+    part.distance.differing += static_cast<std::uint64_t>(lanes.differing[k]);
+    part.distance.outside += static_cast<std::uint64_t>(lanes.outside[k]);
     part.distance.max_abs = std::max(part.distance.max_abs, lanes.max_abs[k]);
     part.distance.max_rel = std::max(part.distance.max_rel, lanes.max_rel[k]);
     part.ab += lanes.ab[k];
@@ -158,19 +159,22 @@ Part equal_padded(const double* values, std::size_t padded) {
 // Floating-point numbers in their order as integers; 0 and -0 are one.
 template <class Signed>
 std::uint64_t ulps(const std::byte* a, const std::byte* b, std::size_t count, Signed exponent) {
+  using Unsigned = std::make_unsigned_t<Signed>;
   constexpr Signed kLow = std::numeric_limits<Signed>::min();
-  std::uint64_t most = 0;
+  Unsigned most = 0;
   for (std::size_t i = 0; i < count; ++i) {
     Signed left = 0;
     Signed right = 0;
     std::memcpy(&left, a + i * sizeof(Signed), sizeof left);
     std::memcpy(&right, b + i * sizeof(Signed), sizeof right);
-    if ((left & exponent) == exponent || (right & exponent) == exponent) continue;
-    const auto x = static_cast<std::int64_t>(left < 0 ? static_cast<Signed>(kLow - left) : left);
-    const auto y = static_cast<std::int64_t>(right < 0 ? static_cast<Signed>(kLow - right) : right);
-    const std::uint64_t apart = x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y)
-                                      : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
-    most = std::max(most, apart);
+    const bool finite = (left & exponent) != exponent && (right & exponent) != exponent;
+    const auto x = left < 0 ? static_cast<Signed>(kLow - left) : left;
+    const auto y = right < 0 ? static_cast<Signed>(kLow - right) : right;
+    const auto up = static_cast<Unsigned>(static_cast<Unsigned>(x) - static_cast<Unsigned>(y));
+    const auto down = static_cast<Unsigned>(static_cast<Unsigned>(y) - static_cast<Unsigned>(x));
+    const Unsigned apart = x > y ? up : down;
+    const Unsigned counted = finite ? apart : Unsigned{0};
+    most = counted > most ? counted : most;
   }
   return most;
 }
