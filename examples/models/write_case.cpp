@@ -51,6 +51,7 @@ struct Output {
   std::filesystem::path source;
   std::filesystem::path folder;
   ballast::Checkpoint inputs = {};
+  bool written = false;
 
   template <class Model>
   void write(Model net) {
@@ -62,6 +63,7 @@ struct Output {
     ballast::save(net, folder / (model + ".pt"), {.file = {.overwrite = true}});
     if (std::filesystem::exists(source / "outputs.pt")) add_outputs();
     ballast::save(inputs, folder / (model + "_case.pt"), {.overwrite = true});
+    written = true;
   }
 
   void add_outputs() {
@@ -115,6 +117,9 @@ int main(int argc, char** argv) try {
     write_texts(out, random);
   else
     write_images(out, random);
+  if (out.written) return 0;
+  std::cerr << "no such model: " << out.model << '\n';
+  return 2;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
   return 2;
