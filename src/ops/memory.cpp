@@ -75,7 +75,7 @@ class PooledStorage final : public Storage {
   Block block_;
 };
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(BALLAST_SANITIZED)
 constexpr bool kPooled = false;  // the sanitizer is to see every block come and go
 #else
 constexpr bool kPooled = true;

@@ -181,5 +181,6 @@ def samples():
         yield Sample("ok-" + name, "pt", "ok", "legal", text, torch_zip({"weight": root}, records))
     for name, data, text in zips():
         yield Sample("ok-zip-" + name, "pt", "ok", "legal", text, data)
+    yield Sample("ok-npz-empty", "npz", "ok", "legal", "only an end record: what NumPy writes for no arrays", zf.end_record(0, 0, 0))
     for name, ext, data, text in streams():
         yield Sample("ok-" + name, ext, "ok", "legal", text, bytes(data))

@@ -144,7 +144,7 @@ TEST_F(ThreadPool, AForkedChildWorksAndExits) {
 }
 #endif
 
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they need address space themselves
+#if !defined(BALLAST_SANITIZED)  // sanitizers need address space themselves
 TEST_F(ThreadPool, WorkIsDoneWhenNoThreadCanBeStarted) {
   const pid_t child = fork();  // a limit that cannot be lifted again is for a process of its own
   ASSERT_GE(child, 0);

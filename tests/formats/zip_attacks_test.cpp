@@ -27,8 +27,8 @@ with open(sys.argv[1] + '/expect', 'w') as expect:
 
 // Well-formed archives whose content is the matter.
 const std::set<std::string> kAboveZip = {
-    "zip-two-prefixes", "zip-two-prefixes-order", "zip-root-and-prefix", "zip-no-data",      "zip-not-torch",
-    "zip-empty-data",   "zip-byteorder-junk",     "zip-empty-zip",       "zip-prefix-script"};
+    "zip-two-prefixes", "zip-two-prefixes-order", "zip-root-and-prefix", "zip-no-data",
+    "zip-not-torch",    "zip-empty-data",         "zip-byteorder-junk",  "zip-prefix-script"};
 
 std::string verdict(const std::string& path) {
   try {
