@@ -50,7 +50,11 @@ std::string format_for(const std::string& path, const std::string& format) {
 
 void save(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
   const std::string format = format_for(path, options.format);
-  const Checkpoint checkpoint = record::without_record_metadata(in);
+  // Safetensors files note the second names of tied tensors in their metadata; others hold them like any
+  // name.
+  const bool notes_ties = format == "safetensors" || format == "record";
+  const Checkpoint bare = record::without_record_metadata(in);
+  const Checkpoint checkpoint = notes_ties ? bare : record::with_aliases(bare);
   if (format == "record")
     return save_record(checkpoint, path, {.overwrite = options.overwrite, .progress = options.progress});
   if (format == "safetensors") {

@@ -30,6 +30,18 @@ class ConvertTest : public Scratch {
   }
 };
 
+// safetensors' save_model() notes the names it leaves out; PyTorch's load_state_dict() wants all of them.
+TEST_F(ConvertTest, TiedNamesAreThereAgainInPyTorchFiles) {
+  Checkpoint in;
+  in.add("embedding.weight", counting({3, 4}, 0.1F));
+  in.metadata = Metadata{{"head.weight", "embedding.weight"}};
+  save(in, path("tied.safetensors"));
+  convert(path("tied.safetensors"), path("tied.pt"));
+  const Checkpoint out = open(path("tied.pt"));
+  ASSERT_EQ(out.size(), 2U);
+  EXPECT_TRUE(out.tensor("head.weight").same_view(out.tensor("embedding.weight")));
+}
+
 TEST_F(ConvertTest, CastsAndSparesStatistics) {
   const Converted done = convert(path("in.safetensors"), path("out.safetensors"), {.dtype = Precision::half});
   EXPECT_EQ(done.cast, 1U);
