@@ -50,15 +50,23 @@ def run(*command, **options):
     subprocess.run([str(c) for c in command], check=True, stdout=subprocess.DEVNULL, **options)
 
 
+# A child counts its parent's memory as its own peak until it runs its program: this parent is small.
+MEASURE = """
+import json, os, subprocess, sys, time
+start = time.perf_counter()
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+print(json.dumps([os.waitstatus_to_exitcode(status), time.perf_counter() - start, usage.ru_maxrss / 1024]))
+"""
+
+
 def seconds_and_rss(*command):
     """Wall time and peak resident set (MB) of one process."""
-    start = time.perf_counter()
-    child = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        raise SystemExit(f"{command} exited with {child.returncode}")
-    return time.perf_counter() - start, usage.ru_maxrss / 1024
+    done = subprocess.run(["/usr/bin/python3", "-ES", "-c", MEASURE, *map(str, command)], check=True, capture_output=True, text=True)
+    code, seconds, rss = json.loads(done.stdout)
+    if code != 0:
+        raise SystemExit(f"{command} exited with {code}: {done.stderr}")
+    return seconds, rss
 
 
 def write_safetensors(path, entries, data_size, fill=None):
