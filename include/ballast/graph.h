@@ -5,6 +5,7 @@
 // file.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -29,7 +30,8 @@ struct InputDim {
   std::string name = {};         ///< "batch"; the same name means the same size, in all inputs
   std::int64_t multiple_of = 0;  ///< sizes the model takes, when trace() should not find out by itself
 
-  InputDim(std::int64_t number) : size(number) {}  // NOLINT(google-explicit-constructor): {"batch", 3}
+  template <std::integral Number>
+  InputDim(Number number) : size(number) {}  // NOLINT(google-explicit-constructor): {"batch", 3}
 
   InputDim(const char* symbol, std::int64_t multiple = 0)  // NOLINT(google-explicit-constructor)
       : name(symbol), multiple_of(multiple) {}

@@ -99,7 +99,15 @@ SaveReport save(const Model& model, const std::string& path, const Options& opti
       trace(model, options.inputs), path, options);
 }
 
-/// The same for another function of the model than forward().
+/// The same for a graph of that model, traced before with the same inputs: for several opsets, say.
+template <Module Model>
+SaveReport save(const Model& model, const Graph& graph, const std::string& path, const Options& options) {
+  return detail::save(
+      ballast::detail::collect_slots(model, ballast::detail::Collector::Alternatives::held_only), graph, path,
+      options);
+}
+
+/// For another function of the model than forward().
 template <Module Model>
 SaveReport save(const Model& model, const std::string& path, const Options& options,
                 const ForwardFunction& forward) {

@@ -35,7 +35,8 @@ struct Case {
   std::string name;
   std::vector<CaseInput> inputs;
   std::function<Tensors(std::span<const Tensor>)> forward;
-  std::function<void(const std::string& path, const ballast::onnx::Options&)> save;
+  std::function<ballast::Graph()> trace;
+  std::function<void(const ballast::Graph&, const std::string& path, const ballast::onnx::Options&)> save;
   std::vector<Sizes> sizes = {{}};
   double tolerance = 1e-4;
   bool all_opsets = true;  ///< false: those that are run, 11, 13 and 17
@@ -77,8 +78,10 @@ Case model_case(std::string name, std::shared_ptr<Model> model, std::vector<Case
   one.forward = [model](std::span<const Tensor> given) {
     return ballast::detail::call_forward(*model, given);
   };
-  one.save = [model](const std::string& path, const ballast::onnx::Options& options) {
-    ballast::onnx::save(*model, path, options);
+  one.trace = [model, specs = specs_of(one)] { return ballast::trace(*model, specs); };
+  one.save = [model](const ballast::Graph& graph, const std::string& path,
+                     const ballast::onnx::Options& options) {
+    ballast::onnx::save(*model, graph, path, options);
   };
   return one;
 }

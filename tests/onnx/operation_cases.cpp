@@ -19,8 +19,9 @@ void add_case(std::vector<Case>& cases, std::string name, std::vector<CaseInput>
   one.name = std::move(name);
   one.inputs = std::move(inputs);
   one.sizes = std::move(sizes);
-  one.save = [forward](const std::string& path, const onnx::Options& options) {
-    onnx::save(NoWeights{}, path, options, forward);
+  one.trace = [forward, specs = specs_of(one)] { return trace(NoWeights{}, specs, forward); };
+  one.save = [](const Graph& graph, const std::string& path, const onnx::Options& options) {
+    onnx::save(NoWeights{}, graph, path, options);
   };
   one.forward = std::move(forward);
   cases.push_back(std::move(one));

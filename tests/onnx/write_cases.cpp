@@ -34,22 +34,17 @@ void write_run(const Case& one, const Sizes& sizes, const fs::path& base,
                              {.overwrite = true});
 }
 
-std::size_t output_count(const Case& one) {
-  const ballast::Graph graph = ballast::trace(NoWeights{}, specs_of(one), one.forward);
-  return graph.outputs.size();
-}
-
 void write_case(const Case& one, const fs::path& folder, std::ostream& json, bool& first) {
   std::vector<std::string> outputs;
-  const std::size_t count = output_count(one);
-  for (std::size_t i = 0; i < count; ++i) outputs.push_back("result_" + std::to_string(i));
+  const ballast::Graph graph = one.trace();
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) outputs.push_back("result_" + std::to_string(i));
   for (std::size_t run = 0; run < one.sizes.size(); ++run)
     write_run(one, one.sizes[run], folder / (one.name + "." + std::to_string(run)), outputs);
   for (int opset = ballast::onnx::kOldestOpset; opset <= ballast::onnx::kDefaultOpset; ++opset) {
     const bool run_at = opset == 11 || opset == 13 || opset == 17;
     if (!run_at && !one.all_opsets) continue;
     const std::string model = one.name + "." + std::to_string(opset) + ".onnx";
-    one.save((folder / model).string(),
+    one.save(graph, (folder / model).string(),
              {.inputs = specs_of(one), .outputs = outputs, .opset = opset, .overwrite = true});
     if (!run_at) {
       fs::remove(folder / model);  // the checker has seen it
