@@ -246,7 +246,7 @@ TEST_F(Onnx, DoesNotOverwriteUnasked) {
 
 Tensor twice(const Tensor& x, OnnxTranslation translation = {}) {
   return custom({.domain = "com.example",
-                 .name = "Scale",
+                 .name = "Twice",
                  .attributes = {{"factor", 2.0}},
                  .version = 3,
                  .to_onnx = std::move(translation)},
@@ -257,7 +257,7 @@ TEST_F(Onnx, WritesACustomOperationInItsOwnDomain) {
   onnx::save(Plain{}, path("custom.onnx"), {.inputs = {{"x", {"n", 3}}}, .outputs = {"y"}},
              [](std::span<const Tensor> in) { return std::vector<Tensor>{relu(twice(in[0]))}; });
   EXPECT_THAT(look(path("custom.onnx")),
-              AllOf(HasSubstr("domain com.example 3"), HasSubstr("node com.example.Scale factor=2")));
+              AllOf(HasSubstr("domain com.example 3"), HasSubstr("node com.example.Twice factor=2")));
 }
 
 TEST_F(Onnx, LetsALayerTranslateItself) {
