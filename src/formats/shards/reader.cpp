@@ -7,6 +7,7 @@
 #include "ballast/display.h"
 #include "base/fail.h"
 #include "base/thread_pool.h"
+#include "formats/confine.h"
 #include "formats/open.h"
 #include "formats/shards/shards.h"
 
