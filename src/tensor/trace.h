@@ -2,7 +2,7 @@
 // The one hook of a trace: every operation, and every view a tensor can make, asks on() first. Outside a
 // trace that is one look at a thread's own pointer. Inside one, record() runs the operation with the recorder
 // put aside, so that its own pieces are not recorded, and hands out results that know which operation made
-// them (docs/decisions/0009). The recorder itself lives in src/graph.
+// them (docs/decisions/0012). The recorder itself lives in src/graph.
 #pragma once
 
 #include <functional>
