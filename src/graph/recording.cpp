@@ -34,6 +34,20 @@ Tensor unwrapped(const Tensor& tensor) {
   return {tensor.dtype(), tensor.shape(), tensor.strides(), storage->bytes(), tensor.bit_offset()};
 }
 
+// Lets operations read while it lives.
+class Running {
+ public:
+  explicit Running(Session& session) : session_(session) { ++session_.running; }
+
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  ~Running() { --session_.running; }
+
+ private:
+  Session& session_;
+};
+
 // Puts a recorder to work while it lives.
 class Working {
  public:
@@ -184,6 +198,7 @@ std::vector<Tensor> Recording::record(const char* op, std::span<const Tensor> in
   std::vector<Tensor> results;
   {
     const tracing::Aside aside;
+    const Running running(*session_);
     results = run();
   }
   const std::string made_by = node.place.empty() ? node.op : node.place + ": " + node.op;

@@ -16,6 +16,7 @@ namespace ballast::graph {
 
 /// What the tensors of one trace share; outlives it as long as one of them does.
 struct Session {
+  std::atomic<int> running{0};  // operations at work: they may read
   std::atomic<bool> finished{false};
   std::function<void(const Storage&)> before_write;
 };
@@ -63,9 +64,10 @@ class TracedStorage final : public Storage {
   [[nodiscard]] const std::shared_ptr<std::atomic<bool>>& written() const noexcept { return written_; }
 
  private:
-  // Operations run with the recorder aside.
+  // Not the thread decides: operations share their work among several, and a model that computes in a thread
+  // of its own must not get past the recorder.
   void check_readable() const {
-    if (known_ || (!tracing::on() && !session_->finished.load())) return;
+    if (known_ || session_->running.load() > 0) return;
     fail(
         Errc::traced_value, made_by_,
         "the value depends on the model's inputs and is not known while the model is traced; only shapes and "

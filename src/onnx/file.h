@@ -32,6 +32,7 @@ struct ExternalSpan {
 struct Initializer {
   std::string name;
   Tensor tensor;
+  bool is_weight = false;  ///< a parameter of the model, as ballast::save() would write it
   std::optional<ExternalSpan> external = {};
 };
 

@@ -49,6 +49,7 @@ class NormFolder {
       const std::string& weight = value(layer.inputs[1]).name;
       name = weight.substr(0, weight.rfind('.') + 1) + field;
     }
+    if (layer.op == "linear" && i == 1) name += "_folded";  // [in, out], not as PyTorch has it
     GraphValue folded{
         .kind = GraphValue::Kind::constant, .name = name, .dtype = tensor.dtype(), .shape = tensor.shape()};
     for (const std::int64_t dim : tensor.shape()) {

@@ -57,6 +57,7 @@ Lowering::Lowering(const Graph& graph, const Weights& weights, const Options& op
     model_.inputs.push_back({value(id).name, value(id).dtype, dims_of(value(id))});
   }
   for (const std::string& name : options.outputs) used_.insert(name);
+  for (const auto& entry : weights.tensors) used_.emplace(entry.name);
 }
 
 void Lowering::mark_foldable() {
@@ -169,7 +170,7 @@ std::string Lowering::name_of(std::int64_t id) {
   else if (!one.number.is_constant())
     made = size_scalar(one.number);
   else if (!one.name.empty())
-    made = initializer(one.name, one.tensor);
+    made = folded(one);
   else
     made = constant(one.tensor);
   names_[static_cast<std::size_t>(id)] = made;
@@ -193,7 +194,10 @@ std::string Lowering::parameter(const GraphValue& one, bool turned) {
   if (!onnx_dtype(whole.dtype()))
     refuse(fmt::format("parameter {} is {}, which ONNX does not have", quoted(one.name),
                        info(whole.dtype()).code));
-  const std::string held = shared("weight " + saved.name, [&] { return initializer(saved.name, whole); });
+  const std::string held = shared("weight " + saved.name, [&] {
+    model_.initializers.push_back({weight_name(saved.name), storable(whole), true});
+    return model_.initializers.back().name;
+  });
   return shared(fmt::format("parameter {} {}", one.slot, turned), [&] {
     const std::string before = std::exchange(place_, path_of(one.name.substr(0, one.name.rfind('.'))));
     std::string name = held;
@@ -209,12 +213,27 @@ std::string Lowering::parameter(const GraphValue& one, bool turned) {
   });
 }
 
+// Names of parameters are kept for them, and for what a batch norm was folded into; whoever comes second gets
+// another.
+std::string Lowering::weight_name(const std::string& name) {
+  return weights_taken_.insert(name).second ? name : unique(name);
+}
+
+std::string Lowering::folded(const GraphValue& one) {
+  if (!weights_.tensors.contains(one.name)) return initializer(one.name, one.tensor);
+  model_.initializers.push_back({weight_name(one.name), one.tensor});
+  return model_.initializers.back().name;
+}
+
+// Older opsets know BF16 and have no operator that takes it.
+Tensor Lowering::storable(const Tensor& tensor) const {
+  return tensor.dtype() == DType::bf16 && opset() < 13 ? tensor.to_lazy(DType::f32) : tensor;
+}
+
 std::string Lowering::initializer(const std::string& wanted, const Tensor& tensor) {
   if (!onnx_dtype(tensor.dtype())) refuse(fmt::format("a constant is {}", info(tensor.dtype()).code));
-  // Older opsets know the type and have no operator that takes it.
-  const Tensor held = tensor.dtype() == DType::bf16 && opset() < 13 ? tensor.to_lazy(DType::f32) : tensor;
   const std::string name = unique(wanted);
-  model_.initializers.push_back({name, held});
+  model_.initializers.push_back({name, storable(tensor)});
   return name;
 }
 

@@ -154,6 +154,9 @@ class Lowering final : public Builder {
   void lower_custom(const GraphNode& node);
   void mark_foldable();
   [[nodiscard]] std::string parameter(const GraphValue& value, bool turned);
+  [[nodiscard]] std::string folded(const GraphValue& value);
+  [[nodiscard]] std::string weight_name(const std::string& name);
+  [[nodiscard]] Tensor storable(const Tensor& tensor) const;
   [[nodiscard]] std::string initializer(const std::string& wanted, const Tensor& tensor);
   [[nodiscard]] std::string unique(const std::string& wanted);
   void name_outputs(FileModel& model);
@@ -167,6 +170,7 @@ class Lowering final : public Builder {
   std::vector<std::string> names_;  // of the graph's values; "" before they have one
   std::vector<bool> fixed_;         // known, and the same whatever the sizes
   std::set<std::string> used_;
+  std::set<std::string> weights_taken_;
   std::unordered_map<std::string, std::string> cache_;  // pieces several nodes share
   std::string place_;                                   // prefix of names: the node being lowered
 };

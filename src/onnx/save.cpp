@@ -80,7 +80,7 @@ void point_into(FileModel& model, const std::string& file, const std::string& pa
   const Checkpoint weights = safetensors::open(file);
   std::size_t found = 0;
   for (Initializer& one : model.initializers) {
-    if (!weights.contains(one.name)) continue;
+    if (!one.is_weight || !weights.contains(one.name)) continue;
     const Tensor& held = weights.at(one.name).tensor();
     if (held.dtype() != one.tensor.dtype() || !(held.shape() == one.tensor.shape()))
       fail(Errc::shape_mismatch, file, "{} is {} {} there and {} {} in the model", ballast::quoted(one.name),

@@ -196,6 +196,7 @@ template <class Args, class Work>
 Tensor activated_apart(const Args& args, const Work& work) {
   Args plain = args;
   plain.activation = {};
+  plain.cache = nullptr;  // what is prepared for the sizes of a trace is of no use later
   return activate(work(plain), args.activation);
 }
 
@@ -215,7 +216,7 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Con
   }
   if (tracing::on())
     return tracing::record("conv", {in, weight, bias}, attributes_of(shapes), [&] {
-      return convolved({"conv", weight, bias, {}, args.cache, false}, shapes, in);
+      return convolved({"conv", weight, bias, {}, nullptr, false}, shapes, in);
     });
   return convolved({"conv", weight, bias, args.activation, args.cache, false}, shapes, in);
 }
@@ -229,8 +230,11 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
       return activated_apart(
           args, [&](const ConvTransposeArgs& plain) { return conv_transpose(x, weight, bias, plain); });
     return tracing::record("conv_transpose", {x, weight, bias},
-                           attributes_of(ops::conv_transpose_shapes(x, weight, args)),
-                           [&] { return conv_transpose(x, weight, bias, args); });
+                           attributes_of(ops::conv_transpose_shapes(x, weight, args)), [&] {
+                             ConvTransposeArgs plain = args;
+                             plain.cache = nullptr;
+                             return conv_transpose(x, weight, bias, plain);
+                           });
   }
   return convolved({"conv_transpose", weight, bias, args.activation, args.cache, true},
                    ops::conv_transpose_shapes(x, weight, args), x);

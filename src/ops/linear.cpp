@@ -143,8 +143,8 @@ void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args) {
   if (tracing::on()) {
-    const Tensor sum = tracing::record("linear", {x, weight, bias}, {},
-                                       [&] { return linear(x, weight, bias, {.cache = args.cache}); });
+    const Tensor sum =
+        tracing::record("linear", {x, weight, bias}, {}, [&] { return linear(x, weight, bias); });
     return activate(sum, args.activation);
   }
   if (weight.rank() != 2 || x.rank() == 0 || x.shape()[x.rank() - 1] != weight.shape()[0]) {

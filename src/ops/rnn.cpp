@@ -200,13 +200,15 @@ LstmResult recorded(Cell cell, const Tensor& x, std::span<const RecurrentWeights
   std::vector<Tensor> inputs = {x, hidden, state};
   for (const RecurrentWeights& w : weights)
     inputs.insert(inputs.end(), {w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.weight_hr});
+  RecurrentArgs plain = args;
+  plain.cache = nullptr;  // what is prepared for a trace is of no use later
   auto results =
       tracing::recorder->record(name_of(cell), inputs,
                                 {{"bidirectional", std::int64_t{args.bidirectional}},
                                  {"batch_first", std::int64_t{args.batch_first}},
                                  {"relu", std::int64_t{cell == Cell::rnn_relu}}},
                                 [&] {
-                                  LstmResult result = run(cell, x, weights, hidden, state, args);
+                                  LstmResult result = run(cell, x, weights, hidden, state, plain);
                                   return std::vector<Tensor>{result.output, result.hidden, result.cell};
                                 });
   return {std::move(results[0]), std::move(results[1]), std::move(results[2])};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <future>
 #include <sstream>
 
 #include "ballast/graph.h"
@@ -240,6 +241,15 @@ TEST(Trace, RefusesToReadATracedTensorWhenTheTraceIsOver) {
   EXPECT_EQ(error_of([&] { static_cast<void>(kept.item()); }).code(), Errc::shape_mismatch);
   EXPECT_EQ(error_of([&] { static_cast<void>(kept.data()); }).code(), Errc::traced_value);
   EXPECT_EQ(error_of([&] { static_cast<void>(kept + 1); }).code(), Errc::traced_value);
+}
+
+TEST(Trace, RefusesAModelThatComputesInAnotherThread) {
+  const Error error = error_of([] {
+    static_cast<void>(traced({{"x", {4}}}, [](const Tensor& x) {
+      return std::async(std::launch::async, [&] { return exp(x); }).get();
+    }));
+  });
+  EXPECT_EQ(error.code(), Errc::traced_value);
 }
 
 TEST(Trace, RefusesViewsMadeAroundItsBack) {
