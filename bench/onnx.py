@@ -12,7 +12,7 @@ import warnings
 import torch
 import torchvision
 
-BENCH = pathlib.Path(__file__).resolve().parent.parent / "build/release/bench/onnx_bench"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def export_by_torch(model, path):
@@ -26,6 +26,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--preset", default="release")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     folder = arguments.folder or tempfile.mkdtemp()
@@ -37,7 +38,7 @@ def main():
     ours = {}
     for name, words in (("ballast", []), ("ballast, norms folded", ["fold"])):
         path = os.path.join(folder, name.replace(", ", "_").replace(" ", "_") + ".onnx")
-        process = subprocess.Popen([BENCH, "resnet50", weights, path, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([ROOT / "build" / arguments.preset / "bench/onnx_bench", "resnet50", weights, path, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         process.stdout.readline()
         ours[name] = (process, path)
     theirs = os.path.join(folder, "torch.onnx")

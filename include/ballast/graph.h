@@ -197,7 +197,7 @@ std::vector<Tensor> call_forward(const Model& model, std::span<const Tensor> inp
 
 }  // namespace detail
 
-/// The graph of model.forward(), which is called with made-up inputs: once, or three times with other sizes
+/// The graph of model.forward(), which is called with made-up inputs: once, or several times with other sizes
 /// when some dimension has a name. The model must have its weights; it is not changed. Errors:
 /// Errc::traced_value when the model's code reads a value that depends on the inputs, Errc::baked_dimension
 /// when a named dimension cannot vary.

@@ -12,8 +12,14 @@ namespace ballast::graph {
 namespace {
 
 // No size follows from another by a * n + b, and products of two are like no third.
-constexpr std::array<std::array<std::int64_t, kTraces>, 8> kSizes = {
-    {{2, 3, 5}, {3, 5, 4}, {4, 2, 7}, {5, 7, 3}, {7, 4, 6}, {6, 9, 2}, {9, 8, 11}, {11, 6, 8}}};
+constexpr std::array<std::array<std::int64_t, kTraces>, 8> kSizes = {{{2, 3, 5, 4},
+                                                                      {3, 5, 4, 7},
+                                                                      {4, 2, 7, 5},
+                                                                      {5, 7, 3, 2},
+                                                                      {7, 4, 6, 3},
+                                                                      {6, 9, 2, 5},
+                                                                      {9, 8, 11, 4},
+                                                                      {11, 6, 8, 7}}};
 
 }  // namespace
 

@@ -12,7 +12,13 @@
 
 namespace ballast::graph {
 
-inline constexpr std::size_t kTraces = 3;  // of a model with named dimensions
+/// Of a model with named dimensions, at most; three tell every a * n + b from everything else when there is
+/// one name.
+inline constexpr std::size_t kTraces = 4;
+
+[[nodiscard]] constexpr std::size_t trace_count(std::size_t symbols) noexcept {
+  return symbols == 0 ? 1 : (symbols == 1 ? kTraces - 1 : kTraces);
+}
 
 /// The sizes a named dimension has in each trace, before they are multiplied.
 struct Symbol {

@@ -6,10 +6,14 @@
 namespace ballast::graph {
 namespace {
 
-SizeExpr expression(std::int64_t factor, std::vector<SizeExpr::Dim> dims, std::int64_t constant,
+bool constant(const Seen& seen) {
+  return std::all_of(seen.begin(), seen.end(), [&](std::int64_t one) { return one == seen[0]; });
+}
+
+SizeExpr expression(std::int64_t factor, std::vector<SizeExpr::Dim> dims, std::int64_t added,
                     std::int64_t divisor = 1) {
   SizeExpr size;
-  size.constant = constant;
+  size.constant = added;
   size.divisor = divisor;
   size.terms.push_back({factor, std::move(dims)});
   return size;
@@ -26,9 +30,10 @@ std::optional<SizeExpr> affine(const Seen& seen, const Known& known) {
   const std::int64_t rise = seen[1] - seen[0];
   if (run == 0 || rise == 0 || rise % run != 0) return std::nullopt;
   const std::int64_t factor = rise / run;
-  const std::int64_t constant = seen[0] - factor * known.sizes[0];
-  if (factor * known.sizes[2] + constant != seen[2]) return std::nullopt;
-  return expression(factor, {known.dim}, constant);
+  const std::int64_t added = seen[0] - factor * known.sizes[0];
+  for (std::size_t t = 2; t < kTraces; ++t)
+    if (factor * known.sizes[t] + added != seen[t]) return std::nullopt;
+  return expression(factor, {known.dim}, added);
 }
 
 // factor * n * m * … or n * m * … / divisor
@@ -69,7 +74,7 @@ std::optional<SizeExpr> sum_of_two(const Seen& seen, const std::vector<Known>& k
   for (std::size_t i = 0; i < known.size(); ++i) {
     for (std::size_t j = i + 1; j < known.size(); ++j) {
       const auto rest = [&](std::size_t t) { return seen[t] - known[i].sizes[t] - known[j].sizes[t]; };
-      if (rest(0) != rest(1) || rest(1) != rest(2)) continue;
+      if (rest(0) != rest(1) || rest(1) != rest(2) || rest(2) != rest(3)) continue;
       SizeExpr size = expression(1, {known[i].dim}, rest(0));
       size.terms.push_back({1, {known[j].dim}});
       return size;
@@ -82,7 +87,7 @@ std::optional<SizeExpr> sum_of_two(const Seen& seen, const std::vector<Known>& k
 
 std::optional<SizeExpr> solve(const Seen& seen, const std::vector<Known>& first,
                               const std::vector<Known>& others) {
-  if (seen[0] == seen[1] && seen[1] == seen[2]) {
+  if (constant(seen)) {
     SizeExpr size;
     size.constant = seen[0];
     return size;

@@ -117,7 +117,8 @@ class Merger {
 
   [[nodiscard]] SizeExpr solved(const GraphNode& node, std::string_view what,
                                 const std::vector<std::int64_t>& seen) const {
-    auto found = graphs_.size() == kTraces ? solve(pad(seen), symbols_, operand_dims(node)) : std::nullopt;
+    auto found =
+        graphs_.size() >= trace_count(1) ? solve(pad(seen), symbols_, operand_dims(node)) : std::nullopt;
     if (!found)
       differ(node, fmt::format("{} is {}: no sum or product of sizes explains it", what,
                                to_string(ShapeView(seen))));
@@ -189,7 +190,9 @@ class Tracer {
       fail(Errc::invalid_argument, "trace", "forward() does not take {} tensors, or returns none",
            inputs_.size());
     try {
-      Graph graph = Merger(graphs, known()).run();
+      Graph graph = Merger(graphs, known(graphs.size(),
+                                         [&](std::size_t s, std::size_t t) { return symbols_[s].sizes[t]; }))
+                        .run();
       graph.dynamic = !symbols_.empty();
       return graph;
     } catch (const Differs& reason) {
@@ -219,7 +222,7 @@ class Tracer {
       }
       try {
         std::vector<Graph> graphs;
-        for (std::size_t t = 0; t < (symbols_.empty() ? 1 : kTraces); ++t)
+        for (std::size_t t = 0; t < trace_count(symbols_.size()); ++t)
           graphs.push_back(record([&](std::size_t s) { return symbols_[s].sizes[t]; }));
         return graphs;
       } catch (const Error& error) {
@@ -241,11 +244,13 @@ class Tracer {
          names, what);
   }
 
-  [[nodiscard]] std::vector<Known> known() const {
+  // With the sizes of `count` traces, the last one standing for those that were not made.
+  template <class SizeOf>
+  [[nodiscard]] std::vector<Known> known(std::size_t count, const SizeOf& size_of) const {
     std::vector<Known> all;
     for (std::size_t s = 0; s < symbols_.size(); ++s) {
-      Seen sizes = symbols_[s].sizes;
-      for (std::int64_t& size : sizes) size *= factors_[s];
+      Seen sizes{};
+      for (std::size_t t = 0; t < kTraces; ++t) sizes[t] = size_of(s, std::min(t, count - 1)) * factors_[s];
       all.push_back({{static_cast<std::int64_t>(symbols_[s].input),
                       static_cast<std::int64_t>(symbols_[s].axis), symbols_[s].name},
                      sizes});
@@ -258,13 +263,10 @@ class Tracer {
     for (std::size_t changed = 0; changed < symbols_.size(); ++changed) {
       const auto size = [&](std::size_t s, std::size_t t) { return symbols_[s].sizes[s == changed ? t : 0]; };
       std::vector<Graph> graphs = {base};
-      std::vector<Known> sizes = known();
-      for (std::size_t s = 0; s < sizes.size(); ++s)
-        for (std::size_t t = 0; t < kTraces; ++t) sizes[s].sizes[t] = size(s, t) * factors_[s];
       try {
-        for (std::size_t t = 1; t < kTraces; ++t)
+        for (std::size_t t = 1; t < trace_count(1); ++t)
           graphs.push_back(record([&](std::size_t s) { return size(s, t); }));
-        static_cast<void>(Merger(graphs, sizes).run());
+        static_cast<void>(Merger(graphs, known(graphs.size(), size)).run());
       } catch (const Differs&) {
         return symbols_[changed].name;
       } catch (const Error&) {

@@ -108,7 +108,43 @@ struct Attending {
   Tensor forward(const Tensor& x) const { return attention.forward(x) + encoder.forward(x); }
 };
 
+struct Decoding {
+  nn::TransformerDecoderLayer decoder{8,
+                                      2,
+                                      {.dim_feedforward = 12,
+                                       .activation = nn::TransformerActivation::gelu,
+                                       .batch_first = true,
+                                       .norm_first = true}};
+  nn::MultiheadAttention extended{8, 2, {.add_bias_kv = true, .add_zero_attn = true, .batch_first = true}};
+
+  Tensor forward(const Tensor& x, const Tensor& memory, const Tensor& ignored) const {
+    const Tensor y = decoder.forward(x, memory, {.causal = true}, {.key_padding = ignored});
+    return extended.forward(y, memory, memory, {.key_padding = ignored});
+  }
+};
+
+struct Mixed {
+  nn::Sequential<nn::Conv2d, nn::GroupNorm, nn::PReLU, nn::Upsample> stem{
+      {3, 4, 3}, {2, 4}, {4}, {.scale_factor = 2.0, .mode = nn::UpsampleMode::bilinear}};
+  nn::InstanceNorm2d instance{4, {.affine = true}};
+  nn::RMSNorm rms{12};
+  nn::Bilinear bilinear{12, 12, 3};
+
+  Tensor forward(const Tensor& x) const {
+    const Tensor y = rms.forward(instance.forward(stem.forward(x)));
+    return bilinear.forward(y, y * 2);
+  }
+};
+
 void add_layers(std::vector<Case>& cases) {
+  cases.push_back(
+      model_case("decoder_layers", with_weights(Decoding{}),
+                 {{{"x", {"batch", "seq", 8}}},
+                  {{"memory", {"batch", "words", 8}}},
+                  {{"ignored", {"batch", "words"}, DType::boolean}}},
+                 {{{"batch", 2}, {"seq", 5}, {"words", 4}}, {{"batch", 1}, {"seq", 3}, {"words", 7}}}));
+  cases.push_back(model_case("mixed_layers", with_weights(Mixed{}), {{{"x", {"batch", 3, 8, 8}}}},
+                             {{{"batch", 1}}, {{"batch", 3}}}));
   cases.push_back(model_case("attention_layers", with_weights(Attending{}), {{{"x", {"batch", "seq", 8}}}},
                              {kSmall, kLarge}));
 }
