@@ -84,7 +84,8 @@ struct SaveReport {
 
 namespace detail {
 SaveReport save(const Slots& slots, const Graph& graph, const std::string& path, const Options& options);
-void check(const Options& options);
+/// What can be said before the model is traced.
+void check(const std::string& path, const Options& options);
 }  // namespace detail
 
 /// Atomic. Initializers have PyTorch's names and layouts, as in files of ballast::save(). Everything is
@@ -93,7 +94,7 @@ void check(const Options& options);
 /// Errc::baked_dimension a dimension that was given a name and cannot vary.
 template <Module Model>
 SaveReport save(const Model& model, const std::string& path, const Options& options) {
-  detail::check(options);
+  detail::check(path, options);
   return detail::save(
       ballast::detail::collect_slots(model, ballast::detail::Collector::Alternatives::held_only),
       trace(model, options.inputs), path, options);
@@ -111,7 +112,7 @@ SaveReport save(const Model& model, const Graph& graph, const std::string& path,
 template <Module Model>
 SaveReport save(const Model& model, const std::string& path, const Options& options,
                 const ForwardFunction& forward) {
-  detail::check(options);
+  detail::check(path, options);
   return detail::save(
       ballast::detail::collect_slots(model, ballast::detail::Collector::Alternatives::held_only),
       trace(model, options.inputs, forward), path, options);

@@ -136,17 +136,18 @@ std::uint64_t inline_bytes(const FileModel& model) {
 
 }  // namespace
 
-void detail::check(const Options& options) {
+void detail::check(const std::string& path, const Options& options) {
   if (options.opset < kOldestOpset || options.opset > newest_opset())
     fail(Errc::unsupported, "onnx", "opset {} is not one of {} to {}", options.opset, kOldestOpset,
          newest_opset());
   if (options.inputs.empty()) fail(Errc::invalid_argument, "onnx", "no inputs: name them and their shapes");
   check_names(options, {});
+  const AtomicFile can_be_written(path, options.overwrite);  // before minutes of work
 }
 
 SaveReport detail::save(const Slots& slots, const Graph& graph, const std::string& path,
                         const Options& given) {
-  check(given);
+  check(path, given);
   const Options options = completed(given, graph);
   Weights weights;
   const ModelCast cast{.dtype = options.weight_type == WeightType::half ? Precision::half : Precision::keep};

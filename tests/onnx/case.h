@@ -37,6 +37,7 @@ struct Case {
   std::function<Tensors(std::span<const Tensor>)> forward;
   std::function<ballast::Graph()> trace;
   std::function<void(const ballast::Graph&, const std::string& path, const ballast::onnx::Options&)> save;
+  std::function<ballast::Checkpoint()> weights = {};  ///< of a model: exported with every option too
   std::vector<Sizes> sizes = {{}};
   double tolerance = 1e-4;
   bool all_opsets = true;  ///< false: those that are run, 11, 13 and 17
@@ -79,6 +80,7 @@ Case model_case(std::string name, std::shared_ptr<Model> model, std::vector<Case
     return ballast::detail::call_forward(*model, given);
   };
   one.trace = [model, specs = specs_of(one)] { return ballast::trace(*model, specs); };
+  one.weights = [model] { return ballast::to_checkpoint(*model); };
   one.save = [model](const ballast::Graph& graph, const std::string& path,
                      const ballast::onnx::Options& options) {
     ballast::onnx::save(*model, graph, path, options);

@@ -239,6 +239,18 @@ TEST_F(Onnx, RefusesOptionsThatMakeNoSense) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
+TEST_F(Onnx, SaysBeforeTheWorkThatTheFileCannotBeWritten) {
+  bool called = false;
+  const Error error = error_of([&] {
+    onnx::save(Plain{}, path("nowhere/net.onnx"), {.inputs = kImage}, [&](std::span<const Tensor> in) {
+      called = true;
+      return std::vector<Tensor>{in[0]};
+    });
+  });
+  EXPECT_EQ(error.code(), Errc::not_found);
+  EXPECT_FALSE(called);
+}
+
 TEST_F(Onnx, DoesNotOverwriteUnasked) {
   onnx::save(net(), path("net.onnx"), {.inputs = kImage});
   EXPECT_EQ(error_with({.inputs = kImage}).code(), Errc::already_exists);
