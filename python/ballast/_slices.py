@@ -39,18 +39,27 @@ def _dims_of(items: Tuple[Any, ...], rank: int) -> List[int]:
     return dims
 
 
+def _is_number(item: Any) -> bool:
+    return hasattr(item, "__index__") and not isinstance(item, bool) and not getattr(item, "ndim", 0)
+
+
+def _is_basic(index: Any) -> bool:
+    items = index if isinstance(index, tuple) else (index,)
+    return all(item is None or item is Ellipsis or isinstance(item, slice) or _is_number(item) for item in items)
+
+
 def check(index: Any, shape: List[int], exact: bool) -> None:
     """Numbers outside the tensor, in the reference's words. ``exact``: also what NumPy allows and the reference does not."""
     if exact and isinstance(index, list) and index:
         raise SafetensorError("Non empty lists are not implemented")
-    items = index if isinstance(index, tuple) else (index,)
-    if not all(item is None or item is Ellipsis or isinstance(item, slice) or hasattr(item, "__index__") for item in items):
+    if not _is_basic(index):
         return  # lists and masks: NumPy's
+    items = index if isinstance(index, tuple) else (index,)
     if sum(1 for item in items if item is not None and item is not Ellipsis) > len(shape):
         shown = ", ".join(_text(item) for item in items)
         raise BadIndexError(f"Error during slicing [{shown}] with shape {shape}: more slicing indexes than dimensions in tensor", "offset-out-of-range")
     for item, dim in zip(items, _dims_of(items, len(shape))):
-        if dim < 0 or isinstance(item, bool):
+        if dim < 0:
             continue
         size = shape[dim]
         if isinstance(item, slice):
@@ -63,14 +72,6 @@ def check(index: Any, shape: List[int], exact: bool) -> None:
             raise BadIndexError(f"Invalid index {number} for dimension {dim} of size {size}", "offset-out-of-range")
         if number >= size:
             raise _out_of_bounds(items, shape, number, dim)
-
-
-def _is_basic(index: Any) -> bool:
-    items = index if isinstance(index, tuple) else (index,)
-    return all(
-        item is None or item is Ellipsis or isinstance(item, slice) or (hasattr(item, "__index__") and not isinstance(item, bool) and not getattr(item, "ndim", 0))
-        for item in items
-    )
 
 
 class SafeSlice:

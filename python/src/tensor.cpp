@@ -140,7 +140,6 @@ Ref capsule_of(Managed* managed, const char* name, PyCapsule_Destructor destruct
 }
 
 Ref dlpack_capsule(const ballast::Tensor& tensor, bool versioned) {
-  make_ready(tensor);
   if (versioned) {
     return capsule_of(to_dlpack_versioned(tensor), "dltensor_versioned", [](PyObject* capsule) {
       drop_capsule<ballast::dlpack::ManagedTensorVersioned>(capsule, "dltensor_versioned");
@@ -174,7 +173,10 @@ PyObject* tensor_index(PyObject* self, PyObject* index) {
 }
 
 PyObject* tensor_dlpack(PyObject* self, PyObject* versioned) {
-  return guarded([&] { return dlpack_capsule(own(self), versioned == Py_True); });
+  return guarded([&] {
+    make_ready(own(self));
+    return dlpack_capsule(own(self), versioned == Py_True);
+  });
 }
 
 PyObject* tensor_cast(PyObject* self, PyObject* code) {
@@ -383,7 +385,9 @@ void make_ready(const ballast::Tensor& tensor) {
     PyErr_SetString(PyExc_ValueError, "the tensor is a shape without data");
     throw Raised{};
   }
-  if (tensor.storage()->ready()) {
+  // What is small, or there already, is not worth a change of hands.
+  constexpr std::uint64_t kSmall = std::uint64_t{64} << 10U;
+  if (tensor.storage()->ready() && tensor.storage()->size() < kSmall) {
     static_cast<void>(tensor.storage()->data());
     return;
   }
@@ -403,9 +407,11 @@ PyObject* ToNumpy::dtype(ballast::DType dtype) {
 
 Ref ToNumpy::operator()(const ballast::Tensor& tensor) {
   PyObject* element = dtype(tensor.dtype());
-  make_ready(tensor);
   Ref& memory = memories_[tensor.storage().get()];
-  if (!memory) memory = allocate(memory_type, tensor.storage());
+  if (!memory) {
+    make_ready(tensor);
+    memory = allocate(memory_type, tensor.storage());
+  }
   const Ref shape = to_python(ballast::ShapeView(tensor.shape()));
   const Ref offset = to_python(tensor.numel() == 0 ? 0 : tensor.bit_offset() / 8);
   if (tensor.is_contiguous() || tensor.numel() == 0) {
@@ -449,7 +455,8 @@ ballast::Tensor packed(const ballast::Tensor& tensor, std::int64_t pack, ballast
 
 Ref ToTorch::operator()(const ballast::Tensor& tensor) {
   const Way& how = way(tensor.dtype());
-  make_ready(tensor);
+  if (ready_ == nullptr || ready_ != tensor.storage().get()) make_ready(tensor);
+  ready_ = tensor.storage().get();
   ballast::Tensor bytes = tensor;
   if (!is_writable(bytes)) {  // PyTorch knows no read-only tensors
     const Unlocked unlocked;

@@ -65,6 +65,7 @@ class ToTorch {
   PyObject* from_dlpack_;
   PyObject* table_;
   Way ways_[ballast::kDTypeCount] = {};
+  const ballast::Storage* ready_ = nullptr;  // the last one: most tensors of a file lie in one
 };
 
 }  // namespace py
