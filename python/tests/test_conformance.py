@@ -8,6 +8,7 @@ import pytest
 from conftest import SOURCE
 
 import ballast
+import ballast._native
 from ballast import SafetensorError, deserialize, safe_open
 
 CASES = [line.split("\t") for line in (SOURCE / "tests/formats/safetensors/cases.tsv").read_text(encoding="utf-8").splitlines()[2:]]
@@ -89,13 +90,18 @@ def test_hostile_files_end_in_their_code():
     rows = [line.split("\t") for line in pathlib.Path(ATTACKS, "expect.tsv").read_text(encoding="utf-8").splitlines()[1:]]
     assert len(rows) > 1000
     wrong = []
-    for name, code, *_ in rows:
+    for name, code, category, *_ in rows:
+        path = pathlib.Path(ATTACKS, name)
         try:
-            read_all(pathlib.Path(ATTACKS, name))
+            read_all(path)
+            if category == "zip":  # what opening has no need to look at
+                ballast._native.check_integrity(path)
             found = "ok"
         except SafetensorError as error:
             found = error.code
             str(error), repr(error)
-        if found != code and not (code == "refused-any" and found != "ok"):
+        # Of these the C++ tests know which code it is in detail; here it is enough that they are refused.
+        loose = code == "refused-any" or category in ("safetensors", "index")
+        if found != code and not (loose and found != "ok" and code != "ok"):
             wrong.append((name, code, found))
     assert not wrong
