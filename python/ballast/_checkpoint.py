@@ -53,7 +53,7 @@ class Checkpoint(_native.Checkpoint):
         return ItemsView(self)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names("file"))
+        return iter(self._names())
 
     def __getitem__(self, name: str) -> Tensor:
         return self._tensor(name)
@@ -88,11 +88,11 @@ class Checkpoint(_native.Checkpoint):
 
     def numpy(self) -> Dict[str, Any]:
         """All tensors as NumPy arrays, without a copy; read-only unless the file was opened ``writable``."""
-        return self._numpy_dict(*numpy_tools(), "file")
+        return self._numpy_dict(*numpy_tools())
 
     def torch(self) -> Dict[str, Any]:
         """All tensors as PyTorch tensors; without a copy when the file was opened ``writable``."""
-        return self._torch_dict(*torch_tools(), "file")
+        return self._torch_dict(*torch_tools())
 
     def load(self) -> "Checkpoint":
         """The same in memory that may be written, read by several threads; the file is not needed any more."""

@@ -102,7 +102,7 @@ def deserialize(data: bytes) -> List[Tuple[str, Dict[str, Any]]]:
     checkpoint = parse(data)
     return [
         (name, {"shape": list(tensor.shape), "dtype": tensor.dtype, "data": bytearray(tensor.tobytes())})
-        for name, tensor in ((name, checkpoint._tensor(name)) for name in checkpoint._names("offset"))
+        for name, tensor in ((name, checkpoint._tensor(name)) for name in checkpoint._names())
     ]
 
 
@@ -196,11 +196,11 @@ class safe_open:
 
     def keys(self) -> List[str]:
         """Names, sorted."""
-        return self._open()._names("sorted")
+        return self._open()._sorted_names()
 
     def offset_keys(self) -> List[str]:
         """Names, in the order of the data."""
-        return self._open()._names("offset")
+        return self._open()._names()
 
     def metadata(self) -> Optional[Dict[str, str]]:
         """What the file says about itself, or None."""
@@ -213,10 +213,8 @@ class safe_open:
         """All of them, in the order of the data."""
         checkpoint = self._open()
         if self._backend == "pread":
-            order = checkpoint._names("offset")
-            loaded = tensors_of(checkpoint._in_memory(), self._framework, self._device, "file")
-            return {name: loaded[name] for name in order}
-        return tensors_of(checkpoint, self._framework, self._device, "offset")
+            checkpoint = checkpoint._in_memory()
+        return tensors_of(checkpoint, self._framework, self._device)
 
     def get_slice(self, name: str) -> SafeSlice:
         """A tensor of which only a part is wanted."""
@@ -235,12 +233,12 @@ def _safe_open_handle(f: Any, framework: str, device: Union[str, int] = "cpu", *
     return safe_open(f.name, framework, device, backend=backend)
 
 
-def tensors_of(checkpoint: Any, framework: str, device: Union[str, int], order: str) -> Dict[str, Any]:
+def tensors_of(checkpoint: Any, framework: str, device: Union[str, int]) -> Dict[str, Any]:
     """Every tensor in the framework's form."""
     if framework == "pytorch":
-        tensors: Dict[str, Any] = checkpoint._torch_dict(*torch_tools(), order)
+        tensors: Dict[str, Any] = checkpoint._torch_dict(*torch_tools())
         return tensors if is_cpu(device) else {name: on_device(tensor, device) for name, tensor in tensors.items()}
-    tensors = checkpoint._numpy_dict(*numpy_tools(), order)
+    tensors = checkpoint._numpy_dict(*numpy_tools())
     if framework == "numpy":
         return tensors
     return {name: from_numpy(array, framework, device) for name, array in tensors.items()}

@@ -33,7 +33,7 @@ def save_file(tensor_dict: Dict[str, np.ndarray], filename: Union[str, "os.PathL
 
 def load(data: bytes) -> Dict[str, np.ndarray]:
     """The arrays of a Safetensors file in memory, in memory of their own."""
-    return parse(data)._in_memory()._numpy_dict(*numpy_tools(), "file")
+    return parse(data)._in_memory()._numpy_dict(*numpy_tools())
 
 
 def load_file(filename: Union[str, "os.PathLike[str]"], *, backend: str = "mmap") -> Dict[str, np.ndarray]:
@@ -41,7 +41,7 @@ def load_file(filename: Union[str, "os.PathLike[str]"], *, backend: str = "mmap"
     checkpoint: Any = open_file(filename, backend)
     if backend == "pread":
         checkpoint = checkpoint._in_memory()
-    return tensors_of(checkpoint, "numpy", "cpu", "offset")
+    return tensors_of(checkpoint, "numpy", "cpu")
 
 
 def _is_little_endian(array: np.ndarray) -> bool:

@@ -191,7 +191,7 @@ def save_file(tensors: Dict[str, torch.Tensor], filename: StrPath, metadata: Opt
 
 def load(data: bytes) -> Dict[str, torch.Tensor]:
     """The tensors of a Safetensors file in memory, in memory of their own."""
-    return parse(data)._in_memory()._torch_dict(*torch_tools(), "file")
+    return parse(data)._in_memory()._torch_dict(*torch_tools())
 
 
 def _is_foreign(filename: StrPath) -> bool:
@@ -215,15 +215,11 @@ def load_file(filename: StrPath, device: Union[str, int] = "cpu", *, backend: st
     """
     where = device_of(device)
     if _is_foreign(filename):
-        foreign: Any = _native.open(filename, {"map": backend == "mmap", "writable": backend == "mmap"})
-        foreign = foreign._root(None)
-        return tensors_of(foreign if backend == "mmap" else foreign._in_memory(), "pytorch", where, "file")
-    checkpoint: Any = open_file(filename, backend)
-    if backend == "mmap":
-        return tensors_of(checkpoint, "pytorch", where, "offset")
-    order = checkpoint._names("offset")
-    tensors = tensors_of(checkpoint._in_memory(), "pytorch", where, "file")
-    return {name: tensors[name] for name in order}
+        checkpoint: Any = _native.open(filename, {"map": backend == "mmap", "writable": backend == "mmap"})
+        checkpoint = checkpoint._root(None)
+    else:
+        checkpoint = open_file(filename, backend)
+    return tensors_of(checkpoint if backend == "mmap" else checkpoint._in_memory(), "pytorch", where)
 
 
 def save_model(model: torch.nn.Module, filename: str, metadata: Optional[Dict[str, str]] = None, force_contiguous: bool = True) -> None:

@@ -21,41 +21,32 @@ const ballast::Checkpoint& own(PyObject* self) {
   return value_of<ballast::Checkpoint>(self);
 }
 
-// Where a tensor begins, for the order of the file.
-std::vector<std::size_t> by_offset(const ballast::Checkpoint& checkpoint) {
-  std::vector<std::uint64_t> places;
-  places.reserve(checkpoint.size());
-  for (const ballast::Entry entry : checkpoint) {
-    const ballast::Tensor tensor = entry.tensor();
-    const auto span = tensor.has_data() ? tensor.storage()->file_span() : std::nullopt;
-    places.push_back((span ? span->offset * 8 : 0) + tensor.bit_offset());
-  }
+std::vector<std::size_t> by_name(const ballast::Checkpoint& checkpoint) {
   std::vector<std::size_t> order(checkpoint.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return places[a] < places[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return checkpoint[a].name < checkpoint[b].name; });
   return order;
 }
 
-std::vector<std::size_t> order_of(const ballast::Checkpoint& checkpoint, std::string_view wanted) {
-  if (wanted == "offset") return by_offset(checkpoint);
-  std::vector<std::size_t> order(checkpoint.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  if (wanted == "sorted") {
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return checkpoint[a].name < checkpoint[b].name; });
+Ref name_list(const ballast::Checkpoint& checkpoint, const std::vector<std::size_t>* order) {
+  Ref list(PyList_New(static_cast<Py_ssize_t>(checkpoint.size())));
+  for (std::size_t i = 0; i < checkpoint.size(); ++i) {
+    const ballast::Entry entry = checkpoint[order == nullptr ? i : (*order)[i]];
+    check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), to_python(entry.name).release()));
   }
-  return order;
+  return list;
 }
 
-PyObject* names(PyObject* self, PyObject* order) {
+// In the order of the file, which is that of the data.
+PyObject* names(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] { return name_list(own(self), nullptr); });
+}
+
+PyObject* sorted_names(PyObject* self, PyObject* /*unused*/) {
   return guarded([&] {
-    const auto positions = order_of(own(self), text_of(order));
-    Ref list(PyList_New(static_cast<Py_ssize_t>(positions.size())));
-    for (std::size_t i = 0; i < positions.size(); ++i)
-      check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i),
-                           to_python(own(self)[positions[i]].name).release()));
-    return list;
+    const auto order = by_name(own(self));
+    return name_list(own(self), &order);
   });
 }
 
@@ -71,12 +62,11 @@ PyObject* tensor(PyObject* self, PyObject* name) {
   return guarded([&] { return wrap(own(self).tensor(text_of(name))); });
 }
 
-// Every tensor of the checkpoint, in the wanted order, through `make`.
+// Every tensor of the checkpoint through `make`.
 template <class Make>
-Ref dict_of(const ballast::Checkpoint& checkpoint, std::string_view order, Make& make) {
+Ref dict_of(const ballast::Checkpoint& checkpoint, Make& make) {
   Ref dict(PyDict_New());
-  for (const std::size_t position : order_of(checkpoint, order)) {
-    const ballast::Entry entry = checkpoint[position];
+  for (const ballast::Entry entry : checkpoint) {
     const Ref name = to_python(entry.name);
     check(PyDict_SetItem(dict.get(), name.get(), make(entry.tensor()).get()));
   }
@@ -87,10 +77,9 @@ PyObject* numpy_dict(PyObject* self, PyObject* args) {
   return guarded([&] {
     PyObject* ndarray = nullptr;
     PyObject* dtypes = nullptr;
-    const char* order = nullptr;
-    if (PyArg_ParseTuple(args, "OOs", &ndarray, &dtypes, &order) == 0) throw Raised{};
+    if (PyArg_ParseTuple(args, "OO", &ndarray, &dtypes) == 0) throw Raised{};
     ToNumpy make(ndarray, dtypes);
-    return dict_of(own(self), order, make);
+    return dict_of(own(self), make);
   });
 }
 
@@ -98,10 +87,9 @@ PyObject* torch_dict(PyObject* self, PyObject* args) {
   return guarded([&] {
     PyObject* from_dlpack = nullptr;
     PyObject* table = nullptr;
-    const char* order = nullptr;
-    if (PyArg_ParseTuple(args, "OOs", &from_dlpack, &table, &order) == 0) throw Raised{};
+    if (PyArg_ParseTuple(args, "OO", &from_dlpack, &table) == 0) throw Raised{};
     ToTorch make(from_dlpack, table);
-    return dict_of(own(self), order, make);
+    return dict_of(own(self), make);
   });
 }
 
@@ -202,7 +190,8 @@ Ref read_has_tree(const ballast::Checkpoint& checkpoint) {
 }
 
 PyMethodDef methods[] = {
-    {"_names", names, METH_O, nullptr},
+    {"_names", names, METH_NOARGS, nullptr},
+    {"_sorted_names", sorted_names, METH_NOARGS, nullptr},
     {"_describe", describe, METH_O, nullptr},
     {"_tensor", tensor, METH_O, nullptr},
     {"_numpy_dict", numpy_dict, METH_VARARGS, nullptr},
