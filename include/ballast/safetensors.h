@@ -47,6 +47,7 @@ struct ReadOptions {
 
 struct SaveOptions {
   bool overwrite = false;
+  bool durable = true;  ///< false: save() does not wait for the disk; a power cut may leave a damaged file
   Progress progress = {};
 };
 

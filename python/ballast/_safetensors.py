@@ -2,6 +2,7 @@
 """safe_open, serialize and the like: the interface of ``safetensors``, name for name."""
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -70,9 +71,9 @@ def serialize_specs(specs: List[Spec], metadata: Optional[Dict[str, str]]) -> by
         raise _saying("Error while serializing: ", error) from None
 
 
-def save_specs(specs: List[Spec], filename: Union[str, "os.PathLike[str]"], metadata: Optional[Dict[str, str]]) -> None:
+def save_specs(specs: List[Spec], filename: Union[str, "os.PathLike[str]"], metadata: Optional[Dict[str, str]], durable: bool = True) -> None:
     try:
-        _native.save(_native.from_specs(specs, metadata), filename, {"format": "safetensors"})
+        _native.save(_native.from_specs(specs, metadata), filename, {"format": "safetensors", "durable": durable})
     except SafetensorError as error:
         raise _saying("Error while serializing: ", error) from None
 
@@ -218,7 +219,8 @@ class safe_open:
 
     def get_slice(self, name: str) -> SafeSlice:
         """A tensor of which only a part is wanted."""
-        return SafeSlice(self._tensor(name), self._give, self._framework, self._backend, self._exact_slices)
+        place = functools.partial(on_device, device=self._device)
+        return SafeSlice(self._tensor(name), self._give, place, self._framework, self._backend, self._exact_slices)
 
     def __enter__(self) -> "safe_open":
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, List, Tuple
 
 from ._errors import BadIndexError, SafetensorError
+from ._frameworks import torch_tools
 
 
 def _text(index: Any) -> str:
@@ -77,14 +78,16 @@ def check(index: Any, shape: List[int], exact: bool) -> None:
 class SafeSlice:
     """``get_shape()``, ``get_dtype()``, and ``[...]`` with all that NumPy (or PyTorch, for its tensors) understands."""
 
-    __slots__ = ("_tensor", "_give", "_framework", "_backend", "_exact")
+    __slots__ = ("_tensor", "_give", "_place", "_framework", "_backend", "_exact", "_whole")
 
-    def __init__(self, tensor: Any, give: Callable[[Any], Any], framework: str, backend: str, exact: bool) -> None:
+    def __init__(self, tensor: Any, give: Callable[[Any], Any], place: Callable[[Any], Any], framework: str, backend: str, exact: bool) -> None:
         self._tensor = tensor
-        self._give = give
+        self._give = give  # the framework's form of a Tensor, where it is wanted
+        self._place = place  # the framework's tensor, where it is wanted
         self._framework = framework
         self._backend = backend
         self._exact = exact
+        self._whole: Any = None  # PyTorch's view of all of it
 
     def get_shape(self) -> List[int]:
         return list(self._tensor.shape)
@@ -93,15 +96,12 @@ class SafeSlice:
         return self._tensor.dtype
 
     def __getitem__(self, index: Any) -> Any:
-        if self._framework in ("pytorch", "paddle") and self._backend == "mmap" and self._tensor.dtype != "F4":
-            return self._whole()[index]
+        if self._framework == "pytorch" and self._backend == "mmap" and self._tensor.dtype != "F4":
+            if self._whole is None:
+                self._whole = self._tensor._torch(*torch_tools())
+            return self._place(self._whole[index])
         check(index, self.get_shape(), self._exact)
-        if _is_basic(index):
-            return self._give(self._tensor[index])
-        return self._whole()[index]
-
-    def _whole(self) -> Any:
-        return self._give(self._tensor)
+        return self._give(self._tensor[index]) if _is_basic(index) else self._give(self._tensor)[index]
 
 
 PySafeSlice = SafeSlice

@@ -184,9 +184,12 @@ def save(tensors: Dict[str, torch.Tensor], metadata: Optional[Dict[str, str]] = 
     return serialize_specs(_flatten(tensors), metadata)
 
 
-def save_file(tensors: Dict[str, torch.Tensor], filename: StrPath, metadata: Optional[Dict[str, str]] = None) -> None:
-    """A Safetensors file of the tensors, written whole or not at all."""
-    save_specs(_flatten(tensors), filename, metadata)
+def save_file(tensors: Dict[str, torch.Tensor], filename: StrPath, metadata: Optional[Dict[str, str]] = None, *, durable: bool = True) -> None:
+    """A Safetensors file of the tensors, written whole or not at all.
+
+    ``durable=False`` does not wait until it is on the disk, as ``safetensors`` never does: faster, and lost in a power cut.
+    """
+    save_specs(_flatten(tensors), filename, metadata, durable)
 
 
 def load(data: bytes) -> Dict[str, torch.Tensor]:

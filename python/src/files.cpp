@@ -84,6 +84,7 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
     const Options options(options_object);
     const ballast::Progress progress = progress_of(options.find("progress"));
     const bool overwrite = options.flag("overwrite", true);
+    const bool durable = options.flag("durable", true);
     const auto shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes"));
     const ballast::SaveOptions how{.format = options.text("format"),
                                    .simplify = options.flag("simplify"),
@@ -94,6 +95,9 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
       if (shard_bytes > 0) {
         ballast::save_shards(checkpoint, path,
                              {.shard_bytes = shard_bytes, .overwrite = overwrite, .progress = progress});
+      } else if (!durable && ballast::format_for(path, how.format) == "safetensors") {
+        ballast::safetensors::save(checkpoint, path,
+                                   {.overwrite = overwrite, .durable = false, .progress = progress});
       } else {
         ballast::save(checkpoint, path, how);
       }
