@@ -154,6 +154,14 @@ def is_cpu(device: Union[str, int]) -> bool:
     return isinstance(device, str) and device.partition(":")[0] == "cpu"
 
 
+def is_cuda(device: Union[str, int]) -> bool:
+    if isinstance(device, int):
+        import torch
+
+        return torch.cuda.is_available()
+    return device.partition(":")[0] == "cuda"
+
+
 class safe_open:
     """Opens a Safetensors file; tensors come one by one, as views of it.
 
@@ -238,6 +246,10 @@ def _safe_open_handle(f: Any, framework: str, device: Union[str, int] = "cpu", *
 def tensors_of(checkpoint: Any, framework: str, device: Union[str, int]) -> Dict[str, Any]:
     """Every tensor in the framework's form."""
     if framework == "pytorch":
+        if is_cuda(device):
+            from ._transfer import to_device
+
+            return to_device(checkpoint, device)
         tensors: Dict[str, Any] = checkpoint._torch_dict(*torch_tools())
         return tensors if is_cpu(device) else {name: on_device(tensor, device) for name, tensor in tensors.items()}
     tensors = checkpoint._numpy_dict(*numpy_tools())

@@ -93,6 +93,27 @@ PyObject* torch_dict(PyObject* self, PyObject* args) {
   });
 }
 
+// (name, code, shape, address, bytes) of each; the address is 0 where the bytes do not lie there in row-major
+// order.
+PyObject* addresses(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] {
+    return list_of(own(self), [](const ballast::Entry& entry) {
+      const ballast::Tensor tensor = entry.tensor();
+      const bool plain =
+          tensor.has_data() && tensor.is_contiguous() && tensor.numel() > 0 && tensor.bit_offset() % 8 == 0;
+      std::uint64_t address = 0;
+      if (plain) {
+        make_ready(tensor);
+        address = reinterpret_cast<std::uintptr_t>(tensor.storage()->data()) + tensor.bit_offset() / 8;
+      }
+      return Ref(Py_BuildValue("(NNNKK)", to_python(entry.name).release(),
+                               to_python(info(entry.dtype).code).release(), to_python(entry.shape).release(),
+                               static_cast<unsigned long long>(address),
+                               static_cast<unsigned long long>(entry.bytes)));
+    });
+  });
+}
+
 PyObject* materialized(PyObject* self, PyObject* /*unused*/) {
   return guarded([&] {
     ballast::Checkpoint result;
@@ -196,6 +217,7 @@ PyMethodDef methods[] = {
     {"_tensor", tensor, METH_O, nullptr},
     {"_numpy_dict", numpy_dict, METH_VARARGS, nullptr},
     {"_torch_dict", torch_dict, METH_VARARGS, nullptr},
+    {"_addresses", addresses, METH_NOARGS, nullptr},
     {"_in_memory", materialized, METH_NOARGS, nullptr},
     {"_prefetch", prefetch, METH_NOARGS, nullptr},
     {"_value", value, METH_O, nullptr},

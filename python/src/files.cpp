@@ -6,6 +6,7 @@
 #include "ballast/safetensors.h"
 #include "ballast/threads.h"
 #include "checkpoint.h"
+#include "memory.h"
 #include "values.h"
 
 namespace py {
@@ -176,6 +177,26 @@ PyObject* open_value(PyObject* /*module*/, PyObject* args) {
   });
 }
 
+// [(target address, source address, bytes), …]: between memory that the caller keeps alive.
+PyObject* copy_bytes(PyObject* /*module*/, PyObject* list) {
+  return guarded([&] {
+    std::vector<ByteCopy> copies;
+    for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+      unsigned long long target = 0;
+      unsigned long long source = 0;
+      unsigned long long size = 0;
+      if (PyArg_ParseTuple(PyList_GetItem(list, i), "KKK", &target, &source, &size) == 0) throw Raised{};
+      copies.push_back({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(target)),
+                        reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(source)), size});
+    }
+    {
+      const Unlocked unlocked;
+      copy_bytes(copies);
+    }
+    return none();
+  });
+}
+
 PyObject* thread_count(PyObject* /*module*/, PyObject* /*unused*/) {
   return guarded([&] { return to_python(std::int64_t{ballast::thread_count()}); });
 }
@@ -195,6 +216,7 @@ PyMethodDef functions[] = {
     {"save", save, METH_VARARGS, nullptr},
     {"convert", convert, METH_VARARGS, nullptr},
     {"open_value", open_value, METH_VARARGS, nullptr},
+    {"copy_bytes", copy_bytes, METH_O, nullptr},
     {"thread_count", thread_count, METH_NOARGS, "How many threads Ballast works with."},
     {"set_thread_count", set_thread_count, METH_O, "For work that starts after the call."},
     {nullptr, nullptr, 0, nullptr},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -132,6 +133,15 @@ ballast::Checkpoint in_memory(const ballast::Checkpoint& checkpoint) {
   named.path = checkpoint.path;
   named.tree = checkpoint.tree;
   return named;
+}
+
+void copy_bytes(const std::vector<ByteCopy>& copies) {
+  std::vector<std::uint64_t> sizes;
+  for (const ByteCopy& copy : copies) sizes.push_back(copy.size);
+  for_each_piece(pieces_of(sizes), [&](const Piece& piece) {
+    const ByteCopy& copy = copies[piece.item];
+    std::memcpy(copy.target + piece.offset, copy.source + piece.offset, piece.length);
+  });
 }
 
 void bring_in(const ballast::Checkpoint& checkpoint) {

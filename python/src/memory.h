@@ -3,6 +3,8 @@
 // here.
 #pragma once
 
+#include <vector>
+
 #include "ballast/checkpoint.h"
 
 namespace py {
@@ -15,5 +17,14 @@ namespace py {
 
 /// Makes the mapped pages of all tensors present, so that reading them costs no more faults.
 void bring_in(const ballast::Checkpoint& checkpoint);
+
+struct ByteCopy {
+  std::byte* target;
+  const std::byte* source;
+  std::uint64_t size;
+};
+
+/// All of them, by several threads.
+void copy_bytes(const std::vector<ByteCopy>& copies);
 
 }  // namespace py

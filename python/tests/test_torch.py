@@ -144,6 +144,22 @@ def test_cuda(tmp_path, device):
         assert f.get_slice("x")[1:3].is_cuda
 
 
+@pytest.mark.parametrize("slot", [1, 7, 64, 1 << 20])
+def test_transfers_in_slots_of_any_size(tmp_path, slot, monkeypatch):
+    """The way to a GPU, rehearsed on the CPU: tensors that are cut into pieces, and pieces that share a slot."""
+    import ballast._transfer as transfer
+
+    monkeypatch.setattr(transfer, "SLOT_BYTES", slot)
+    data = {"a": torch.arange(50.0).reshape(5, 10), "b": torch.ones(3, dtype=torch.bfloat16), "c": torch.tensor([True, False, True])}
+    data.update(d=torch.tensor(2.5), e=torch.zeros(0, 3), f=torch.arange(9), g=torch.ones(2, dtype=torch.complex64))
+    save_file(data, tmp_path / "x")
+    moved = transfer.to_device(ballast.open(tmp_path / "x"), "cpu")
+    assert sorted(moved) == sorted(data) and all(same(moved[name], data[name]) for name in data)
+    torch.save({"t": torch.arange(12.0).reshape(3, 4).t(), "u": torch.ones(4)}, tmp_path / "y.pt")
+    moved = transfer.to_device(ballast.open(tmp_path / "y.pt"), "cpu")
+    assert torch.equal(moved["t"], torch.arange(12.0).reshape(3, 4).t()) and moved["u"].sum() == 4
+
+
 def test_messages(tmp_path):
     def message(kind, tensors):
         with pytest.raises(kind) as caught:
