@@ -7,6 +7,7 @@
 #include "ballast/root.h"
 #include "ballast/steps.h"
 #include "boxed.h"
+#include "frameworks.h"
 #include "memory.h"
 #include "tensor.h"
 #include "values.h"

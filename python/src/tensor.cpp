@@ -5,6 +5,7 @@
 
 #include "ballast/dlpack.h"
 #include "boxed.h"
+#include "frameworks.h"
 #include "memory.h"
 #include "tensor_index.h"
 
@@ -35,38 +36,14 @@ int memory_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
 // A struct-module letter for the dtypes that have one.
 const char* buffer_format(ballast::DType dtype) {
   using enum ballast::DType;
-  switch (dtype) {
-    case boolean:
-      return "?";
-    case u8:
-      return "B";
-    case i8:
-      return "b";
-    case u16:
-      return "H";
-    case i16:
-      return "h";
-    case u32:
-      return "I";
-    case i32:
-      return "i";
-    case u64:
-      return "Q";
-    case i64:
-      return "q";
-    case f16:
-      return "e";
-    case f32:
-      return "f";
-    case f64:
-      return "d";
-    case c64:
-      return "Zf";
-    case c128:
-      return "Zd";
-    default:
-      return nullptr;
+  constexpr std::pair<ballast::DType, const char*> kLetters[] = {
+      {boolean, "?"}, {u8, "B"},  {i8, "b"},  {u16, "H"}, {i16, "h"}, {u32, "I"},  {i32, "i"},
+      {u64, "Q"},     {i64, "q"}, {f16, "e"}, {f32, "f"}, {f64, "d"}, {c64, "Zf"}, {c128, "Zd"},
+  };
+  for (const auto& [known, letter] : kLetters) {
+    if (known == dtype) return letter;
   }
+  return nullptr;
 }
 
 struct BufferDims {
@@ -137,34 +114,6 @@ Ref capsule_of(Managed* managed, const char* name, PyCapsule_Destructor destruct
   PyObject* capsule = PyCapsule_New(managed, name, destructor);
   if (capsule == nullptr) managed->deleter(managed);
   return Ref(capsule);
-}
-
-Ref dlpack_capsule(const ballast::Tensor& tensor, bool versioned) {
-  if (versioned) {
-    return capsule_of(to_dlpack_versioned(tensor), "dltensor_versioned", [](PyObject* capsule) {
-      drop_capsule<ballast::dlpack::ManagedTensorVersioned>(capsule, "dltensor_versioned");
-    });
-  }
-  return capsule_of(to_dlpack(tensor), "dltensor", [](PyObject* capsule) {
-    drop_capsule<ballast::dlpack::ManagedTensor>(capsule, "dltensor");
-  });
-}
-
-// The same bytes as elements of another dtype of that size.
-ballast::Tensor reinterpret(const ballast::Tensor& tensor, ballast::DType dtype) {
-  if (dtype == tensor.dtype()) return tensor;
-  return {dtype, tensor.shape(), tensor.strides(), tensor.storage(), tensor.bit_offset()};
-}
-
-ballast::DType dtype_of(PyObject* code) {
-  const std::string_view text = text_of(code);
-  auto dtype = ballast::dtype_from_code(text);
-  if (!dtype) dtype = ballast::dtype_from_torch(text);
-  if (!dtype) {
-    PyErr_Format(PyExc_ValueError, "there is no dtype %R", code);
-    throw Raised{};
-  }
-  return *dtype;
 }
 
 // Methods; Python's class around them has the documentation.
@@ -395,78 +344,35 @@ void make_ready(const ballast::Tensor& tensor) {
   static_cast<void>(tensor.storage()->data());
 }
 
-PyObject* ToNumpy::dtype(ballast::DType dtype) {
-  PyObject*& known = known_[static_cast<std::size_t>(dtype)];
-  if (known == nullptr) {
-    // The mapping raises what there is to say about dtypes NumPy does not have.
-    const Ref found(PyObject_GetItem(dtypes_, to_python(info(dtype).code).get()));
-    known = found.get();  // the mapping keeps it
-  }
-  return known;
+Ref memory_of(const std::shared_ptr<const ballast::Storage>& storage) {
+  return allocate(memory_type, storage);
 }
 
-Ref ToNumpy::operator()(const ballast::Tensor& tensor) {
-  PyObject* element = dtype(tensor.dtype());
-  Ref& memory = memories_[tensor.storage().get()];
-  if (!memory) {
-    make_ready(tensor);
-    memory = allocate(memory_type, tensor.storage());
+Ref dlpack_capsule(const ballast::Tensor& tensor, bool versioned) {
+  if (versioned) {
+    return capsule_of(to_dlpack_versioned(tensor), "dltensor_versioned", [](PyObject* capsule) {
+      drop_capsule<ballast::dlpack::ManagedTensorVersioned>(capsule, "dltensor_versioned");
+    });
   }
-  const Ref shape = to_python(ballast::ShapeView(tensor.shape()));
-  const Ref offset = to_python(tensor.numel() == 0 ? 0 : tensor.bit_offset() / 8);
-  if (tensor.is_contiguous() || tensor.numel() == 0) {
-    return Ref(
-        PyObject_CallFunctionObjArgs(ndarray_, shape.get(), element, memory.get(), offset.get(), nullptr));
-  }
-  ballast::Strides bytes = tensor.strides();
-  for (std::int64_t& stride : bytes) stride *= info(tensor.dtype()).bits / 8;
-  return Ref(PyObject_CallFunctionObjArgs(ndarray_, shape.get(), element, memory.get(), offset.get(),
-                                          to_python(ballast::ShapeView(bytes)).get(), nullptr));
+  return capsule_of(to_dlpack(tensor), "dltensor", [](PyObject* capsule) {
+    drop_capsule<ballast::dlpack::ManagedTensor>(capsule, "dltensor");
+  });
 }
 
-const ToTorch::Way& ToTorch::way(ballast::DType dtype) {
-  Way& way = ways_[static_cast<std::size_t>(dtype)];
-  if (way.known) return way;
-  const Ref entry(PyObject_GetItem(table_, to_python(info(dtype).code).get()));
-  PyObject* code = nullptr;
-  PyObject* view = nullptr;
-  long long pack = 1;
-  if (PyArg_ParseTuple(entry.get(), "OOL", &code, &view, &pack) == 0) throw Raised{};
-  way = {.known = true, .as = dtype_of(code), .view = view == Py_None ? nullptr : view, .pack = pack};
-  return way;
+ballast::Tensor reinterpret(const ballast::Tensor& tensor, ballast::DType dtype) {
+  if (dtype == tensor.dtype()) return tensor;
+  return {dtype, tensor.shape(), tensor.strides(), tensor.storage(), tensor.bit_offset()};
 }
 
-namespace {
-
-// Elements packed below a byte, as bytes: the last dimension shrinks.
-ballast::Tensor packed(const ballast::Tensor& tensor, std::int64_t pack, ballast::DType as) {
-  ballast::Shape shape = tensor.shape();
-  if (shape.empty() || shape.back() % pack != 0) {
-    PyErr_Format(PyExc_ValueError, "%s: the last dimension is no multiple of %lld",
-                 std::string(info(tensor.dtype()).code).c_str(), static_cast<long long>(pack));
+ballast::DType dtype_of(PyObject* code) {
+  const std::string_view text = text_of(code);
+  auto dtype = ballast::dtype_from_code(text);
+  if (!dtype) dtype = ballast::dtype_from_torch(text);
+  if (!dtype) {
+    PyErr_Format(PyExc_ValueError, "there is no dtype %R", code);
     throw Raised{};
   }
-  shape[shape.size() - 1] /= pack;
-  const ballast::Tensor whole = tensor.is_contiguous() ? tensor : tensor.clone();
-  return ballast::Tensor::contiguous_view(as, shape, whole.storage(), whole.bit_offset() / 8);
-}
-
-}  // namespace
-
-Ref ToTorch::operator()(const ballast::Tensor& tensor) {
-  const Way& how = way(tensor.dtype());
-  if (ready_ == nullptr || ready_ != tensor.storage().get()) make_ready(tensor);
-  ready_ = tensor.storage().get();
-  ballast::Tensor bytes = tensor;
-  if (!is_writable(bytes)) {  // PyTorch knows no read-only tensors
-    const Unlocked unlocked;
-    bytes = copy_of(bytes);
-  }
-  bytes = how.pack > 1 ? packed(bytes, how.pack, how.as) : reinterpret(bytes, how.as);
-  const Ref capsule = dlpack_capsule(bytes, false);
-  Ref result(PyObject_CallFunctionObjArgs(from_dlpack_, capsule.get(), nullptr));
-  if (how.view == nullptr) return result;
-  return Ref(PyObject_CallMethod(result.get(), "view", "O", how.view));
+  return *dtype;
 }
 
 }  // namespace py
