@@ -2,7 +2,6 @@
 #include "checkpoint.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ballast/root.h"
 #include "ballast/steps.h"
@@ -22,32 +21,30 @@ const ballast::Checkpoint& own(PyObject* self) {
   return value_of<ballast::Checkpoint>(self);
 }
 
-std::vector<std::size_t> by_name(const ballast::Checkpoint& checkpoint) {
-  std::vector<std::size_t> order(checkpoint.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return checkpoint[a].name < checkpoint[b].name; });
-  return order;
+std::vector<std::string_view> names_of(const ballast::Checkpoint& checkpoint) {
+  std::vector<std::string_view> names;
+  names.reserve(checkpoint.size());
+  for (const ballast::Entry entry : checkpoint) names.push_back(entry.name);
+  return names;
 }
 
-Ref name_list(const ballast::Checkpoint& checkpoint, const std::vector<std::size_t>* order) {
-  Ref list(PyList_New(static_cast<Py_ssize_t>(checkpoint.size())));
-  for (std::size_t i = 0; i < checkpoint.size(); ++i) {
-    const ballast::Entry entry = checkpoint[order == nullptr ? i : (*order)[i]];
-    check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), to_python(entry.name).release()));
-  }
+Ref list_of_names(const std::vector<std::string_view>& names) {
+  Ref list(PyList_New(static_cast<Py_ssize_t>(names.size())));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), to_python(names[i]).release()));
   return list;
 }
 
 // In the order of the file, which is that of the data.
 PyObject* names(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&] { return name_list(own(self), nullptr); });
+  return guarded([&] { return list_of_names(names_of(own(self))); });
 }
 
 PyObject* sorted_names(PyObject* self, PyObject* /*unused*/) {
   return guarded([&] {
-    const auto order = by_name(own(self));
-    return name_list(own(self), &order);
+    auto sorted = names_of(own(self));
+    std::sort(sorted.begin(), sorted.end());
+    return list_of_names(sorted);
   });
 }
 

@@ -32,6 +32,7 @@ class Report:
 
     def __init__(self):
         self.passed, self.failed, self.speed = 0, [], []
+        self.orders = 0  # dicts with the same names in another order
 
     def check(self, what, good, detail=""):
         if good:
@@ -41,8 +42,10 @@ class Report:
             print(f"DIFFERS  {self.failed[-1]}")
 
     def same_tensors(self, what, a, b):
-        self.check(what + " (names)", list(a) == list(b), f"{list(a)[:5]} {list(b)[:5]}")
-        for name in a:
+        self.check(what + " (names)", set(a) == set(b), f"{sorted(a)[:5]} {sorted(b)[:5]}")
+        if list(a) != list(b) and set(a) == set(b):
+            self.orders += 1
+        for name in set(a) & set(b):
             x, y = a[name], b[name]
             good = x.dtype == y.dtype and x.shape == y.shape and x.device == y.device
             self.check(f"{what} {name}", good and same_bytes(x, y), f"{x.dtype} {x.shape} {x.device} / {y.dtype} {y.shape} {y.device}")
@@ -64,7 +67,10 @@ def every_dtype(device="cpu"):
             continue
         size = torch.empty(0, dtype=dtype).element_size()
         data = torch.randint(0, 2 if name == "bool" else 256, (6, 4 * size), dtype=torch.uint8, generator=generator)
-        tensors[f"t.{name}"] = data.view(dtype).to(device)
+        try:
+            tensors[f"t.{name}"] = data.view(dtype).to(device)
+        except (RuntimeError, NotImplementedError) as error:
+            print(f"{name} on {device}: {error}")
     tensors["scalar"] = torch.tensor(3.5, device=device)
     tensors["empty"] = torch.empty(0, 3, device=device)
     tensors["one"] = torch.ones(1, dtype=torch.int8, device=device)
@@ -174,7 +180,7 @@ def check_pytorch(report, folder):
     torch.save(data, folder / "x.pt")
     for backend in ("mmap", "pread"):
         report.same_tensors(f".pt {backend}", ballast.torch.load_file(folder / "x.pt", backend=backend), data)
-    writable = {name: tensor for name, tensor in data.items() if "\n" not in name}
+    writable = {name: tensor for name, tensor in data.items() if "float4" not in name}
     ballast.save(folder / "y.pt", writable)
     report.same_tensors("our .pt by torch.load", torch.load(folder / "y.pt", weights_only=True), writable)
 
@@ -334,7 +340,7 @@ def main():
             check_models(report, reference, folder)
             check_messages(report, reference, folder)
             check_pytorch(report, folder)
-            print(f"{report.passed} comparisons the same, {len(report.failed)} not")
+            print(f"{report.passed} comparisons the same, {len(report.failed)} not; {report.orders} dicts in another order")
         if arguments.only != "check":
             for count in arguments.counts:
                 speed_of_many(report, reference, folder, count, arguments.rounds)
