@@ -226,7 +226,7 @@ def speed_of_large(report, reference, folder, gigabytes, rounds):
     size = f"{path.stat().st_size / 1e9:.1f} GB"
     ours, theirs = ballast.torch.load_file, reference.torch.load_file
     measure(report, f"load_file {size}, nothing touched", rounds, ballast=lambda: ours(path), safetensors=lambda: theirs(path))
-    measure(report, f"load_file {size}, every byte touched", rounds, ballast=lambda: touch(ours(path)), safetensors=lambda: touch(theirs(path)))
+    measure(report, f"load_file {size}, every byte touched", rounds, ballast=lambda: touch(ours(path)), safetensors=lambda: touch(theirs(path)), **{"ballast.open, prefetched": lambda: touch(prefetched(path))})
     measure(report, f"load_file {size}, pread", rounds, ballast=lambda: ours(path, backend="pread"), safetensors=lambda: theirs(path, backend="pread"))
     measure(report, f"numpy load_file {size}, every byte touched", min(rounds, 3), ballast=lambda: touch_numpy(ballast.numpy.load_file, path, "BF16"), safetensors=lambda: touch_numpy(reference.numpy.load_file, path, "BF16"))
     if torch.cuda.is_available():
@@ -246,6 +246,12 @@ def speed_of_large(report, reference, folder, gigabytes, rounds):
     measure(report, f".pt {size}, in memory of its own", few, ballast=lambda: ours(pt, backend="pread"), **{"torch.load": lambda: torch.load(pt)})
     path.unlink()
     pt.unlink()
+
+
+def prefetched(path):
+    file = ballast.open(path, writable=True)
+    file.prefetch()
+    return file.torch()
 
 
 def touch_numpy(load, path, code):
