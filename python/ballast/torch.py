@@ -230,8 +230,7 @@ def save_model(model: torch.nn.Module, filename: str, metadata: Optional[Dict[st
     state_dict = model.state_dict()
     for kept, removed in _remove_duplicate_names(state_dict).items():
         for name in removed:
-            metadata = {} if metadata is None else metadata
-            metadata.setdefault(name, kept)
+            metadata = {name: kept, **(metadata or {})}
             del state_dict[name]
     if force_contiguous:
         state_dict = {name: tensor.contiguous() for name, tensor in state_dict.items()}
