@@ -86,6 +86,10 @@ def check_files(report, reference, folder, device):
         theirs.save_file(data, b, metadata=metadata)
         report.check(f"files are byte-identical, {device}, metadata {metadata}", a.read_bytes() == b.read_bytes())
         report.check(f"save() is byte-identical, {device}, metadata {metadata}", ours.save(data, metadata) == theirs.save(data, metadata))
+    # safetensors 0.8 gives a float4 tensor the file's shape, in which torch counts pairs: it cannot load what it saves.
+    plain = {k: v for k, v in data.items() if v.dtype != getattr(torch, "float4_e2m1fn_x2", 0)}
+    ours.save_file(plain, a)
+    theirs.save_file(plain, b)
     for name, path in (("ours", a), ("theirs", b)):
         for target in {"cpu", device}:
             for backend in ("mmap", "pread"):
@@ -94,6 +98,7 @@ def check_files(report, reference, folder, device):
     raw = theirs.save(loadable)  # the reference's load() lacks two dtypes
     mine, its = ours.load(raw), theirs.load(raw)
     report.same_tensors("load", mine, {name: its[name] for name in mine})
+    ours.save_file(data, a)
     report.same_tensors("load, all dtypes", ours.load(ours.save(data)), {name: value.cpu() for name, value in ours.load_file(a).items()})
     check_handles(report, reference, a, device)
 
