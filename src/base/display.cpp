@@ -35,9 +35,18 @@ bool is_unprintable(char32_t c) {
   return range != std::end(kUnprintable) && c >= range->first;
 }
 
+/// How many bytes at the beginning need no second look; most names are nothing else.
+std::size_t plain_prefix(std::string_view text, bool in_quotes) {
+  const auto* end = std::find_if(text.begin(), text.end(), [in_quotes](char c) {
+    return c < 0x20 || c == 0x7F ||
+           (in_quotes && (c == '"' || c == '\\'));  // char is signed: no ASCII is < 0
+  });
+  return static_cast<std::size_t>(end - text.begin());
+}
+
 std::string escape(std::string_view text, std::size_t limit, bool in_quotes) {
-  std::string out;
-  std::size_t at = 0;
+  std::size_t at = plain_prefix(text.substr(0, limit), in_quotes);
+  std::string out(text.substr(0, at));
   while (at < text.size() && at < limit) {
     const CodePoint point = decode_utf8(text.substr(at));
     if (point.size == 0) {

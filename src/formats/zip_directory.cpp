@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "formats/expansion.h"
 #include "formats/zip.h"
 #include "formats/zip_names.h"
 #include "formats/zip_records.h"
@@ -19,10 +20,6 @@ namespace {
 
 using namespace zip;
 
-// A deflated entry may grow this much beyond a fixed allowance. Weights shrink by a third at best; only runs
-// of equal bytes grow more.
-constexpr std::uint64_t kAllowedGrowth = 128;
-constexpr std::uint64_t kFreeGrowth = std::uint64_t{64} << 20U;
 constexpr std::uint64_t kMostGrowth = 1032;  // of deflate: one bit of a match code for 258 bytes, twice
 
 struct EndRecord {
@@ -328,7 +325,7 @@ void DirectoryReader::check_growth() const {
     packed += entry.packed_size;
     plain += entry.size;
   }
-  if (plain > kFreeGrowth && plain / kAllowedGrowth > packed) {
+  if (plain > expansion_limit(packed)) {
     refuse(Errc::expansion_limit, "{} deflated bytes unpack to {} (a zip bomb?)", packed, plain);
   }
 }

@@ -11,31 +11,16 @@
 #include "base/hash_xxh3.h"
 #include "base/largest_first.h"
 #include "checkpoint/record_metadata.h"
+#include "checkpoint/require_data.h"
 #include "proof/compare.h"
+#include "tensor/blocks.h"
 
 namespace ballast {
 namespace {
 
-void require_data(const Checkpoint& checkpoint) {
-  for (const Entry& entry : checkpoint) {
-    if (!entry.tensor().has_data())
-      fail(Errc::not_representable, display(checkpoint.path), "tensor {} has a shape but no data",
-           quoted(entry.name));
-  }
-}
-
 std::uint64_t content_hash(const Tensor& tensor) {
-  constexpr std::size_t kBlock = 256U << 10U;
   Xxh3 hash;
-  std::vector<std::byte> buffer(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, tensor.size_bytes())));
-  for (std::uint64_t at = 0; at < tensor.size_bytes();) {
-    const auto piece = std::span(buffer).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.size_bytes() - at)));
-    tensor.read(at, piece);
-    hash.update(piece);
-    at += piece.size();
-  }
+  for_each_block(tensor, [&](std::uint64_t, std::span<const std::byte> bytes) { hash.update(bytes); });
   return hash.digest();
 }
 
@@ -46,8 +31,8 @@ class Differ {
         b_(record::with_aliases(b)),
         options_(options),
         progress_(options.progress, a_.total_bytes()) {
-    require_data(a_);
-    require_data(b_);
+    require_data(a_, display(a_.path));
+    require_data(b_, display(b_.path));
   }
 
   DiffReport run() {

@@ -10,7 +10,9 @@
 #include "base/largest_first.h"
 #include "base/shared_progress.h"
 #include "checkpoint/record_metadata.h"
+#include "checkpoint/require_data.h"
 #include "proof/sha256.h"
+#include "tensor/blocks.h"
 
 namespace ballast {
 namespace {
@@ -36,16 +38,10 @@ Sha256::Digest digest_of(const Entry& entry, SharedProgress& progress) {
   update_text(sha, info(entry.dtype).code);
   update_number(sha, entry.shape.size());
   for (const std::int64_t dim : entry.shape) update_number(sha, static_cast<std::uint64_t>(dim));
-  const Tensor tensor = entry.tensor();
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, entry.bytes)));
-  for (std::uint64_t at = 0; at < entry.bytes;) {
-    const auto piece = std::span(buffer).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), entry.bytes - at)));
-    tensor.read(at, piece);
-    sha.update(piece);
-    at += piece.size();
-    progress.add(piece.size());
-  }
+  for_each_block(entry.tensor(), [&](std::uint64_t, std::span<const std::byte> bytes) {
+    sha.update(bytes);
+    progress.add(bytes.size());
+  });
   return sha.finish();
 }
 
@@ -61,13 +57,9 @@ std::string root_of(std::vector<Sha256::Digest> digests) {
 
 Manifest hash(const Checkpoint& in, const Progress& progress) {
   const Checkpoint checkpoint = record::with_aliases(in);
+  require_data(checkpoint, display(in.path));
   std::vector<std::uint64_t> sizes;
-  for (const Entry& entry : checkpoint) {
-    if (!entry.tensor().has_data())
-      fail(Errc::not_representable, display(in.path), "tensor {} has a shape but no data",
-           quoted(entry.name));
-    sizes.push_back(entry.bytes);
-  }
+  for (const Entry& entry : checkpoint) sizes.push_back(entry.bytes);
   SharedProgress shared(progress, checkpoint.total_bytes());
   std::vector<Sha256::Digest> digests(checkpoint.size());
   largest_first(sizes, [&](std::size_t i) { digests[i] = digest_of(checkpoint[i], shared); });

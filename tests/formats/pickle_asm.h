@@ -2,6 +2,8 @@
 // Pickles and legacy streams, written by hand for tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
@@ -10,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/error.h"
 #include "ballast/storage.h"
 #include "formats/open.h"
 
@@ -93,10 +96,27 @@ Blob counted(std::string key, std::size_t count) {
   return blob;
 }
 
+inline const std::vector<Blob> kFloats = {counted<float>("0", 100)};
+
 inline Checkpoint read(const std::string& file, const OpenOptions& options = {}) {
   const auto copy = Storage::heap(file.size());
   if (!file.empty()) std::memcpy(copy->mutable_data(), file.data(), file.size());
   return open_bytes(copy, options);
+}
+
+/// The code a file is refused with.
+inline Errc refusal(const std::string& file) {
+  try {
+    static_cast<void>(read(file));
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return Errc::io_error;
+}
+
+inline Errc refusal_of(const std::string& code, int protocol = 2) {
+  return refusal(whole(code, protocol));
 }
 
 }  // namespace ballast::testing::pickle

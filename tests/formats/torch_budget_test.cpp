@@ -12,16 +12,6 @@ namespace {
 
 using namespace testing::pickle;
 
-Errc refusal(const std::string& file) {
-  try {
-    static_cast<void>(read(file));
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return Errc::io_error;
-}
-
 // One text of a megabyte, made into bytes again and again: an array each time.
 TEST(PickleBudget, ArraysCopiedOutOfOneTextAreBounded) {
   const std::size_t size = 1U << 20U;

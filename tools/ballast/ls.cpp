@@ -48,17 +48,17 @@ void print_table(Session& session, const ballast::Checkpoint& checkpoint, const 
     columns.push_back({"SIZE", Align::right});
   Table table(std::move(columns));
   for (const Row& row : rows) {
-    const std::string name = shown_name(row, session.stdout_terminal);
+    std::string name = shown_name(row, session.stdout_terminal);
     const std::string_view dtype = ballast::info(row.dtype).code;
     if (wide) {
-      table.add({name,
+      table.add({std::move(name),
                  {dtype, Style::cyan},
                  to_string(row.shape),
                  grouped(row.parameters),
                  grouped(row.bytes),
                  file_offset(checkpoint, row)});
     } else {
-      table.add({name, {dtype, Style::cyan}, to_string(row.shape), human_bytes(row.bytes)});
+      table.add({std::move(name), {dtype, Style::cyan}, to_string(row.shape), human_bytes(row.bytes)});
     }
   }
   if (!table.empty()) table.print(session.out, session.stdout_terminal);

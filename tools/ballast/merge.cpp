@@ -7,7 +7,6 @@
 #include "ballast/error.h"
 #include "ballast/steps.h"
 #include "commands.h"
-#include "rows.h"
 #include "shards.h"
 #include "text.h"
 
@@ -46,19 +45,9 @@ int merge(Session& session, const MergeOptions& options) {
                   {.format = options.format, .overwrite = options.force, .progress = bar.callback()});
   }
   const Written written{.file = out, .bytes = size_of_file(out), .shards = {}};
-  const Totals totals = totals_of(rows_of(checkpoint));
-  if (session.json) {
-    Json object = {
-        {"schema", 1},
-        {"inputs", std::vector<std::string>(options.files.begin(), options.files.end() - 1)},
-        {"output",
-         {{"tensors", totals.tensors}, {"parameters", totals.parameters}, {"bytes", totals.bytes}}}};
-    written.describe(object["output"]);
-    write_document(session.out, object);
-  } else if (!session.quiet) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    session.out.print("wrote {}: {}, in {}\n", written.text(), totals.text(), human_seconds(seconds));
-  }
+  report_written(session,
+                 {{"inputs", std::vector<std::string>(options.files.begin(), options.files.end() - 1)}},
+                 written, checkpoint, start);
   return kFine;
 }
 

@@ -15,7 +15,8 @@ void add_selection_options(CLI::App& command, Selection& selection) {
 }
 
 ballast::Checkpoint select(ballast::Checkpoint checkpoint, const Selection& selection) {
-  return selection.any() ? ballast::filter(checkpoint, selection.include, selection.exclude) : checkpoint;
+  if (!selection.any()) return checkpoint;
+  return ballast::filter(checkpoint, selection.include, selection.exclude);
 }
 
 }  // namespace tool

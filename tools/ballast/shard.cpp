@@ -5,7 +5,6 @@
 #include "ballast/display.h"
 #include "ballast/root.h"
 #include "commands.h"
-#include "rows.h"
 #include "shards.h"
 #include "text.h"
 
@@ -33,19 +32,8 @@ int shard(Session& session, const ShardOptions& options) {
     ProgressBar bar = session.progress("shard", options.out);
     written = write_shards(root.checkpoint, options.out, bytes, options.force, bar);
   }
-  const Totals totals = totals_of(rows_of(root.checkpoint));
-  if (session.json) {
-    Json object = {
-        {"schema", 1},
-        {"input", {{"file", options.in}, {"format", opened.format}}},
-        {"output",
-         {{"tensors", totals.tensors}, {"parameters", totals.parameters}, {"bytes", totals.bytes}}}};
-    written.describe(object["output"]);
-    write_document(session.out, object);
-  } else if (!session.quiet) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    session.out.print("wrote {}: {}, in {}\n", written.text(), totals.text(), human_seconds(seconds));
-  }
+  report_written(session, {{"input", {{"file", options.in}, {"format", opened.format}}}}, written,
+                 root.checkpoint, start);
   return kFine;
 }
 

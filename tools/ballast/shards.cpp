@@ -8,6 +8,7 @@
 
 #include "ballast/display.h"
 #include "ballast/error.h"
+#include "rows.h"
 #include "text.h"
 
 namespace tool {
@@ -62,6 +63,21 @@ void Written::describe(Json& object) const {
   object["file"] = file;
   object["file_bytes"] = bytes;
   if (!shards.empty()) object["shards"] = shards;
+}
+
+void report_written(Session& session, Json about, const Written& written,
+                    const ballast::Checkpoint& checkpoint, std::chrono::steady_clock::time_point start) {
+  const Totals totals = totals_of(rows_of(checkpoint));
+  if (session.json) {
+    about["schema"] = 1;
+    about["output"] = {
+        {"tensors", totals.tensors}, {"parameters", totals.parameters}, {"bytes", totals.bytes}};
+    written.describe(about["output"]);
+    write_document(session.out, about);
+  } else if (!session.quiet) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    session.out.print("wrote {}: {}, in {}\n", written.text(), totals.text(), human_seconds(seconds));
+  }
 }
 
 Written written_shards(const ballast::SavedShards& saved) {

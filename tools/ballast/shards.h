@@ -2,6 +2,7 @@
 // What the commands that write files in pieces share: sizes as people write them, and what was written.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "ballast/io.h"
 #include "json.h"
 #include "progress.h"
+#include "session.h"
 
 namespace tool {
 
@@ -29,6 +31,10 @@ struct Written {
   /// Adds file, file_bytes and, when there are any, shards.
   void describe(Json& object) const;
 };
+
+/// The command's answer: `about` with "output" added, or one line.
+void report_written(Session& session, Json about, const Written& written,
+                    const ballast::Checkpoint& checkpoint, std::chrono::steady_clock::time_point start);
 
 [[nodiscard]] Written written_shards(const ballast::SavedShards& saved);
 [[nodiscard]] Written write_shards(const ballast::Checkpoint& checkpoint, const std::string& path,

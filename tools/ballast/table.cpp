@@ -25,15 +25,20 @@ std::vector<std::size_t> fit(std::vector<std::size_t> widths, const Terminal& te
 
 }  // namespace
 
+void Table::add(std::initializer_list<Cell> row) {
+  for (const Cell& cell : row) {
+    texts_ += cell.text;
+    cells_.push_back({static_cast<std::uint32_t>(cell.text.size()),
+                      static_cast<std::uint32_t>(screen_width(cell.text)), cell.style});
+  }
+}
+
 void Table::print(Output& out, const Terminal& terminal, std::string_view indent, bool titles) const {
   const std::size_t count = columns_.size();
-  std::vector<std::size_t> cell_widths(cells_.size());
   std::vector<std::size_t> widths(count, 0);
   for (std::size_t i = 0; i < count && titles; ++i) widths[i] = screen_width(columns_[i].title);
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    cell_widths[i] = screen_width(cells_[i].text);
-    widths[i % count] = std::max(widths[i % count], cell_widths[i]);
-  }
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    widths[i % count] = std::max<std::size_t>(widths[i % count], cells_[i].width);
   widths = fit(std::move(widths), terminal, indent.size());
 
   std::string line;
@@ -59,8 +64,11 @@ void Table::print(Output& out, const Terminal& terminal, std::string_view indent
       put(i, columns_[i].title, screen_width(columns_[i].title), Style::bold);
     finish();
   }
+  std::size_t begin = 0;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
-    put(i % count, cells_[i].text, cell_widths[i], cells_[i].style);
+    const Kept& cell = cells_[i];
+    put(i % count, std::string_view(texts_).substr(begin, cell.size), cell.width, cell.style);
+    begin += cell.size;
     if (i % count == count - 1) finish();
   }
 }

@@ -39,7 +39,7 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   /// One cell a column.
-  void add(std::initializer_list<Cell> row) { cells_.insert(cells_.end(), row); }
+  void add(std::initializer_list<Cell> row);
 
   [[nodiscard]] bool empty() const noexcept { return cells_.empty(); }
 
@@ -48,8 +48,16 @@ class Table {
   void print(Output& out, const Terminal& terminal, std::string_view indent = {}, bool titles = true) const;
 
  private:
+  // All texts lie one behind the other: a listing may have a million cells.
+  struct Kept {
+    std::uint32_t size;
+    std::uint32_t width;
+    Style style;
+  };
+
   std::vector<Column> columns_;
-  std::vector<Cell> cells_;
+  std::vector<Kept> cells_;
+  std::string texts_;
 };
 
 }  // namespace tool

@@ -8,10 +8,10 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "checkpoint/require_data.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/cbor.h"
 #include "formats/burn/parts.h"
-#include "formats/safetensors/writer.h"
 #include "formats/tensor_image.h"
 
 namespace ballast::burn {
@@ -124,7 +124,7 @@ Plan make_plan(const Checkpoint& checkpoint, const std::string& where) {
 
 void save_bpk(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   const std::string where = display(path);
-  safetensors::require_data(checkpoint, where);
+  require_data(checkpoint, where);
   Plan plan = make_plan(checkpoint, where);
   const std::uint64_t data = plan.head.size();
   std::vector<Part> parts = {{.at = 0, .before = std::move(plan.head)}};

@@ -7,11 +7,11 @@
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "checkpoint/require_data.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
 #include "formats/gzip.h"
-#include "formats/safetensors/writer.h"
 #include "formats/tensor_image.h"
 
 namespace ballast::burn {
@@ -252,7 +252,7 @@ void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& p
 
 void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options, bool gzip) {
   const std::string where = display(path);
-  safetensors::require_data(checkpoint, where);
+  require_data(checkpoint, where);
   std::vector<Part> parts = MpkWriter(checkpoint, where).run();
   AtomicFile file(path, options.overwrite);
   if (gzip) {

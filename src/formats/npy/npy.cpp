@@ -10,8 +10,8 @@
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "checkpoint/require_data.h"
 #include "formats/expansion.h"
-#include "formats/safetensors/writer.h"
 #include "formats/tensor_image.h"
 #include "formats/zip.h"
 #include "formats/zip_names.h"
@@ -135,7 +135,7 @@ Checkpoint open_npz(const Source& source) {
 
 void save_npy(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   const std::string where = display(path);
-  safetensors::require_data(checkpoint, where);
+  require_data(checkpoint, where);
   if (checkpoint.size() != 1)
     fail(Errc::not_representable, where, "an .npy file holds one array, there are {} tensors (use .npz)",
          checkpoint.size());
@@ -154,7 +154,7 @@ void save_npy(const Checkpoint& checkpoint, const std::string& path, const SaveO
 
 void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   const std::string where = display(path);
-  safetensors::require_data(checkpoint, where);
+  require_data(checkpoint, where);
   std::vector<ZipRecord> records;
   records.reserve(checkpoint.size());
   for (const Entry& entry : checkpoint) {

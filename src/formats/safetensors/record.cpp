@@ -14,17 +14,17 @@
 #include "base/shared_progress.h"
 #include "base/version.h"
 #include "checkpoint/record_metadata.h"
+#include "checkpoint/require_data.h"
 #include "checkpoint/value_json.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
+#include "tensor/blocks.h"
 
 namespace ballast {
 namespace {
 
 using safetensors::Arrangement;
 using safetensors::Layout;
-
-constexpr std::size_t kBlock = 256U << 10U;
 
 std::vector<std::uint64_t> sizes_of(const Checkpoint& checkpoint) {
   std::vector<std::uint64_t> sizes;
@@ -36,16 +36,10 @@ std::vector<std::uint64_t> sizes_of(const Checkpoint& checkpoint) {
 template <class Each>
 std::uint64_t checksum(const Tensor& tensor, Each&& each) {
   Xxh3 hash;
-  std::vector<std::byte> buffer(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, tensor.size_bytes())));
-  for (std::uint64_t at = 0; at < tensor.size_bytes();) {
-    const auto piece = std::span(buffer).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.size_bytes() - at)));
-    tensor.read(at, piece);
-    hash.update(piece);
-    each(at, std::span<const std::byte>(piece));
-    at += piece.size();
-  }
+  for_each_block(tensor, [&](std::uint64_t at, std::span<const std::byte> bytes) {
+    hash.update(bytes);
+    each(at, bytes);
+  });
   return hash.digest();
 }
 
@@ -85,14 +79,6 @@ Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& opt
   if (options.config) metadata[record::kConfigKey] = write_json(*options.config, where);
   if (!options.config_type.empty()) metadata[record::kConfigTypeKey] = options.config_type;
   return metadata;
-}
-
-void require_data(const Checkpoint& checkpoint, const std::string& where) {
-  for (const Entry& entry : checkpoint) {
-    if (!entry.tensor().has_data())
-      fail(Errc::not_representable, where, "tensor {} has a shape but no data (not loaded yet?)",
-           quoted(entry.name));
-  }
 }
 
 Checkpoint require_record(Checkpoint checkpoint, const OpenRecordOptions& options) {

@@ -7,20 +7,11 @@
 #include "ballast/display.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
+#include "checkpoint/require_data.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 
 namespace ballast::safetensors {
-void require_data(const Checkpoint& checkpoint, const std::string& where) {
-  for (const Entry& entry : checkpoint) {
-    const Tensor tensor = entry.tensor();
-    if (!tensor.has_data())
-      fail(Errc::not_representable, where, "tensor {} has a shape but no data (not loaded yet?)",
-           quoted(entry.name));
-    if (tensor.device().type != DeviceType::cpu)
-      fail(Errc::unsupported, where, "tensor {} lies in the memory of another device", quoted(entry.name));
-  }
-}
 
 void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress) {
   const std::string where = display(out.path());
@@ -33,6 +24,7 @@ void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& p
 
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   AtomicFile out(path, options.overwrite);
+  if (!options.durable) out.give_up_durability();
   write_file(checkpoint, out, options.progress);
   out.commit();
 }

@@ -9,10 +9,6 @@
 
 namespace ballast::safetensors {
 
-/// What every writer, of any format, asks of a checkpoint: all tensors have data, on this machine.
-/// Errc::not_representable, Errc::unsupported.
-void require_data(const Checkpoint& checkpoint, const std::string& where);
-
 /// All of the file; commit() is left to the caller.
 void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress);
 
