@@ -124,6 +124,8 @@ def deep():
     yield "deep-33", "too-deep", "33 graphs inside each other", model(nested(33))
     content = nested(3000)
     yield "deep-3000", "too-deep", "3000 graphs inside each other", model(content)
+    many = block(1, block(4, "If") + block(5, block(6, b"")) * 100_001)
+    yield "many-graphs", "too-many", "100,001 empty subgraphs", model(many)
     kind = number(1, 1)
     for _ in range(200):
         kind = block(4, block(1, kind))

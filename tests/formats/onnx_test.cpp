@@ -254,6 +254,15 @@ TEST_F(OnnxFile, SafetensorsFilesThatBeginLikeAModelStaySafetensors) {
   EXPECT_EQ(open(path("a.onnx")).format, "safetensors");
 }
 
+TEST_F(OnnxFile, AFolderIsItsModelWhenThereIsNoOtherFile) {
+  std::filesystem::copy(fixture("files/raw.onnx"), path("model.onnx"));
+  EXPECT_EQ(open(path("")).format, "onnx");
+  Checkpoint other;
+  other.add("w", Tensor::zeros(DType::f32, {1}));
+  save(other, path("model.safetensors"));
+  EXPECT_EQ(open(path("")).format, "safetensors");
+}
+
 TEST_F(OnnxFile, EveryTensorsNameAndShapeSurvivesAConversion) {
   const Checkpoint checkpoint = open(fixture("files/torch.onnx"));
   save(checkpoint, path("t.safetensors"));

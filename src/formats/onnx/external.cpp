@@ -46,7 +46,9 @@ ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {
   if (path.empty())
     fail(Errc::missing_storage, where, "its data should be in {}, which is not there", quoted(location));
   Opened opened;
-  opened.source = std::make_unique<Source>(File::open(path), source_.access());
+  const auto sharing =
+      source_.file()->copies_on_write() ? File::Sharing::copy_on_write : File::Sharing::read_only;
+  opened.source = std::make_unique<Source>(File::open(path, sharing), source_.access());
   return files_.emplace(location, std::move(opened)).first->second;
 }
 

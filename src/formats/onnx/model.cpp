@@ -164,6 +164,7 @@ class ModelReader {
     const bool is_main = depth == 0;
     const std::uint32_t graph = is_main ? 0 : ++graphs_;
     info_.subgraphs += is_main ? 0 : 1;
+    limit(info_.subgraphs, kMaxListed, "subgraphs");
     Field field;
     for (Range rest = message; wire_.next(rest, field);) {
       if (field.number == graph_proto::initializer)

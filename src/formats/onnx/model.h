@@ -15,8 +15,9 @@ namespace ballast::onnx_file {
 // Far beyond any real model; what is beyond them is Errc::too_many, too_deep or header_too_large.
 inline constexpr std::uint64_t kMaxTensors = 1'000'000;
 inline constexpr std::uint64_t kMaxNodes = 10'000'000;
-inline constexpr std::uint64_t kMaxListed = 100'000;  // inputs, outputs, operators, functions, metadata
-inline constexpr int kMaxGraphDepth = 32;             // protobuf's own limit of 100 messages is 33 graphs
+inline constexpr std::uint64_t kMaxListed =
+    100'000;                               // inputs, outputs, operators, functions, subgraphs, metadata
+inline constexpr int kMaxGraphDepth = 32;  // protobuf's own limit of 100 messages is 33 graphs
 inline constexpr int kMaxTypeDepth = 32;
 inline constexpr std::uint64_t kMaxTextBytes = 100'000'000;
 
