@@ -19,6 +19,7 @@
 #include "ballast/load_file.h"
 #include "ballast/module.h"
 #include "ballast/nn.h"
+#include "ballast/onnx_file.h"
 #include "ballast/ops.h"
 #include "ballast/optimizer.h"
 #include "ballast/quantized.h"

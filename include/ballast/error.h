@@ -64,6 +64,7 @@ enum class Errc : std::uint8_t {
   bad_gzip,            ///< not a well-formed gzip file
   bad_burn,            ///< not the structure of a Burn file
   bad_npy,             ///< not a well-formed NumPy header
+  bad_onnx,            ///< not the structure of an ONNX file
   path_escape,         ///< a path that leaves its folder
   missing_shard,       ///< a shard named by the index that is not there
   index_mismatch,      ///< index and shards disagree

@@ -104,6 +104,8 @@ std::string_view name(Errc code) noexcept {
       return "bad-burn";
     case Errc::bad_npy:
       return "bad-npy";
+    case Errc::bad_onnx:
+      return "bad-onnx";
     case Errc::path_escape:
       return "path-escape";
     case Errc::missing_shard:

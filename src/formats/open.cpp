@@ -10,6 +10,7 @@
 #include "formats/burn/burn.h"
 #include "formats/gzip.h"
 #include "formats/npy/npy.h"
+#include "formats/onnx/onnx.h"
 #include "formats/shards/shards.h"
 #include "formats/sniff.h"
 #include "formats/torch/reader.h"
@@ -35,6 +36,8 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
       return npy::open_npy(source, path);
     case Family::npz:
       return npy::open_npz(source);
+    case Family::onnx:
+      return onnx_file::open_onnx(source);
     case Family::safetensors:
     case Family::index:
     case Family::torch:
