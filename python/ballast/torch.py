@@ -106,9 +106,9 @@ def _remove_duplicate_names(
 
 
 def _overlap(tensors: Dict[str, torch.Tensor]) -> bool:
-    """Some two tensors share bytes; told without a look at their storages, which costs more than all the rest."""
-    ranges = sorted((str(tensor.device), tensor.data_ptr(), _end_ptr(tensor)) for tensor in tensors.values() if tensor.nelement())
-    return any(a[0] == b[0] and b[1] < a[2] for a, b in zip(ranges, ranges[1:]))
+    """Some two tensors may share bytes; told without a look at storages and devices, which costs more than all the rest."""
+    ranges = sorted((tensor.data_ptr(), _end_ptr(tensor)) for tensor in tensors.values() if tensor.nelement())
+    return any(following[0] < this[1] for this, following in zip(ranges, ranges[1:]))
 
 
 def _evaluate_tensors_for_save(tensors: Dict[str, torch.Tensor]) -> None:
@@ -230,8 +230,7 @@ def save_model(model: torch.nn.Module, filename: str, metadata: Optional[Dict[st
     state_dict = model.state_dict()
     for kept, removed in _remove_duplicate_names(state_dict).items():
         for name in removed:
-            metadata = {} if metadata is None else metadata
-            metadata.setdefault(name, kept)
+            metadata = {name: kept, **(metadata or {})}
             del state_dict[name]
     if force_contiguous:
         state_dict = {name: tensor.contiguous() for name, tensor in state_dict.items()}

@@ -86,6 +86,10 @@ def check_files(report, reference, folder, device):
         theirs.save_file(data, b, metadata=metadata)
         report.check(f"files are byte-identical, {device}, metadata {metadata}", a.read_bytes() == b.read_bytes())
         report.check(f"save() is byte-identical, {device}, metadata {metadata}", ours.save(data, metadata) == theirs.save(data, metadata))
+    # safetensors 0.8 gives a float4 tensor the file's shape, in which torch counts pairs: it cannot load what it saves.
+    plain = {k: v for k, v in data.items() if v.dtype != getattr(torch, "float4_e2m1fn_x2", 0)}
+    ours.save_file(plain, a)
+    theirs.save_file(plain, b)
     for name, path in (("ours", a), ("theirs", b)):
         for target in {"cpu", device}:
             for backend in ("mmap", "pread"):
@@ -94,6 +98,7 @@ def check_files(report, reference, folder, device):
     raw = theirs.save(loadable)  # the reference's load() lacks two dtypes
     mine, its = ours.load(raw), theirs.load(raw)
     report.same_tensors("load", mine, {name: its[name] for name in mine})
+    ours.save_file(data, a)
     report.same_tensors("load, all dtypes", ours.load(ours.save(data)), {name: value.cpu() for name, value in ours.load_file(a).items()})
     check_handles(report, reference, a, device)
 
@@ -226,7 +231,7 @@ def speed_of_large(report, reference, folder, gigabytes, rounds):
     size = f"{path.stat().st_size / 1e9:.1f} GB"
     ours, theirs = ballast.torch.load_file, reference.torch.load_file
     measure(report, f"load_file {size}, nothing touched", rounds, ballast=lambda: ours(path), safetensors=lambda: theirs(path))
-    measure(report, f"load_file {size}, every byte touched", rounds, ballast=lambda: touch(ours(path)), safetensors=lambda: touch(theirs(path)))
+    measure(report, f"load_file {size}, every byte touched", rounds, ballast=lambda: touch(ours(path)), safetensors=lambda: touch(theirs(path)), **{"ballast.open, prefetched": lambda: touch(prefetched(path))})
     measure(report, f"load_file {size}, pread", rounds, ballast=lambda: ours(path, backend="pread"), safetensors=lambda: theirs(path, backend="pread"))
     measure(report, f"numpy load_file {size}, every byte touched", min(rounds, 3), ballast=lambda: touch_numpy(ballast.numpy.load_file, path, "BF16"), safetensors=lambda: touch_numpy(reference.numpy.load_file, path, "BF16"))
     if torch.cuda.is_available():
@@ -246,6 +251,12 @@ def speed_of_large(report, reference, folder, gigabytes, rounds):
     measure(report, f".pt {size}, in memory of its own", few, ballast=lambda: ours(pt, backend="pread"), **{"torch.load": lambda: torch.load(pt)})
     path.unlink()
     pt.unlink()
+
+
+def prefetched(path):
+    file = ballast.open(path, writable=True)
+    file.prefetch()
+    return file.torch()
 
 
 def touch_numpy(load, path, code):

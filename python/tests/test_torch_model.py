@@ -92,7 +92,9 @@ def test_tied_models_are_saved_once(tmp_path):
     model, other = Tied(), Tied()
     with pytest.raises(RuntimeError):
         save_file(model.state_dict(), tmp_path / "x")
-    save_model(model, str(tmp_path / "x"), metadata={"b.bias": "mine"})
+    metadata = {"b.bias": "mine"}
+    save_model(model, str(tmp_path / "x"), metadata=metadata)
+    assert metadata == {"b.bias": "mine"}
     with safe_open(tmp_path / "x", "pt") as f:
         assert f.keys() == ["a.bias", "a.weight"]
         assert f.metadata() == {"b.bias": "mine", "b.weight": "a.weight"}
