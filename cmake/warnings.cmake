@@ -22,3 +22,9 @@ function(ballast_own target)
     endif()
   endif()
 endfunction()
+
+# For libraries that become part of shared ones, Python's module among them. Functions call each other directly all the same.
+function(ballast_relocatable target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+endfunction()

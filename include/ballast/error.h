@@ -64,11 +64,17 @@ enum class Errc : std::uint8_t {
   bad_gzip,            ///< not a well-formed gzip file
   bad_burn,            ///< not the structure of a Burn file
   bad_npy,             ///< not a well-formed NumPy header
+  bad_onnx,            ///< not the structure of an ONNX file
   path_escape,         ///< a path that leaves its folder
   missing_shard,       ///< a shard named by the index that is not there
   index_mismatch,      ///< index and shards disagree
   // Loading
   load_failed,  ///< the model and the checkpoint do not fit; the report says where
+  // Graphs and ONNX
+  traced_value,     ///< the model's code reads a value that depends on its inputs while it is traced
+  baked_dimension,  ///< a dimension was given a name, and the model takes one size of it
+  not_exportable,   ///< operations that the file cannot hold; the message names all of them
+  onnx_invalid,     ///< ONNX's own checker or shape inference refuses what was made
 };
 
 /// The stable spelling used in JSON, docs and tests: "size-mismatch".

@@ -14,8 +14,9 @@
 namespace ballast {
 
 struct OpenOptions {
-  bool map = true;     ///< false: nothing is mapped; tensors are read by position when they are needed
-  bool inert = false;  ///< read past calls that could run code; they stay inert objects in the tree
+  bool map = true;        ///< false: nothing is mapped; tensors are read by position when they are needed
+  bool inert = false;     ///< read past calls that could run code; they stay inert objects in the tree
+  bool writable = false;  ///< tensors may be written where they lie in the file; the file never changes
 };
 
 /// Any file Ballast reads, and a checkpoint in several: an index.json of shards, or a folder with one such

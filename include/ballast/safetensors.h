@@ -37,6 +37,7 @@ struct ReadOptions {
   Mode mode = Mode::strict;
   bool map =
       true;  ///< false: tensors are read by position when they are needed, nothing of the file is mapped
+  bool writable = false;  ///< tensors may be written; the file never changes, nor does what others see of it
 };
 
 /// Header checked whole, data left where it is.
@@ -46,6 +47,7 @@ struct ReadOptions {
 
 struct SaveOptions {
   bool overwrite = false;
+  bool durable = true;  ///< false: save() does not wait for the disk; a power cut may leave a damaged file
   Progress progress = {};
 };
 

@@ -77,7 +77,8 @@ struct Checksums {
 };
 
 /// Reads a whole file and compares every header and checksum its container holds: Errc::bad_crc, or what
-/// open() would say. Only zip archives hold any; opening one checks the pickle's alone.
+/// open() would say. Zip archives hold them; opening one checks the pickle's alone. ONNX models may, of
+/// external data.
 [[nodiscard]] Checksums check_integrity(const std::string& path);
 
 }  // namespace ballast

@@ -119,6 +119,9 @@ class Value {
   /// One object in two places, not just two equal ones.
   [[nodiscard]] bool same_object(const Value& other) const noexcept;
 
+  /// A number for this object among all of its tree: equal exactly where same_object() is true.
+  [[nodiscard]] std::uint64_t identity() const noexcept { return ref_; }
+
   // Leaves. Errc::type_mismatch, naming what it is, when it is something else.
   [[nodiscard]] bool as_bool() const;
   /// Errc::size_overflow beyond 64 bits. A bool is 0 or 1.

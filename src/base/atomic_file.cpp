@@ -272,7 +272,7 @@ void AtomicFile::take_final_name() {
 
 void AtomicFile::seal() {
   if (descriptor_ < 0) fail(Errc::invalid_argument, display(path_), "was sealed or committed already");
-  if (fsync(descriptor_) != 0) {
+  if (durable_ && fsync(descriptor_) != 0) {
     const int reason = errno;
     discard();
     fail_errno(reason, display(path_), "the data did not reach the disk");
@@ -296,7 +296,7 @@ void AtomicFile::commit() {
   sealed_ = false;
   named_ = true;
   unlist_unfinished(entry_);
-  sync_folder(folder_of(target_), path_);
+  if (durable_) sync_folder(folder_of(target_), path_);
 }
 
 void discard_unfinished_files() noexcept {

@@ -19,6 +19,10 @@ class AtomicFile {
   /// Who may read and write is as with the old file, or 0666 less the umask. A target that is a symbolic link
   /// is written through.
   AtomicFile(const std::string& path, bool overwrite);
+
+  /// Does not wait for the disk any more: a power cut soon after commit() may leave a damaged file.
+  void give_up_durability() noexcept { durable_ = false; }
+
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();  ///< without commit(): removes the temporary
@@ -54,6 +58,7 @@ class AtomicFile {
   std::string target_;  // with links resolved
   std::string temporary_;
   bool overwrite_;
+  bool durable_ = true;
   int descriptor_ = -1;
   bool sealed_ = false;  // written and closed, not yet renamed
   bool named_ = false;

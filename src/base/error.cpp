@@ -104,6 +104,8 @@ std::string_view name(Errc code) noexcept {
       return "bad-burn";
     case Errc::bad_npy:
       return "bad-npy";
+    case Errc::bad_onnx:
+      return "bad-onnx";
     case Errc::path_escape:
       return "path-escape";
     case Errc::missing_shard:
@@ -112,6 +114,14 @@ std::string_view name(Errc code) noexcept {
       return "index-mismatch";
     case Errc::load_failed:
       return "load-failed";
+    case Errc::traced_value:
+      return "traced-value";
+    case Errc::baked_dimension:
+      return "baked-dimension";
+    case Errc::not_exportable:
+      return "not-exportable";
+    case Errc::onnx_invalid:
+      return "onnx-invalid";
   }
   return "unknown";
 }

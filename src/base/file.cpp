@@ -36,14 +36,17 @@ struct File::Mapping {
   }
 };
 
-File::File(std::string path, int descriptor)
-    : path_(std::move(path)), descriptor_(descriptor), mapping_(std::make_unique<Mapping>()) {}
+File::File(std::string path, int descriptor, Sharing sharing)
+    : path_(std::move(path)),
+      sharing_(sharing),
+      descriptor_(descriptor),
+      mapping_(std::make_unique<Mapping>()) {}
 
 File::~File() {
   close(descriptor_);
 }
 
-std::shared_ptr<const File> File::open(const std::string& path) {
+std::shared_ptr<const File> File::open(const std::string& path, Sharing sharing) {
   if (path.find('\0') != std::string::npos)
     fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
   // O_NONBLOCK: opening a pipe must not wait for its writer.
@@ -52,7 +55,7 @@ std::shared_ptr<const File> File::open(const std::string& path) {
     const int reason = errno;
     fail_errno(reason, display(path), "cannot open");
   }
-  const std::shared_ptr<File> file(new File(path, descriptor));
+  const std::shared_ptr<File> file(new File(path, descriptor, sharing));
 
   struct stat status {};
 
@@ -104,7 +107,11 @@ std::vector<std::byte> File::read(std::uint64_t offset, std::uint64_t length) co
 std::span<const std::byte> File::map() const {
   std::call_once(mapping_->once, [this] {
     if (size_ == 0) return;
-    void* address = mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
+    // Without NORESERVE a private mapping counts as memory that will be needed, and a file larger than that
+    // is refused.
+    void* address = copies_on_write() ? mmap(nullptr, size_, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_NORESERVE, descriptor_, 0)
+                                      : mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
     if (address == MAP_FAILED) {
       const int reason = errno;
       fail_errno(reason, display(path_), fmt::format("cannot map {} bytes", size_));

@@ -14,8 +14,11 @@ namespace ballast {
 
 class File : public std::enable_shared_from_this<File> {
  public:
+  /// What map() gives: the file itself, or memory that may be written and then belongs to this process alone.
+  enum class Sharing : std::uint8_t { read_only, copy_on_write };
+
   /// Regular files only: a folder, pipe or device is Errc::not_regular_file, and opening one never blocks.
-  static std::shared_ptr<const File> open(const std::string& path);
+  static std::shared_ptr<const File> open(const std::string& path, Sharing sharing = Sharing::read_only);
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File();
@@ -30,7 +33,9 @@ class File : public std::enable_shared_from_this<File> {
   /// opened, Errc::file_changed when the file is shorter than that by now.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   [[nodiscard]] std::vector<std::byte> read(std::uint64_t offset, std::uint64_t length) const;
-  /// The whole file, mapped read-only on first use and kept until the File is gone. Empty for an empty file.
+  [[nodiscard]] bool copies_on_write() const noexcept { return sharing_ == Sharing::copy_on_write; }
+
+  /// The whole file, mapped on first use and kept until the File is gone. Empty for an empty file.
   [[nodiscard]] std::span<const std::byte> map() const;
   /// Throws Errc::file_changed when size or modification time differ from those at opening.
   void check_unchanged() const;
@@ -39,9 +44,10 @@ class File : public std::enable_shared_from_this<File> {
 
  private:
   struct Mapping;
-  explicit File(std::string path, int descriptor);
+  File(std::string path, int descriptor, Sharing sharing);
 
   std::string path_;
+  Sharing sharing_;
   int descriptor_;
   std::uint64_t size_ = 0;
   std::int64_t modified_seconds_ = 0;

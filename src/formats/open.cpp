@@ -10,6 +10,7 @@
 #include "formats/burn/burn.h"
 #include "formats/gzip.h"
 #include "formats/npy/npy.h"
+#include "formats/onnx/onnx.h"
 #include "formats/shards/shards.h"
 #include "formats/sniff.h"
 #include "formats/torch/reader.h"
@@ -35,6 +36,8 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
       return npy::open_npy(source, path);
     case Family::npz:
       return npy::open_npz(source);
+    case Family::onnx:
+      return onnx_file::open_onnx(source);
     case Family::safetensors:
     case Family::index:
     case Family::torch:
@@ -44,14 +47,16 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
 }
 
 Checkpoint open_file(const std::string& path, const OpenOptions& options, bool may_be_index) {
-  const auto file = File::open(path);
+  const auto sharing = options.writable ? File::Sharing::copy_on_write : File::Sharing::read_only;
+  const auto file = File::open(path, sharing);
   const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
   const Family family = family_of(head, file->size(), path);
   if (family == Family::index && !may_be_index)
     fail(Errc::index_mismatch, display(path), "is JSON text, where a shard should be");
   if (family == Family::index) return shards::open_index(path, options);
   if (family == Family::safetensors)
-    return safetensors::open(path, {.mode = safetensors::Mode::strict, .map = options.map});
+    return safetensors::open(
+        path, {.mode = safetensors::Mode::strict, .map = options.map, .writable = options.writable});
   Checkpoint checkpoint = open_source(Source(file, options.map ? FileAccess::map : FileAccess::read), family,
                                       path, options.inert);
   checkpoint.path = path;

@@ -10,6 +10,8 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/magic.h"
+#include "formats/confine.h"
+#include "formats/onnx/onnx.h"
 #include "formats/shards/shards.h"
 #include "formats/sniff.h"
 #include "formats/torch/reader.h"
@@ -147,7 +149,7 @@ ScanReport scan_shards(const std::string& path, const ScanOptions& options) {
   try {
     const shards::Index index = shards::read_index(path);
     for (const std::string& name : index.files) {
-      const std::string shard = shards::locate(shards::folder_of(path), name);
+      const std::string shard = shards::locate(folder_of(path), name);
       if (shard.empty()) fail(Errc::missing_shard, display(path), "shard {} is not there", quoted(name));
       if (family_of_file(shard) == Family::index)
         fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(name));
@@ -199,6 +201,7 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
 Checksums check_integrity(const std::string& path) {
   const auto file = File::open(path);
   if (is_zip(*file)) return check_zip(file);
+  if (family_of_file(path) == Family::onnx) return onnx_file::check_external(Source(file, FileAccess::read));
   return {.checked = 0, .without = open(path).total_bytes()};
 }
 

@@ -6,6 +6,7 @@
 #include "base/magic.h"
 #include "formats/burn/burn.h"
 #include "formats/npy/npy.h"
+#include "formats/onnx/onnx.h"
 #include "formats/torch/reader.h"
 
 namespace ballast {
@@ -42,9 +43,14 @@ Family family_of(std::span<const std::byte> head, std::uint64_t size, std::strin
   if (npy::is_npy(head)) return Family::npy;
   if (burn::is_mpk(head)) return Family::mpk;
   if (npy::is_npz(head)) return Family::npz;
+  const bool has_no_magic = what_is_it(head).empty();
+  if (has_no_magic && onnx_file::is_onnx(head)) return Family::onnx;
   if (is_json_object(head) && !path.ends_with(".safetensors")) return Family::index;
   if (is_safetensors(head, size, path)) return Family::safetensors;
   if (as_text(head).starts_with("\x1F\x8B")) return Family::gzip;
+  // Like Safetensors files: by name what could be nothing else.
+  const bool may_be_onnx = has_no_magic && !head.empty() && !torch::may_be_pickle(head);
+  if (may_be_onnx && path.ends_with(".onnx")) return Family::onnx;
   return Family::torch;
 }
 

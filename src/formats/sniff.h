@@ -16,6 +16,7 @@ enum class Family : std::uint8_t {
   gzip,  // hopefully with an mpk inside
   npy,
   npz,
+  onnx,
   index,  // JSON: hopefully a list of shards
   torch,  // everything else: its reader says best what it is not
 };

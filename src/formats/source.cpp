@@ -15,6 +15,11 @@ class SliceStorage final : public Storage {
 
   [[nodiscard]] const std::byte* data() const override { return whole_->data() + offset_; }
 
+  [[nodiscard]] std::byte* mutable_data() override {
+    std::byte* bytes = const_cast<Storage&>(*whole_).mutable_data();
+    return bytes == nullptr ? nullptr : bytes + offset_;
+  }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
     whole_->read(offset_ + offset, out);

@@ -121,12 +121,23 @@ class FileStorage final : public Storage {
     return access_ == FileAccess::map || ready_.load(std::memory_order_acquire);
   }
 
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    check_range(offset, out.size());
-    file_->read(offset_ + offset, out);
+  [[nodiscard]] std::byte* mutable_data() override {
+    return file_->copies_on_write() ? const_cast<std::byte*>(data()) : nullptr;
   }
 
-  [[nodiscard]] std::optional<FileSpan> file_span() const override { return FileSpan{file_, offset_}; }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    check_range(offset, out.size());
+    if (!file_->copies_on_write() || !ready()) {
+      file_->read(offset_ + offset, out);
+    } else if (!out.empty()) {  // somebody may have written to it since
+      std::memcpy(out.data(), data() + offset, out.size());
+    }
+  }
+
+  [[nodiscard]] std::optional<FileSpan> file_span() const override {
+    if (file_->copies_on_write()) return std::nullopt;
+    return FileSpan{file_, offset_};
+  }
 
   void check_unchanged() const override { file_->check_unchanged(); }
 

@@ -14,6 +14,7 @@ import exec_attacks
 import file_attacks
 import hide_attacks
 import legal
+import onnx_attacks
 import shape_attacks
 import stream_attacks
 import tensor_attacks
@@ -21,7 +22,7 @@ import vm_attacks
 import zip_attacks
 
 GROUPS = (exec_attacks, hide_attacks, zip_attacks, tensor_attacks, vm_attacks, shape_attacks, stream_attacks,
-          file_attacks, legal)
+          file_attacks, onnx_attacks, legal)
 
 CODES = set("""
 unknown-format truncated trailing-data header-too-large bad-json duplicate-key bad-name bad-dtype
@@ -29,7 +30,7 @@ size-overflow size-mismatch offset-out-of-range overlap gap forbidden-global for
 frame-violation type-mismatch memo-range too-deep too-many expansion-limit expanded-view bad-zip zip-ambiguous
 name-mismatch duplicate-entry encrypted-flag unsupported-method bad-crc bad-tar path-escape not-regular-file
 file-changed missing-shard index-mismatch no-space io-error ok refused-any missing-storage not-found
-unsupported
+unsupported bad-onnx bad-utf8
 """.split())
 
 

@@ -142,6 +142,7 @@ class Completions(CliTest):
         self.assertEqual(self.complete("ballast", "show", path, "b."), ["b.weight", "b.bias"])
         self.assertEqual(self.complete("ballast", "ls", path, "--include", "st"), ["steps"])
         self.assertEqual(self.complete("ballast", "help", "ver"), ["verify"])
+        self.assertEqual(self.complete("ballast", "onnx", "i"), ["info"])
 
 
 if __name__ == "__main__":

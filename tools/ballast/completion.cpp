@@ -98,6 +98,8 @@ void print_bash(Output& out, const CLI::App& app) {
       "2>/dev/null)\" -- \"$word\")); else COMPREPLY=($(compgen -f -- \"$word\")); fi ;;\n"
       "    meta) if [[ -n $file ]]; then COMPREPLY=($(compgen -W $'get\\nset\\nrm' -- \"$word\")); else "
       "COMPREPLY=($(compgen -f -- \"$word\")); fi ;;\n"
+      "    onnx) if ((COMP_CWORD == 2)); then COMPREPLY=($(compgen -W info -- \"$word\")); else "
+      "COMPREPLY=($(compgen -f -- \"$word\")); fi ;;\n"
       "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
       "  esac\n"
       "}\n");
@@ -149,6 +151,8 @@ void print_zsh(Output& out, const CLI::App& app) {
       out.write("        '1:file:_files' '2:path:_ballast_names'\n");
     else if (name == "meta")
       out.write("        '1:file:_files' '2:action:(get set rm)' '*:argument:'\n");
+    else if (name == "onnx")
+      out.write("        '1:action:(info)' '*:file:_files'\n");
     else if (name == "completion")
       out.write("        '1:shell:(bash zsh fish)'\n");
     else if (name == "help")
@@ -190,6 +194,7 @@ void print_fish(Output& out, const CLI::App& app) {
   out.write(
       "complete -c ballast -n '__fish_seen_subcommand_from show' -a '(__ballast_names)'\n"
       "complete -c ballast -n '__fish_seen_subcommand_from meta' -a 'get set rm'\n"
+      "complete -c ballast -n '__fish_seen_subcommand_from onnx' -a info\n"
       "complete -c ballast -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n");
 }
 

@@ -38,6 +38,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_stats(app, session);
   add_scan(app, session);
   add_meta(app, session);
+  add_onnx(app, session);
   add_new(app, session);
   add_embed(app, session);
   add_completion(app, session);

@@ -67,7 +67,8 @@ std::optional<Metadata> metadata_of(const Header& header) {
 }
 
 Checkpoint open(const std::string& path, const ReadOptions& options) {
-  const std::shared_ptr<const File> file = File::open(path);
+  const auto sharing = options.writable ? File::Sharing::copy_on_write : File::Sharing::read_only;
+  const std::shared_ptr<const File> file = File::open(path, sharing);
   Header header =
       read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(path), options.mode);
   Checkpoint checkpoint = without_tensors(header, path);

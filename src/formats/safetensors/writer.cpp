@@ -24,6 +24,7 @@ void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& p
 
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   AtomicFile out(path, options.overwrite);
+  if (!options.durable) out.give_up_durability();
   write_file(checkpoint, out, options.progress);
   out.commit();
 }

@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json_scanner.h"
+#include "formats/confine.h"
 #include "formats/shards/shards.h"
 
 namespace ballast::shards {
@@ -35,19 +36,6 @@ void read_metadata(JsonScanner& json, Index& index) {
     const JsonScanner::Number size = json.number();
     if (size.is_unsigned) index.total_size = size.value;  // old tools wrote floats here
   });
-}
-
-bool is_below(const fs::path& path, const fs::path& folder) {
-  const auto [rest, ignored] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  return rest == folder.end();
-}
-
-// The cache's repository folder, when `folder` is <repository>/snapshots/<revision>[/…].
-fs::path hub_blobs(const fs::path& folder) {
-  for (fs::path at = folder; at.has_relative_path(); at = at.parent_path()) {
-    if (at.parent_path().filename() == "snapshots") return at.parent_path().parent_path() / "blobs";
-  }
-  return {};
 }
 
 }  // namespace
@@ -105,25 +93,12 @@ Index read_index(const std::string& path) {
 
 std::string locate(const std::string& folder, const std::string& file) {
   check_name(file, display(folder));
-  std::error_code error;
-  const fs::path home = fs::canonical(folder, error);
-  if (error) fail(Errc::io_error, display(folder), "cannot be looked at: {}", error.message());
-  const fs::path real = fs::canonical(fs::path(folder) / file, error);
-  if (error) return {};
-  const fs::path blobs = hub_blobs(home);
-  if (is_below(real, home) || (!blobs.empty() && real.parent_path() == blobs)) return real.string();
-  fail(Errc::path_escape, display((fs::path(folder) / file).string()),
-       "is a link to {}, outside the folder of its index", ballast::quoted(real.string()));
+  return confined(folder, file);
 }
 
 bool is_folder(const std::string& path) noexcept {
   std::error_code ignored;
   return path.find('\0') == std::string::npos && fs::is_directory(path, ignored);
-}
-
-std::string folder_of(const std::string& path) {
-  const std::string folder = fs::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
 }
 
 }  // namespace ballast::shards

@@ -7,6 +7,7 @@
 #include "ballast/display.h"
 #include "base/fail.h"
 #include "base/thread_pool.h"
+#include "formats/confine.h"
 #include "formats/open.h"
 #include "formats/shards/shards.h"
 
@@ -142,6 +143,8 @@ class ShardReader {
 std::string find_in_folder(const std::string& folder) {
   std::vector<std::string> indices;
   std::vector<std::string> files;
+  std::vector<std::string>
+      graphs;  // exports of a model that mostly lies beside them: taken when there is nothing else
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
@@ -150,9 +153,10 @@ std::string find_in_folder(const std::string& folder) {
     if (std::any_of(kModelFiles.begin(), kModelFiles.end(),
                     [&](std::string_view suffix) { return name.ends_with(suffix); }))
       files.push_back(name);
+    if (name.ends_with(".onnx")) graphs.push_back(name);
   }
   if (error) fail(Errc::io_error, display(folder), "the folder cannot be read: {}", error.message());
-  std::vector<std::string>& found = indices.empty() ? files : indices;
+  std::vector<std::string>& found = !indices.empty() ? indices : !files.empty() ? files : graphs;
   std::sort(found.begin(), found.end());
   if (found.empty())
     fail(Errc::not_found, display(folder), "is a folder without an index of shards or a model file");

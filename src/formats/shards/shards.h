@@ -27,14 +27,11 @@ inline constexpr std::size_t kMaxShards = 10'000;
 [[nodiscard]] Index parse_index(std::string text, const std::string& where);
 [[nodiscard]] Index read_index(const std::string& path);
 
-/// Where a shard of an index in `folder` lies, links followed. Errc::path_escape when it is not below the
-/// folder, except where the Hugging Face Hub's cache leads: from snapshots/<revision>/ to blobs/ beside it.
-/// Errc::missing_shard is for the caller: empty when there is no such file.
+/// Where a shard of an index in `folder` lies: confined() to it, and under a plain name. Errc::missing_shard
+/// is for the caller: empty when there is no such file.
 [[nodiscard]] std::string locate(const std::string& folder, const std::string& file);
 
 [[nodiscard]] bool is_folder(const std::string& path) noexcept;
-/// The folder a file lies in, as it is named: "." for a bare name.
-[[nodiscard]] std::string folder_of(const std::string& path);
 /// The one index, or the one file, of a folder. Errc::not_found, Errc::invalid_argument with a list.
 [[nodiscard]] std::string find_in_folder(const std::string& folder);
 

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/json_writer.h"
 #include "checkpoint/record_metadata.h"
+#include "formats/confine.h"
 #include "formats/shards/shards.h"
 
 namespace ballast {
@@ -102,7 +103,7 @@ std::vector<std::string> old_files(const std::string& stem, const std::string& i
     for (const std::string& file : shards::read_index(index).files) {
       const bool is_ours = file.find('/') == std::string::npos && file.starts_with(base + "-") &&
                            file.find("-of-") != std::string::npos && file.ends_with(kSuffix);
-      if (is_ours) old.push_back((fs::path(shards::folder_of(index)) / file).string());
+      if (is_ours) old.push_back((fs::path(folder_of(index)) / file).string());
     }
   } catch (const Error&) {  // broken: replaced, and its shards left alone
   }

@@ -32,6 +32,8 @@ class PromisedStorage final : public Storage {
 
   [[nodiscard]] const std::byte* data() const override { return kept().data(); }
 
+  [[nodiscard]] std::byte* mutable_data() override { return const_cast<Storage&>(kept()).mutable_data(); }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override { kept().read(offset, out); }
 
   [[nodiscard]] std::optional<FileSpan> file_span() const override { return kept().file_span(); }

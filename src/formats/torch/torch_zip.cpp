@@ -35,6 +35,8 @@ class RecordStorage final : public Storage {
 
   [[nodiscard]] const std::byte* data() const override { return content().data(); }
 
+  [[nodiscard]] std::byte* mutable_data() override { return const_cast<Storage&>(content()).mutable_data(); }
+
   void read(std::uint64_t offset, std::span<std::byte> out) const override { content().read(offset, out); }
 
   [[nodiscard]] std::optional<FileSpan> file_span() const override { return content().file_span(); }

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""save, convert, diff, verify, scan, hash: whole files, with the GIL free and several threads at work."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+
+from . import _native
+from ._checkpoint import Checkpoint, Patterns, Renames, StrPath
+from ._checkpoint import open as open_checkpoint
+from ._errors import SafetensorError
+from ._frameworks import numpy_spec
+from ._tensor import Tensor, dtype_code
+
+Progress = Optional[Callable[[int, int], Any]]
+Source = Union[StrPath, Checkpoint]
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def _bytes_of(size: Union[int, str, None]) -> int:
+    """5_000_000_000 or "5GB"."""
+    if size is None or isinstance(size, int):
+        return size or 0
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", size)
+    if not match or match.group(2).upper() not in _UNITS:
+        raise ValueError(f"{size!r} is no size: a number of bytes, or one with KB, MB, GB, KiB, MiB, GiB")
+    return int(float(match.group(1)) * _UNITS[match.group(2).upper()])
+
+
+def _spec_of(name: str, value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return (name, value)
+    if type(value).__module__.split(".")[0] == "torch" or hasattr(value, "data_ptr"):
+        from .torch import _spec
+
+        return _spec(name, value.detach().contiguous())
+    import numpy
+
+    array = value if isinstance(value, numpy.ndarray) else numpy.asarray(value)
+    return numpy_spec(name, array, "C128" if array.dtype.name == "complex128" else "")
+
+
+def checkpoint(tensors: Union[Source, Mapping[str, Any]], metadata: Optional[Dict[str, str]] = None) -> Checkpoint:
+    """A Checkpoint of whatever holds tensors: a path, a Checkpoint, or a mapping of names to ours, NumPy's or PyTorch's."""
+    if isinstance(tensors, Checkpoint):
+        return tensors
+    if hasattr(tensors, "items"):
+        return _native.from_specs([_spec_of(name, value) for name, value in tensors.items()], metadata)  # type: ignore[union-attr,return-value]
+    return open_checkpoint(tensors)  # type: ignore[arg-type]
+
+
+def save(
+    path: StrPath,
+    tensors: Union[Checkpoint, Mapping[str, Any]],
+    metadata: Optional[Dict[str, str]] = None,
+    *,
+    format: Optional[str] = None,
+    overwrite: bool = True,
+    shard_size: Union[int, str, None] = None,
+    progress: Progress = None,
+) -> None:
+    """Tensors as a file, whose format follows its extension: .safetensors, .pt, .npz, .npy, .bpk, .mpk, .record.
+
+    ``tensors``: names to Tensor, numpy.ndarray or torch.Tensor, mixed as you like, or a Checkpoint. The old file or the whole new one is
+    there afterwards, whatever happens. ``shard_size``: Safetensors files of at most so much each ("5GB"), and an index.
+    """
+    options = {"format": format, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "progress": progress}
+    if metadata is not None and isinstance(tensors, Checkpoint):
+        tensors = dict(tensors.items())
+    _native.save(checkpoint(tensors, metadata), path, options)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What convert() did."""
+
+    tensors: List[str]  #: names in the output
+    origins: List[str]  #: for each the name or names it had
+    root: str  #: where the state dict was found by itself
+    unmatched: List[str]  #: patterns that matched nothing
+    cast: int  #: tensors that have another dtype now
+    rounded: int  #: values the cast changed
+    overflowed: int  #: finite values that are finite no more
+    files: List[str]  #: shards that were written
+    notes: List[str]
+
+
+def convert(
+    source: StrPath,
+    target: StrPath,
+    *,
+    root: Optional[str] = None,
+    rename: Renames = None,
+    rules: Optional[StrPath] = None,
+    reindex: Patterns = None,
+    include: Patterns = None,
+    exclude: Patterns = None,
+    dtype: Optional[str] = None,
+    keep_dtype: Patterns = None,
+    quantize: Optional[str] = None,
+    format: Optional[str] = None,
+    simplify: bool = False,
+    overwrite: bool = False,
+    shard_size: Union[int, str, None] = None,
+    receipt: Optional[StrPath] = None,
+    inert: bool = False,
+    progress: Progress = None,
+) -> Conversion:
+    """One file into another, streamed; in the order of the options: root, rename, rules, reindex, filter, cast.
+
+    ``progress(done, total)`` is called with bytes; what it raises stops the work, and nothing is left of it.
+    """
+    if quantize not in (None, "int8"):
+        raise ValueError(f"quantize: only 'int8', not {quantize!r}")
+    options = {
+        "root": root, "rename": None if rename is None else list(rename.items()) if isinstance(rename, dict) else list(rename),
+        "rules": rules, "reindex": reindex, "include": include, "exclude": exclude,
+        "dtype": dtype_code(dtype) if dtype else None, "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
+        "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
+        "receipt": receipt, "inert": inert, "progress": progress,
+    }  # fmt: skip
+    return Conversion(**_native.convert(source, target, options))
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far the values of two tensors are apart."""
+
+    count: int
+    differing: int
+    outside: int  #: by more than the tolerance
+    first: int  #: place of the first that differs
+    max_abs: float
+    max_rel: float
+    max_ulp: Optional[int]
+    cosine: Optional[float]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One tensor of a diff. ``change``: equal, within-tolerance, values, dtype, shape, renamed, only-a, only-b."""
+
+    change: str
+    name: str
+    other: str
+    dtype_a: Optional[str]
+    dtype_b: Optional[str]
+    shape_a: Optional[Tuple[int, ...]]
+    shape_b: Optional[Tuple[int, ...]]
+    distance: Optional[Distance]
+
+
+@dataclass(frozen=True)
+class DiffReport:
+    """``if diff(a, b).same: …``"""
+
+    tensors: List[Difference]
+
+    @property
+    def same(self) -> bool:
+        return all(tensor.change in ("equal", "within-tolerance") for tensor in self.tensors)
+
+    @property
+    def changes(self) -> List[Difference]:
+        """All that are not equal."""
+        return [tensor for tensor in self.tensors if tensor.change != "equal"]
+
+
+def diff(
+    a: Union[Source, Mapping[str, Any]],
+    b: Union[Source, Mapping[str, Any]],
+    *,
+    tolerance: float = 0.0,
+    relative: float = 0.0,
+    find_renamed: bool = True,
+    progress: Progress = None,
+) -> DiffReport:
+    """Two files, checkpoints or dicts of tensors, compared by every name, shape, dtype and value."""
+    options = {"tolerance": tolerance, "relative": relative, "find_renamed": find_renamed, "progress": progress}
+    found = []
+    for entry in _native.diff(checkpoint(a), checkpoint(b), options):
+        distance = entry.pop("distance")
+        found.append(Difference(**entry, distance=Distance(**distance) if distance else None))
+    return DiffReport(found)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong. ``kind``: nan, inf, zero, large, checksum, receipt. ``name`` is None for the file as a whole."""
+
+    name: Optional[str]
+    kind: str
+    count: int
+    detail: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``if verify(path).clean: …``"""
+
+    findings: List[Finding]
+    notes: List[str] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        return not self.findings
+
+
+def stats(source: Union[Source, Mapping[str, Any]], *, progress: Progress = None) -> Dict[str, Dict[str, Any]]:
+    """count, nan, inf, zeros, min, max, mean and std of each tensor."""
+    return _native.stats(checkpoint(source), progress)
+
+
+def _judge(name: str, numbers: Dict[str, Any], allow_zeros: bool, max_abs: Optional[float]) -> List[Finding]:
+    count = numbers["count"]
+    found = [Finding(name, kind, numbers[kind], f"{numbers[kind]} of {count} values") for kind in ("nan", "inf") if numbers[kind]]
+    if numbers["zeros"] == count and count > 1 and not allow_zeros:
+        found.append(Finding(name, "zero", count, f"{count} values"))
+    largest = max(-numbers["min"], numbers["max"]) if numbers["min"] == numbers["min"] else 0.0
+    if max_abs is not None and largest > max_abs:
+        found.append(Finding(name, "large", 1, f"largest magnitude {largest:.6g}"))
+    return found
+
+
+def _checksums(file: Checkpoint, progress: Progress) -> Verdict:
+    found: List[Finding] = []
+    notes: List[str] = []
+    if file.format in ("torch-zip", "torchscript"):
+        try:
+            without = _native.check_integrity(file.path)["without"]
+            if without:
+                notes.append(f"the file holds no checksum for {without} bytes of its data")
+        except SafetensorError as error:
+            if error.code != "bad-crc":
+                raise
+            found.append(Finding(None, "checksum", 1, error.message))
+    if file.format == "record":
+        for fault in _native.check_record(file, progress):
+            found.append(Finding(fault["name"], "checksum", 1, f"XXH3 is {fault['found']}, the record says {fault['expected']}"))
+    return Verdict(found, notes)
+
+
+def verify(
+    path: StrPath,
+    *,
+    include: Patterns = None,
+    exclude: Patterns = None,
+    allow_zeros: bool = False,
+    max_abs: Optional[float] = None,
+    receipt: Optional[StrPath] = None,
+    inert: bool = False,
+    progress: Progress = None,
+) -> Verdict:
+    """Is this file sound? Its structure (by opening it: what is wrong there is raised), its checksums, and its values."""
+    file = open_checkpoint(path, mmap=False, inert=inert)
+    sums = _checksums(file, progress)
+    findings = list(sums.findings)
+    if receipt is not None:
+        findings += [Finding(None, "receipt", 1, problem) for problem in _native.check_receipt(path, receipt, progress)]
+    for name, numbers in _native.stats(file.filter(include, exclude), progress).items():
+        findings += _judge(name, numbers, allow_zeros, max_abs)
+    return Verdict(findings, file.notes + sums.notes)
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """What a file would do if Python loaded it. ``globals`` and ``calls`` have name, offset, count, verdict, entry each."""
+
+    format: str
+    clean: bool
+    findings: List[Dict[str, Any]]
+    globals: List[Dict[str, Any]]
+    calls: List[Dict[str, Any]]
+
+
+def scan(path: StrPath, *, checksums: bool = True) -> ScanReport:
+    """Every global a pickle names and every call it makes, by the very parser that loads files. Nothing is run."""
+    return ScanReport(**_native.scan(path, checksums))
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """SHA-256 of each tensor, and one root over all of them that depends on nothing but names, dtypes, shapes and values."""
+
+    root: str
+    tensors: Dict[str, str]
+
+
+def hash(source: Union[Source, Mapping[str, Any]], *, progress: Progress = None) -> Manifest:
+    """Equal roots, equal tensors: whatever the format, the order, the shards."""
+    return Manifest(**_native.hash(checkpoint(source), progress))

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint.h"
+
+#include <algorithm>
+
+#include "ballast/root.h"
+#include "ballast/steps.h"
+#include "boxed.h"
+#include "frameworks.h"
+#include "memory.h"
+#include "tensor.h"
+#include "values.h"
+
+namespace py {
+namespace {
+
+PyTypeObject* checkpoint_type = nullptr;
+PyTypeObject* checkpoint_class = nullptr;
+
+const ballast::Checkpoint& own(PyObject* self) {
+  return value_of<ballast::Checkpoint>(self);
+}
+
+std::vector<std::string_view> names_of(const ballast::Checkpoint& checkpoint) {
+  std::vector<std::string_view> names;
+  names.reserve(checkpoint.size());
+  for (const ballast::Entry entry : checkpoint) names.push_back(entry.name);
+  return names;
+}
+
+Ref list_of_names(const std::vector<std::string_view>& names) {
+  Ref list(PyList_New(static_cast<Py_ssize_t>(names.size())));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), to_python(names[i]).release()));
+  return list;
+}
+
+// In the order of the file, which is that of the data.
+PyObject* names(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] { return list_of_names(names_of(own(self))); });
+}
+
+PyObject* sorted_names(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] {
+    auto sorted = names_of(own(self));
+    std::sort(sorted.begin(), sorted.end());
+    return list_of_names(sorted);
+  });
+}
+
+PyObject* describe(PyObject* self, PyObject* name) {
+  return guarded([&] {
+    const ballast::Entry entry = own(self).at(text_of(name));
+    return Ref(Py_BuildValue("(NNN)", to_python(info(entry.dtype).code).release(),
+                             to_python(entry.shape).release(), to_python(entry.bytes).release()));
+  });
+}
+
+PyObject* tensor(PyObject* self, PyObject* name) {
+  return guarded([&] { return wrap(own(self).tensor(text_of(name))); });
+}
+
+// Every tensor of the checkpoint through `make`.
+template <class Make>
+Ref dict_of(const ballast::Checkpoint& checkpoint, Make& make) {
+  Ref dict(PyDict_New());
+  for (const ballast::Entry entry : checkpoint) {
+    const Ref name = to_python(entry.name);
+    check(PyDict_SetItem(dict.get(), name.get(), make(entry.tensor()).get()));
+  }
+  return dict;
+}
+
+PyObject* numpy_dict(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    PyObject* ndarray = nullptr;
+    PyObject* dtypes = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &ndarray, &dtypes) == 0) throw Raised{};
+    ToNumpy make(ndarray, dtypes);
+    return dict_of(own(self), make);
+  });
+}
+
+PyObject* torch_dict(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    PyObject* from_dlpack = nullptr;
+    PyObject* table = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &from_dlpack, &table) == 0) throw Raised{};
+    ToTorch make(from_dlpack, table);
+    return dict_of(own(self), make);
+  });
+}
+
+// (name, code, shape, address, bytes) of each; the address is 0 where the bytes do not lie there in row-major
+// order.
+PyObject* addresses(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] {
+    return list_of(own(self), [](const ballast::Entry& entry) {
+      const ballast::Tensor tensor = entry.tensor();
+      const bool plain =
+          tensor.has_data() && tensor.is_contiguous() && tensor.numel() > 0 && tensor.bit_offset() % 8 == 0;
+      std::uint64_t address = 0;
+      if (plain) {
+        make_ready(tensor);
+        address = reinterpret_cast<std::uintptr_t>(tensor.storage()->data()) + tensor.bit_offset() / 8;
+      }
+      return Ref(Py_BuildValue("(NNNKK)", to_python(entry.name).release(),
+                               to_python(info(entry.dtype).code).release(), to_python(entry.shape).release(),
+                               static_cast<unsigned long long>(address),
+                               static_cast<unsigned long long>(entry.bytes)));
+    });
+  });
+}
+
+PyObject* materialized(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] {
+    ballast::Checkpoint result;
+    {
+      const Unlocked unlocked;
+      result = in_memory(own(self));
+    }
+    return wrap(std::move(result));
+  });
+}
+
+PyObject* prefetch(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] {
+    {
+      const Unlocked unlocked;
+      bring_in(own(self));
+    }
+    return none();
+  });
+}
+
+PyObject* value(PyObject* self, PyObject* path) {
+  return guarded([&] { return to_python(own(self).value(text_of(path))); });
+}
+
+PyObject* root(PyObject* self, PyObject* path) {
+  return guarded([&] {
+    if (path != Py_None) return wrap(ballast::root(own(self), text_of(path)));
+    return wrap(ballast::find_root(own(self)).checkpoint);
+  });
+}
+
+PyObject* rename(PyObject* self, PyObject* pairs) {
+  return guarded([&] { return wrap(ballast::rename(own(self), rename_rules_of(pairs)).checkpoint); });
+}
+
+PyObject* filter(PyObject* self, PyObject* options) {
+  return guarded([&] {
+    const Options given(options);
+    return wrap(ballast::filter(own(self), given.texts("include"), given.texts("exclude")));
+  });
+}
+
+PyObject* cast(PyObject* self, PyObject* options) {
+  return guarded([&] {
+    const Options given(options);
+    const std::string code = given.text("dtype");
+    const auto dtype = ballast::dtype_from_code(code);
+    if (!dtype) throw ballast::Error(ballast::Errc::bad_dtype, "", "there is no dtype \"" + code + "\"");
+    return wrap(ballast::cast(own(self), *dtype, {.except = given.texts("exclude")}));
+  });
+}
+
+Py_ssize_t length(PyObject* self) {
+  return static_cast<Py_ssize_t>(own(self).size());
+}
+
+int contains(PyObject* self, PyObject* name) {
+  if (!PyUnicode_Check(name)) return 0;
+  try {
+    return own(self).contains(text_of(name)) ? 1 : 0;
+  } catch (...) {
+    set_error();
+    return -1;
+  }
+}
+
+template <Ref (*read)(const ballast::Checkpoint&)>
+PyObject* property(PyObject* self, void* /*closure*/) {
+  return guarded([&] { return read(own(self)); });
+}
+
+Ref read_metadata(const ballast::Checkpoint& checkpoint) {
+  return to_python(checkpoint.metadata);
+}
+
+Ref read_notes(const ballast::Checkpoint& checkpoint) {
+  return to_python(checkpoint.notes);
+}
+
+Ref read_format(const ballast::Checkpoint& checkpoint) {
+  return to_python(checkpoint.format);
+}
+
+Ref read_path(const ballast::Checkpoint& checkpoint) {
+  return to_python(checkpoint.path);
+}
+
+Ref read_nbytes(const ballast::Checkpoint& checkpoint) {
+  return to_python(checkpoint.total_bytes());
+}
+
+Ref read_has_tree(const ballast::Checkpoint& checkpoint) {
+  return to_python(checkpoint.tree.has_value());
+}
+
+PyMethodDef methods[] = {
+    {"_names", names, METH_NOARGS, nullptr},
+    {"_sorted_names", sorted_names, METH_NOARGS, nullptr},
+    {"_describe", describe, METH_O, nullptr},
+    {"_tensor", tensor, METH_O, nullptr},
+    {"_numpy_dict", numpy_dict, METH_VARARGS, nullptr},
+    {"_torch_dict", torch_dict, METH_VARARGS, nullptr},
+    {"_addresses", addresses, METH_NOARGS, nullptr},
+    {"_in_memory", materialized, METH_NOARGS, nullptr},
+    {"_prefetch", prefetch, METH_NOARGS, nullptr},
+    {"_value", value, METH_O, nullptr},
+    {"_root", root, METH_O, nullptr},
+    {"_rename", rename, METH_O, nullptr},
+    {"_filter", filter, METH_O, nullptr},
+    {"_cast", cast, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"metadata", property<read_metadata>, nullptr, "A dict of str, or None when the file has none.", nullptr},
+    {"notes", property<read_notes>, nullptr, "What the reader found worth saying, as sentences.", nullptr},
+    {"format", property<read_format>, nullptr, "\"safetensors\", \"torch-zip\", …", nullptr},
+    {"path", property<read_path>, nullptr, "Where it was opened.", nullptr},
+    {"nbytes", property<read_nbytes>, nullptr, "Of all tensors.", nullptr},
+    {"has_values", property<read_has_tree>, nullptr, "True when value() leads somewhere.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyObject* register_class(PyObject* /*module*/, PyObject* type) {
+  if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), checkpoint_type) == 0) {
+    PyErr_SetString(PyExc_TypeError, "a subclass of _native.Checkpoint is needed");
+    return nullptr;
+  }
+  Py_INCREF(type);
+  checkpoint_class = reinterpret_cast<PyTypeObject*>(type);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    {"register_checkpoint_class", register_class, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+// One tensor of checkpoint_of_specs.
+struct Spec {
+  const char* name = nullptr;
+  Py_ssize_t name_size = 0;
+  const char* code = nullptr;
+  PyObject* shape = nullptr;
+  unsigned long long address = 0;
+  unsigned long long bytes = 0;
+  PyObject* strides = nullptr;
+  PyObject* owner = nullptr;
+};
+
+std::shared_ptr<const ballast::Storage> storage_of(const Spec& spec, std::uint64_t bytes) {
+  const auto* data = reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(spec.address));
+  if (spec.owner == Py_None) return ballast::Storage::borrow(data, bytes);
+  Py_INCREF(spec.owner);
+  return ballast::Storage::borrow(data, bytes, [owner = spec.owner] {
+    if (Py_IsInitialized() == 0) return;
+    const Locked gil;
+    Py_DECREF(owner);
+  });
+}
+
+ballast::Tensor tensor_of_spec(const Spec& spec) {
+  const auto dtype = ballast::dtype_from_code(spec.code);
+  if (!dtype) {
+    PyErr_Format(PyExc_ValueError, "there is no dtype \"%s\"", spec.code);
+    throw Raised{};
+  }
+  const ballast::Shape shape = shape_of(spec.shape);
+  const auto count = ballast::try_numel(shape);
+  constexpr std::int64_t kMost = std::int64_t{1} << 55;  // so that bits can be counted
+  const std::uint64_t bits =
+      static_cast<std::uint64_t>(std::min(count.value_or(0), kMost)) * info(*dtype).bits;
+  const bool strided = spec.strides != Py_None;
+  if (!count || *count > kMost || bits % 8 != 0 || (!strided && bits / 8 != spec.bytes)) {
+    std::string text = to_string(ballast::ShapeView(shape));
+    text.front() = '(';
+    text.back() = ')';
+    throw ballast::Error(ballast::Errc::size_mismatch, "",
+                         "Error preparing tensor view: tensor of type " + std::string(info(*dtype).code) +
+                             " and shape " + text + " can't be created from " + std::to_string(spec.bytes) +
+                             " bytes");
+  }
+  const auto storage = storage_of(spec, spec.bytes);
+  if (!strided) return ballast::Tensor::contiguous_view(*dtype, shape, storage);
+  return {*dtype, shape, shape_of(spec.strides), storage};
+}
+
+}  // namespace
+
+void add_checkpoint_type(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_new, slot(refuse_new)},
+      {Py_tp_dealloc, slot(deallocate<ballast::Checkpoint>)},
+      {Py_mp_length, slot(length)},
+      {Py_sq_contains, slot(contains)},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, properties},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"ballast._native.Checkpoint", sizeof(Boxed<ballast::Checkpoint>), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  checkpoint_type = add_type(module, "Checkpoint", spec);
+  checkpoint_class = checkpoint_type;
+  check(PyModule_AddFunctions(module, functions));
+}
+
+Ref wrap(ballast::Checkpoint checkpoint) {
+  return allocate(checkpoint_class, std::move(checkpoint));
+}
+
+const ballast::Checkpoint& checkpoint_of(PyObject* object) {
+  if (PyObject_TypeCheck(object, checkpoint_type) == 0) {
+    PyErr_Format(PyExc_TypeError, "a ballast.Checkpoint is needed, not %R",
+                 reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    throw Raised{};
+  }
+  return own(object);
+}
+
+ballast::Checkpoint checkpoint_of_specs(PyObject* specs, PyObject* metadata) {
+  const Ref list(PySequence_List(specs));
+  const Py_ssize_t count = PyList_Size(list.get());
+  ballast::Checkpoint checkpoint;
+  checkpoint.reserve(static_cast<std::size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* item = PyList_GetItem(list.get(), i);
+    if (PyTuple_Check(item) && PyTuple_Size(item) == 2 && is_tensor(PyTuple_GetItem(item, 1))) {
+      checkpoint.add(text_of(PyTuple_GetItem(item, 0)), tensor_of(PyTuple_GetItem(item, 1)));
+      continue;
+    }
+    Spec spec;
+    if (!PyTuple_Check(item)) {
+      PyErr_SetString(PyExc_TypeError, "a tuple for each tensor is needed");
+      throw Raised{};
+    }
+    if (PyArg_ParseTuple(item, "s#sOKKOO", &spec.name, &spec.name_size, &spec.code, &spec.shape,
+                         &spec.address, &spec.bytes, &spec.strides, &spec.owner) == 0)
+      throw Raised{};
+    checkpoint.add({spec.name, static_cast<std::size_t>(spec.name_size)}, tensor_of_spec(spec));
+  }
+  checkpoint.metadata = metadata_of(metadata);
+  return checkpoint;
+}
+
+}  // namespace py

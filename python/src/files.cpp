@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "files.h"
+
+#include "ballast/convert.h"
+#include "ballast/io.h"
+#include "ballast/safetensors.h"
+#include "ballast/threads.h"
+#include "checkpoint.h"
+#include "memory.h"
+#include "values.h"
+
+namespace py {
+namespace {
+
+// open(path, {map, writable, inert, safetensors})
+PyObject* open(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* path_object = nullptr;
+    PyObject* options_object = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &path_object, &options_object) == 0) throw Raised{};
+    const std::string path = path_of(path_object);
+    const Options options(options_object);
+    const bool map = options.flag("map", true);
+    const bool writable = options.flag("writable");
+    const bool inert = options.flag("inert");
+    const bool safetensors = options.flag("safetensors");
+    ballast::Checkpoint checkpoint;
+    {
+      const Unlocked unlocked;
+      checkpoint = safetensors ? ballast::safetensors::open(path, {.map = map, .writable = writable})
+                               : ballast::open(path, {.map = map, .inert = inert, .writable = writable});
+    }
+    return wrap(std::move(checkpoint));
+  });
+}
+
+// A Safetensors file that is a bytes object: a view of it.
+PyObject* parse(PyObject* /*module*/, PyObject* bytes) {
+  return guarded([&] {
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    check(PyBytes_AsStringAndSize(bytes, &data, &size));
+    Py_INCREF(bytes);
+    auto storage =
+        ballast::Storage::borrow(static_cast<const void*>(data), static_cast<std::uint64_t>(size), [bytes] {
+          if (Py_IsInitialized() == 0) return;
+          const Locked gil;
+          Py_DECREF(bytes);
+        });
+    return wrap(ballast::safetensors::parse(std::move(storage)));
+  });
+}
+
+PyObject* from_specs(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* specs = nullptr;
+    PyObject* metadata = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &specs, &metadata) == 0) throw Raised{};
+    return wrap(checkpoint_of_specs(specs, metadata));
+  });
+}
+
+PyObject* serialize(PyObject* /*module*/, PyObject* checkpoint) {
+  return guarded([&] {
+    const ballast::Checkpoint& source = checkpoint_of(checkpoint);
+    std::vector<std::byte> bytes;
+    {
+      const Unlocked unlocked;
+      bytes = ballast::safetensors::serialize(source);
+    }
+    return Ref(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()),
+                                         static_cast<Py_ssize_t>(bytes.size())));
+  });
+}
+
+// save(checkpoint, path, {format, overwrite, simplify, shard_bytes, progress})
+PyObject* save(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* checkpoint_object = nullptr;
+    PyObject* path_object = nullptr;
+    PyObject* options_object = nullptr;
+    if (PyArg_ParseTuple(args, "OOO", &checkpoint_object, &path_object, &options_object) == 0) throw Raised{};
+    const ballast::Checkpoint& checkpoint = checkpoint_of(checkpoint_object);
+    const std::string path = path_of(path_object);
+    const Options options(options_object);
+    const ballast::Progress progress = progress_of(options.find("progress"));
+    const bool overwrite = options.flag("overwrite", true);
+    const bool durable = options.flag("durable", true);
+    const auto shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes"));
+    const ballast::SaveOptions how{.format = options.text("format"),
+                                   .simplify = options.flag("simplify"),
+                                   .overwrite = overwrite,
+                                   .progress = progress};
+    {
+      const Unlocked unlocked;
+      if (shard_bytes > 0) {
+        ballast::save_shards(checkpoint, path,
+                             {.shard_bytes = shard_bytes, .overwrite = overwrite, .progress = progress});
+      } else if (!durable && ballast::format_for(path, how.format) == "safetensors") {
+        ballast::safetensors::save(checkpoint, path,
+                                   {.overwrite = overwrite, .durable = false, .progress = progress});
+      } else {
+        ballast::save(checkpoint, path, how);
+      }
+    }
+    return none();
+  });
+}
+
+ballast::TargetDType target_of(const std::string& code) {
+  if (code.empty()) return ballast::Precision::keep;
+  const auto dtype = ballast::dtype_from_code(code);
+  if (!dtype) throw ballast::Error(ballast::Errc::bad_dtype, "", "there is no dtype \"" + code + "\"");
+  return *dtype;
+}
+
+ballast::ConvertOptions convert_options_of(const Options& given) {
+  ballast::ConvertOptions options;
+  options.inert = given.flag("inert");
+  if (given.find("root") != nullptr) options.root = given.text("root");
+  options.rename = rename_rules_of(given.find("rename"));
+  options.rules_file = given.path("rules");
+  options.reindex = given.texts("reindex");
+  options.include = given.texts("include");
+  options.exclude = given.texts("exclude");
+  options.dtype = target_of(given.text("dtype"));
+  if (given.find("keep_dtype") != nullptr) options.not_narrowed = given.texts("keep_dtype");
+  options.quantize_int8 = given.flag("quantize_int8");
+  options.file.format = given.text("format");
+  options.file.simplify = given.flag("simplify");
+  options.file.overwrite = given.flag("overwrite");
+  options.file.progress = progress_of(given.find("progress"));
+  options.shard_bytes = static_cast<std::uint64_t>(given.number("shard_bytes"));
+  options.receipt = given.path("receipt");
+  return options;
+}
+
+Ref conversion(const ballast::Converted& done) {
+  Dict dict;
+  Ref names = list_of(done.checkpoint, [](const ballast::Entry& entry) { return to_python(entry.name); });
+  return dict.set("tensors", names)
+      .set("origins", done.origins)
+      .set("root", done.root)
+      .set("unmatched", done.idle)
+      .set("cast", done.cast)
+      .set("rounded", std::uint64_t{done.count->rounded})
+      .set("overflowed", std::uint64_t{done.count->overflowed})
+      .set("files", done.shards.files)
+      .set("notes", done.checkpoint.notes)
+      .object();
+}
+
+PyObject* convert(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* in_object = nullptr;
+    PyObject* out_object = nullptr;
+    PyObject* options_object = nullptr;
+    if (PyArg_ParseTuple(args, "OOO", &in_object, &out_object, &options_object) == 0) throw Raised{};
+    const std::string in = path_of(in_object);
+    const std::string out = path_of(out_object);
+    const ballast::ConvertOptions options = convert_options_of(Options(options_object));
+    ballast::Converted done;
+    {
+      const Unlocked unlocked;
+      done = ballast::convert(in, out, options);
+    }
+    return conversion(done);
+  });
+}
+
+PyObject* open_value(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* path = nullptr;
+    const char* dotted = nullptr;
+    if (PyArg_ParseTuple(args, "Os", &path, &dotted) == 0) throw Raised{};
+    return to_python(ballast::open_value(path_of(path), dotted));
+  });
+}
+
+// [(target address, source address, bytes), …]: between memory that the caller keeps alive.
+PyObject* copy_bytes(PyObject* /*module*/, PyObject* list) {
+  return guarded([&] {
+    std::vector<ByteCopy> copies;
+    for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+      unsigned long long target = 0;
+      unsigned long long source = 0;
+      unsigned long long size = 0;
+      if (PyArg_ParseTuple(PyList_GetItem(list, i), "KKK", &target, &source, &size) == 0) throw Raised{};
+      copies.push_back({reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(target)),
+                        reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(source)), size});
+    }
+    {
+      const Unlocked unlocked;
+      copy_bytes(copies);
+    }
+    return none();
+  });
+}
+
+PyObject* thread_count(PyObject* /*module*/, PyObject* /*unused*/) {
+  return guarded([&] { return to_python(std::int64_t{ballast::thread_count()}); });
+}
+
+PyObject* set_thread_count(PyObject* /*module*/, PyObject* count) {
+  return guarded([&] {
+    ballast::set_thread_count(static_cast<int>(integer_of(count)));
+    return none();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"open", open, METH_VARARGS, nullptr},
+    {"parse", parse, METH_O, nullptr},
+    {"from_specs", from_specs, METH_VARARGS, nullptr},
+    {"serialize", serialize, METH_O, nullptr},
+    {"save", save, METH_VARARGS, nullptr},
+    {"convert", convert, METH_VARARGS, nullptr},
+    {"open_value", open_value, METH_VARARGS, nullptr},
+    {"copy_bytes", copy_bytes, METH_O, nullptr},
+    {"thread_count", thread_count, METH_NOARGS, "How many threads Ballast works with."},
+    {"set_thread_count", set_thread_count, METH_O, "For work that starts after the call."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_file_functions(PyObject* module) {
+  check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace py

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes brought into memory: copied there by several threads, or mapped pages made present. Nothing of Python
+// here.
+#pragma once
+
+#include <vector>
+
+#include "ballast/checkpoint.h"
+
+namespace py {
+
+/// New memory that may be written. Reads no more of a file than the tensor needs, and keeps nothing else.
+[[nodiscard]] ballast::Tensor copy_of(const ballast::Tensor& tensor);
+
+/// The same tensors in memory of their own that may be written; tied ones stay tied.
+[[nodiscard]] ballast::Checkpoint in_memory(const ballast::Checkpoint& checkpoint);
+
+/// Makes the mapped pages of all tensors present, so that reading them costs no more faults.
+void bring_in(const ballast::Checkpoint& checkpoint);
+
+struct ByteCopy {
+  std::byte* target;
+  const std::byte* source;
+  std::uint64_t size;
+};
+
+/// All of them, by several threads.
+void copy_bytes(const std::vector<ByteCopy>& copies);
+
+}  // namespace py

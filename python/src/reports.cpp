@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/diff.h"
+#include "ballast/hash.h"
+#include "ballast/receipt.h"
+#include "ballast/record_file.h"
+#include "ballast/scan.h"
+#include "ballast/stats.h"
+#include "checkpoint.h"
+#include "files.h"
+
+namespace py {
+namespace {
+
+template <class Work>
+auto unlocked(const Work& work) {
+  const Unlocked scope;
+  return work();
+}
+
+Ref distance(const ballast::Distance& distance) {
+  return Dict()
+      .set("count", distance.count)
+      .set("differing", distance.differing)
+      .set("outside", distance.outside)
+      .set("first", distance.first)
+      .set("max_abs", distance.max_abs)
+      .set("max_rel", distance.max_rel)
+      .set("max_ulp", distance.max_ulp)
+      .set("cosine", distance.cosine)
+      .object();
+}
+
+Ref difference(const ballast::TensorDiff& diff) {
+  using ballast::Change;
+  const bool compared =
+      diff.change == Change::within || diff.change == Change::values || diff.change == Change::dtype;
+  const bool in_a = diff.change != Change::only_b;
+  const bool in_b = diff.change != Change::only_a;
+  return Dict()
+      .set("change", name(diff.change))
+      .set("name", diff.name)
+      .set("other", diff.other)
+      .set("dtype_a", in_a ? to_python(info(diff.dtype_a).code) : none())
+      .set("dtype_b", in_b ? to_python(info(diff.dtype_b).code) : none())
+      .set("shape_a", in_a ? to_python(ballast::ShapeView(diff.shape_a)) : none())
+      .set("shape_b", in_b ? to_python(ballast::ShapeView(diff.shape_b)) : none())
+      .set("distance", compared ? distance(diff.distance) : none())
+      .object();
+}
+
+// diff(a, b, {tolerance, relative, find_renamed, progress})
+PyObject* diff(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* a = nullptr;
+    PyObject* b = nullptr;
+    PyObject* given = nullptr;
+    if (PyArg_ParseTuple(args, "OOO", &a, &b, &given) == 0) throw Raised{};
+    const Options options(given);
+    const ballast::DiffOptions how{.tolerance = options.number("tolerance"),
+                                   .relative = options.number("relative"),
+                                   .find_renamed = options.flag("find_renamed", true),
+                                   .progress = progress_of(options.find("progress"))};
+    const ballast::Checkpoint& left = checkpoint_of(a);
+    const ballast::Checkpoint& right = checkpoint_of(b);
+    const auto report = unlocked([&] { return ballast::diff(left, right, how); });
+    return list_of(report.tensors, difference);
+  });
+}
+
+Ref statistics(const ballast::TensorStats& stats) {
+  return Dict()
+      .set("count", stats.count)
+      .set("nan", stats.nan)
+      .set("inf", stats.inf)
+      .set("zeros", stats.zeros)
+      .set("min", stats.min)
+      .set("max", stats.max)
+      .set("mean", stats.mean)
+      .set("std", stats.std)
+      .object();
+}
+
+// stats(checkpoint, progress): a dict for each tensor that has data.
+PyObject* stats(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* checkpoint_object = nullptr;
+    PyObject* progress = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &checkpoint_object, &progress) == 0) throw Raised{};
+    std::vector<ballast::Tensor> tensors;
+    std::vector<std::string_view> names;
+    for (const ballast::Entry entry : checkpoint_of(checkpoint_object)) {
+      ballast::Tensor tensor = entry.tensor();
+      if (!tensor.has_data()) continue;
+      tensors.push_back(std::move(tensor));
+      names.push_back(entry.name);
+    }
+    const ballast::Progress report = progress_of(progress);
+    const auto results = unlocked([&] { return ballast::stats(tensors, report); });
+    Ref dict(PyDict_New());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      check(PyDict_SetItem(dict.get(), to_python(names[i]).get(), statistics(results[i]).get()));
+    return dict;
+  });
+}
+
+PyObject* check_integrity(PyObject* /*module*/, PyObject* path_object) {
+  return guarded([&] {
+    const std::string path = path_of(path_object);
+    const auto sums = unlocked([&] { return ballast::check_integrity(path); });
+    return Dict().set("checked", sums.checked).set("without", sums.without).object();
+  });
+}
+
+PyObject* check_record(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* checkpoint_object = nullptr;
+    PyObject* progress = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &checkpoint_object, &progress) == 0) throw Raised{};
+    const ballast::Checkpoint& checkpoint = checkpoint_of(checkpoint_object);
+    const ballast::Progress report = progress_of(progress);
+    const auto faults = unlocked([&] { return ballast::check_record(checkpoint, report); });
+    return list_of(faults, [](const ballast::RecordFault& fault) {
+      return Dict()
+          .set("name", fault.name)
+          .set("expected", fault.has_checksum ? to_python(fault.expected) : none())
+          .set("found", fault.found)
+          .object();
+    });
+  });
+}
+
+PyObject* check_receipt(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* path_object = nullptr;
+    PyObject* receipt_object = nullptr;
+    PyObject* progress = nullptr;
+    if (PyArg_ParseTuple(args, "OOO", &path_object, &receipt_object, &progress) == 0) throw Raised{};
+    const std::string path = path_of(path_object);
+    const std::string receipt = path_of(receipt_object);
+    const ballast::Progress report = progress_of(progress);
+    const auto checked =
+        unlocked([&] { return ballast::check_receipt(path, ballast::read_receipt(receipt), report); });
+    return to_python(checked.problems);
+  });
+}
+
+PyObject* hash(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* checkpoint_object = nullptr;
+    PyObject* progress = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &checkpoint_object, &progress) == 0) throw Raised{};
+    const ballast::Checkpoint& checkpoint = checkpoint_of(checkpoint_object);
+    const ballast::Progress report = progress_of(progress);
+    const auto manifest = unlocked([&] { return ballast::hash(checkpoint, report); });
+    Ref tensors(PyDict_New());
+    for (const ballast::TensorHash& tensor : manifest.tensors)
+      check(PyDict_SetItem(tensors.get(), to_python(tensor.name).get(), to_python(tensor.sha256).get()));
+    return Dict().set("root", manifest.root).set("tensors", tensors).object();
+  });
+}
+
+template <class Item>
+Ref mention(const Item& item) {
+  return Dict()
+      .set("name", item.name)
+      .set("offset", item.offset)
+      .set("count", item.count)
+      .set("verdict", name(item.verdict))
+      .set("entry", item.entry)
+      .object();
+}
+
+Ref finding(const ballast::ScanFinding& finding) {
+  return Dict()
+      .set("severity", name(finding.severity))
+      .set("code", name(finding.code))
+      .set("what", finding.what)
+      .set("offset", finding.offset)
+      .set("entry", finding.entry)
+      .object();
+}
+
+PyObject* scan(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* path_object = nullptr;
+    int checksums = 1;
+    if (PyArg_ParseTuple(args, "Op", &path_object, &checksums) == 0) throw Raised{};
+    const std::string path = path_of(path_object);
+    const auto report = unlocked([&] { return ballast::scan(path, {.checksums = checksums != 0}); });
+    return Dict()
+        .set("format", report.format)
+        .set("clean", report.clean())
+        .set("findings", list_of(report.findings, finding))
+        .set("globals", list_of(report.globals, mention<ballast::ScanGlobal>))
+        .set("calls", list_of(report.calls, mention<ballast::ScanCall>))
+        .object();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"diff", diff, METH_VARARGS, nullptr},
+    {"stats", stats, METH_VARARGS, nullptr},
+    {"check_integrity", check_integrity, METH_O, nullptr},
+    {"check_record", check_record, METH_VARARGS, nullptr},
+    {"check_receipt", check_receipt, METH_VARARGS, nullptr},
+    {"hash", hash, METH_VARARGS, nullptr},
+    {"scan", scan, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_report_functions(PyObject* module) {
+  check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace py

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "values.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tensor.h"
+
+namespace py {
+namespace {
+
+using ballast::Kind;
+using ballast::Value;
+
+// A tuple or text as a key is hashed over and over, with all that is in it, however often it is shared.
+constexpr std::uint64_t kLargestKey = 10'000;
+
+class Converter {
+ public:
+  Converter() {
+    const Ref module(PyImport_ImportModule("ballast._checkpoint"));
+    object_class_ = Ref(PyObject_GetAttrString(module.get(), "Object"));
+  }
+
+  Ref convert(const Value& value) {
+    const Ref result = make(value);
+    while (!unfilled_.empty()) {
+      const auto [source, target] = std::move(unfilled_.back());
+      unfilled_.pop_back();
+      fill(source, target.get());
+    }
+    return result;
+  }
+
+ private:
+  struct Made {
+    Ref object;
+    std::uint64_t size = 1;  // with everything in it, shared parts counted each time
+  };
+
+  static bool is_container(Kind kind) {
+    return kind == Kind::list || kind == Kind::dict || kind == Kind::set || kind == Kind::object;
+  }
+
+  Ref make(const Value& value) {
+    return value.kind() == Kind::tuple ? make_tuple(value).object : make_other(value);
+  }
+
+  // Containers are made empty and filled later, so that cycles find them; leaves are made at once.
+  Ref make_other(const Value& value) {
+    if (!is_container(value.kind())) return leaf(value);
+    const auto known = made_.find(value.identity());
+    if (known != made_.end()) return known->second.object;
+    Ref object = shell(value);
+    made_.emplace(value.identity(), Made{object});
+    unfilled_.emplace_back(value, object);
+    return object;
+  }
+
+  Ref shell(const Value& value) {
+    switch (value.kind()) {
+      case Kind::list:
+        return Ref(PyList_New(0));
+      case Kind::dict:
+        return Ref(PyDict_New());
+      case Kind::set:
+        return Ref(PySet_New(nullptr));
+      default:
+        break;
+    }
+    return Ref(PyObject_CallFunctionObjArgs(object_class_.get(), to_python(value.type()).get(),
+                                            to_python(value.is_global()).get(), nullptr));
+  }
+
+  static Ref integer(const Value& value) {
+    if (value.fits_int()) return to_python(value.as_int());
+    const std::string digits = value.as_decimal();
+    if (PyObject* number = PyLong_FromString(digits.c_str(), nullptr, 10)) return Ref(number);
+    PyErr_Clear();  // longer than Python wants to convert
+    return to_python(digits);
+  }
+
+  static Ref leaf(const Value& value) {
+    switch (value.kind()) {
+      case Kind::boolean:
+        return to_python(value.as_bool());
+      case Kind::integer:
+        return integer(value);
+      case Kind::floating:
+        return to_python(value.as_float());
+      case Kind::complex:
+        return Ref(PyComplex_FromDoubles(value.as_complex().real(), value.as_complex().imag()));
+      case Kind::string:
+        return to_python(value.as_string());
+      case Kind::bytes: {
+        const auto bytes = value.as_bytes();
+        return Ref(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()),
+                                             static_cast<Py_ssize_t>(bytes.size())));
+      }
+      case Kind::tensor:
+        return wrap(value.as_tensor());
+      default:
+        return none();
+    }
+  }
+
+  // Tuples need what is in them first; a stack of our own, because files nest them as deep as they like.
+  Made make_tuple(const Value& root) {
+    struct Open {
+      Value value;
+      std::vector<Ref> done = {};
+      std::uint64_t size = 1;
+    };
+
+    std::vector<Open> open;
+    open.push_back({root});
+    for (;;) {
+      Open& top = open.back();
+      if (top.done.size() < top.value.size()) {
+        const Value child = top.value.element(top.done.size());
+        const auto known = made_.find(child.identity());
+        if (child.kind() == Kind::tuple && known == made_.end()) {
+          open.push_back({child});
+        } else if (child.kind() == Kind::tuple) {
+          top.size = std::min(top.size + known->second.size, kLargestKey + 1);
+          top.done.push_back(known->second.object);
+        } else {
+          top.size = std::min(top.size + 1, kLargestKey + 1);
+          top.done.push_back(make_other(child));
+        }
+        continue;
+      }
+      Made made{Ref(PyTuple_New(static_cast<Py_ssize_t>(top.done.size()))), top.size};
+      for (std::size_t i = 0; i < top.done.size(); ++i)
+        check(PyTuple_SetItem(made.object.get(), static_cast<Py_ssize_t>(i), top.done[i].release()));
+      made_.insert_or_assign(top.value.identity(), made);
+      open.pop_back();
+      if (open.empty()) return made;
+    }
+  }
+
+  // Something Python can use as a key; what it cannot, by its one-line description.
+  Ref make_key(const Value& value) {
+    if (value.kind() == Kind::tuple) {
+      const auto known = made_.find(value.identity());
+      const Made made = known != made_.end() ? known->second : make_tuple(value);
+      if (made.size <= kLargestKey && PyObject_Hash(made.object.get()) != -1) return made.object;
+    } else {
+      Ref key = make_other(value);
+      if (PyObject_Hash(key.get()) != -1) return key;
+    }
+    PyErr_Clear();
+    return to_python(value.summary());
+  }
+
+  void fill(const Value& source, PyObject* target) {
+    switch (source.kind()) {
+      case Kind::list:
+        for (std::size_t i = 0; i < source.size(); ++i)
+          check(PyList_Append(target, make(source.element(i)).get()));
+        return;
+      case Kind::set:
+        for (std::size_t i = 0; i < source.size(); ++i)
+          check(PySet_Add(target, make_key(source.element(i)).get()));
+        return;
+      case Kind::dict:
+        for (std::size_t i = 0; i < source.size(); ++i)
+          check(PyDict_SetItem(target, make_key(source.key(i)).get(), make(source.value(i)).get()));
+        return;
+      default:
+        break;
+    }
+    set(target, "args", source.args());
+    set(target, "kwargs", source.kwargs());
+    set(target, "state", source.state());
+    set(target, "items", source.items());
+    set(target, "pairs", source.pairs());
+    set(target, "attributes", source.attributes());
+  }
+
+  void set(PyObject* target, const char* name, const Value& value) {
+    check(PyObject_SetAttrString(target, name, make(value).get()));
+  }
+
+  Ref object_class_;
+  std::unordered_map<std::uint64_t, Made> made_;
+  std::vector<std::pair<Value, Ref>> unfilled_;
+};
+
+}  // namespace
+
+Ref to_python(const ballast::Value& value) {
+  return Converter().convert(value);
+}
+
+std::vector<ballast::RenameRule> rename_rules_of(PyObject* pairs) {
+  std::vector<ballast::RenameRule> rules;
+  if (pairs == nullptr || pairs == Py_None) return rules;
+  const Ref items(PyDict_Check(pairs) ? PyDict_Items(pairs) : PySequence_List(pairs));
+  for (Py_ssize_t i = 0; i < PyList_Size(items.get()); ++i) {
+    const Ref pair(PySequence_Tuple(PyList_GetItem(items.get(), i)));
+    if (PyTuple_Size(pair.get()) != 2) {
+      PyErr_SetString(PyExc_ValueError, "rename: pairs of a pattern and a replacement are needed");
+      throw Raised{};
+    }
+    rules.push_back({std::string(text_of(PyTuple_GetItem(pair.get(), 0))),
+                     std::string(text_of(PyTuple_GetItem(pair.get(), 1)))});
+  }
+  return rules;
+}
+
+}  // namespace py

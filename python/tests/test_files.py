@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""save, convert, diff, verify, scan, hash."""
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import ballast
+from ballast import SafetensorError
+
+
+@pytest.fixture
+def pt(tmp_path):
+    state = {f"net.layers.{i}.weight": np.random.default_rng(i).standard_normal((64, 64)).astype(np.float32) for i in range(4)}
+    state["net.step"] = np.array(7, np.int64)
+    ballast.save(tmp_path / "m.pt", state)
+    return tmp_path / "m.pt"
+
+
+def test_tensors_of_all_kinds_are_saved_together(tmp_path):
+    ballast.save(tmp_path / "a.safetensors", {"n": np.arange(3), "t": np.asfortranarray(np.eye(2)), "l": [1.5, 2.5], "s": 3})
+    source = ballast.open(tmp_path / "a.safetensors")
+    mixed = {"ours": source["n"], "view": source["t"].T[1:], "numpy": np.ones(2)}
+    try:
+        import torch
+
+        mixed["torch"] = torch.arange(4.0).reshape(2, 2).t()
+        mixed["parameter"] = torch.nn.Parameter(torch.ones(1))
+    except ImportError:
+        pass
+    ballast.save(tmp_path / "b.safetensors", mixed)
+    saved = ballast.open(tmp_path / "b.safetensors")
+    assert {name: saved[name].tolist() for name in mixed} == {name: value.tolist() for name, value in mixed.items()}
+
+
+def test_overwriting_is_asked_for(tmp_path, pt):
+    ballast.save(tmp_path / "x.safetensors", {"a": np.ones(1)})
+    with pytest.raises(FileExistsError) as caught:
+        ballast.save(tmp_path / "x.safetensors", {"a": np.zeros(1)}, overwrite=False)
+    assert isinstance(caught.value, SafetensorError) and caught.value.code == "already-exists"
+    with pytest.raises(FileExistsError):
+        ballast.convert(pt, tmp_path / "x.safetensors")
+    assert ballast.open(tmp_path / "x.safetensors")["a"].item() == 1
+
+
+def test_formats_follow_the_name_or_the_argument(tmp_path):
+    ballast.save(tmp_path / "x.bin", {"a": np.ones(1)}, format="npz")
+    assert ballast.open(tmp_path / "x.bin").format == "npz"
+    with pytest.raises(SafetensorError) as caught:
+        ballast.save(tmp_path / "x.unknown", {"a": np.ones(1)})
+    assert caught.value.code == "invalid-argument"
+    with pytest.raises(SafetensorError) as caught:
+        ballast.save(tmp_path / "x.safetensors", {"a": np.ones(1, np.complex128)})
+    assert caught.value.code == "not-representable"
+
+
+def test_convert_with_every_step(tmp_path, pt):
+    done = ballast.convert(
+        pt, tmp_path / "x.safetensors", rename=[(r"^net\.", ""), (r"layers\.", "block.")], include=["block"], exclude=r"\.0\.", dtype="float16"
+    )
+    f = ballast.open(tmp_path / "x.safetensors")
+    assert sorted(f) == ["block.1.weight", "block.2.weight", "block.3.weight"] == sorted(done.tensors)
+    assert all(t.dtype == "F16" for t in f.values()) and done.cast == 3 and done.rounded > 0 and done.overflowed == 0
+    source = ballast.open(pt)["net.layers.2.weight"].numpy()
+    assert np.array_equal(f["block.2.weight"].numpy(), source.astype(np.float16))
+    done = ballast.convert(pt, tmp_path / "y.safetensors", reindex=r"layers\.", rename={r"layers\.0\.": "first.", "nothing": ""})
+    assert sorted(ballast.open(tmp_path / "y.safetensors")) == ["net.first.weight", "net.layers.0.weight", "net.layers.1.weight", "net.layers.2.weight", "net.step"]
+    assert done.unmatched == ["nothing"] and "net.layers.3.weight" in done.origins
+
+
+def test_convert_in_shards_with_a_receipt(tmp_path, pt):
+    done = ballast.convert(pt, tmp_path / "model.safetensors", shard_size="20KB", receipt=tmp_path / "r.json")
+    assert len(done.files) == 4 and json.loads((tmp_path / "r.json").read_text())["schema"] == 1
+    assert ballast.diff(pt, tmp_path / "model.safetensors.index.json").same
+    assert ballast.hash(pt).root == ballast.hash(tmp_path / "model.safetensors.index.json").root
+
+
+def test_convert_with_rules(tmp_path, pt):
+    (tmp_path / "rules.json").write_text('{"rules": [{"match": "weight$", "transpose": [0, 1]}]}')
+    ballast.convert(pt, tmp_path / "x.npz", rules=tmp_path / "rules.json")
+    name = "net.layers.1.weight"
+    assert np.array_equal(ballast.open(tmp_path / "x.npz")[name].numpy(), ballast.open(pt)[name].numpy().T)
+
+
+def test_wrong_options_are_refused(tmp_path, pt):
+    for options, kind in [({"dtype": "f31"}, SafetensorError), ({"rename": [("(", "")]}, SafetensorError), ({"quantize": "int3"}, ValueError), ({"shard_size": "3 apples"}, ValueError), ({"rename": ["ab", "abc"]}, ValueError)]:
+        with pytest.raises(kind):
+            ballast.convert(pt, tmp_path / "x.safetensors", **options)
+    assert not (tmp_path / "x.safetensors").exists()
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("job", ["convert", "save", "diff", "verify", "hash", "stats"])
+def test_progress_is_told_and_may_stop_the_work(tmp_path, pt, job):
+    seen = []
+    jobs = {
+        "convert": lambda p: ballast.convert(pt, tmp_path / "x.safetensors", overwrite=True, progress=p),
+        "save": lambda p: ballast.save(tmp_path / "x.safetensors", ballast.open(pt), progress=p),
+        "diff": lambda p: ballast.diff(pt, pt, progress=p),
+        "verify": lambda p: ballast.verify(pt, progress=p),
+        "hash": lambda p: ballast.hash(pt, progress=p),
+        "stats": lambda p: ballast.stats(pt, progress=p),
+    }
+    jobs[job](lambda done, total: seen.append((done, total)))
+    assert seen and all(0 <= done <= total for done, total in seen) and max(seen)[0] == seen[0][1]
+    files = sorted(tmp_path.iterdir())
+    contents = [file.read_bytes() for file in files]
+
+    def stop(done, total):
+        raise Stop(f"at {done}")
+
+    with pytest.raises(Stop):
+        jobs[job](stop)
+    assert sorted(tmp_path.iterdir()) == files and [file.read_bytes() for file in files] == contents
+    with pytest.raises(TypeError):
+        jobs[job](lambda: None)
+
+
+def test_a_stopped_conversion_leaves_nothing(tmp_path, pt):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ballast.convert(pt, tmp_path / "x.safetensors", progress=stop)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.pt"]
+
+
+def test_the_gil_is_free_while_files_are_read(tmp_path):
+    ballast.save(tmp_path / "big.safetensors", {"x": np.ones(1 << 22)})  # 32 MiB
+    ticks, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            ticks[0] += 1
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    for _ in range(3):
+        ballast.hash(tmp_path / "big.safetensors")
+    done.set()
+    counter.join()
+    assert ticks[0] > 1000
+
+
+def test_differences(tmp_path):
+    a = {"same": np.arange(4.0), "near": np.ones(3, np.float32), "far": np.zeros(2), "cast": np.ones(2, np.float32), "shape": np.ones(3), "old": np.arange(9), "gone": np.ones(1)}
+    b = {"same": np.arange(4.0), "near": np.ones(3, np.float32) + np.float32(1e-6), "far": np.full(2, 5.0), "cast": np.ones(2, np.float16), "shape": np.ones((3, 1)), "new": np.arange(9), "here": np.zeros(1)}
+    report = ballast.diff(a, b)
+    found = {d.name: d.change for d in report.tensors}
+    assert found == {"same": "equal", "near": "values", "far": "values", "cast": "dtype", "shape": "shape", "old": "renamed", "gone": "only-a", "here": "only-b"}
+    assert not report.same and len(report.changes) == 7
+    far = next(d for d in report.tensors if d.name == "far")
+    assert far.distance.max_abs == 5.0 and far.distance.differing == 2 and far.dtype_a == "F64" and far.shape_b == (2,)
+    assert next(d for d in report.tensors if d.name == "old").other == "new"
+    assert ballast.diff({"x": a["near"]}, {"x": b["near"]}, tolerance=1e-5).same
+    assert ballast.diff(a, a).same
+
+
+def test_verdicts(tmp_path):
+    ballast.save(tmp_path / "x.safetensors", {"good": np.arange(1, 4.0), "bad": np.array([1.0, np.nan, np.inf, -np.inf]), "dead": np.zeros(5), "one": np.zeros(1), "large": np.full(2, 1e6)})
+    verdict = ballast.verify(tmp_path / "x.safetensors", max_abs=1e4)
+    assert not verdict.clean
+    assert sorted((f.name, f.kind, f.count) for f in verdict.findings) == [("bad", "inf", 2), ("bad", "nan", 1), ("dead", "zero", 5), ("large", "large", 1)]
+    assert ballast.verify(tmp_path / "x.safetensors", exclude=["bad", "dead"]).clean
+    assert ballast.verify(tmp_path / "x.safetensors", include="dead", allow_zeros=True).clean
+    numbers = ballast.stats(tmp_path / "x.safetensors")
+    assert numbers["good"]["mean"] == 2.0 and numbers["good"]["std"] == pytest.approx(np.std([1, 2, 3])) and numbers["bad"]["nan"] == 1
+
+
+def test_checksums_are_compared(tmp_path):
+    ballast.save(tmp_path / "x.pt", {"a": np.arange(100.0)})
+    assert ballast.verify(tmp_path / "x.pt").clean
+    data = bytearray((tmp_path / "x.pt").read_bytes())
+    place = data.index(np.float64(50.0).tobytes() + np.float64(51.0).tobytes())
+    data[place] ^= 1
+    (tmp_path / "x.pt").write_bytes(data)
+    assert [f.kind for f in ballast.verify(tmp_path / "x.pt").findings] == ["checksum"]
+    ballast.save(tmp_path / "x.record", {"a": np.arange(100.0)})
+    data = bytearray((tmp_path / "x.record").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "x.record").write_bytes(data)
+    assert [(f.name, f.kind) for f in ballast.verify(tmp_path / "x.record").findings] == [("a", "checksum")]
+
+
+def test_receipts_are_compared(tmp_path, pt):
+    ballast.convert(pt, tmp_path / "x.safetensors", receipt=tmp_path / "r.json")
+    assert ballast.verify(tmp_path / "x.safetensors", receipt=tmp_path / "r.json").clean
+    ballast.save(tmp_path / "x.safetensors", {"a": np.ones(2)})
+    assert "receipt" in {f.kind for f in ballast.verify(tmp_path / "x.safetensors", receipt=tmp_path / "r.json").findings}
+
+
+def test_scans(pt):
+    report = ballast.scan(pt)
+    assert report.clean and report.format == "torch-zip" and any("_rebuild_tensor_v2" in g["name"] for g in report.globals)
+
+
+def test_threads_are_counted():
+    before = ballast.thread_count()
+    ballast.set_thread_count(1)
+    assert ballast.thread_count() == 1
+    ballast.set_thread_count(before)
+    with pytest.raises(SafetensorError):
+        ballast.set_thread_count(0)

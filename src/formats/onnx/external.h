@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data of a model's tensors in files beside it. A location is a relative path that stays in the model's
+// folder; tensors may share the same bytes, and may not lie on parts of each other's.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/onnx/tensor.h"
+
+namespace ballast::onnx_file {
+
+/// Where a location leads, from a model at `model`; empty when there is no such file. Errc::path_escape.
+[[nodiscard]] std::string locate(const std::string& model, const std::string& location);
+
+class ExternalFiles {
+ public:
+  /// For the model in `source`; tensors elsewhere are Errc::unsupported when it is not a file.
+  explicit ExternalFiles(const Source& source) : source_(source) {}
+
+  /// The bytes of an external tensor. Errc::path_escape, missing_storage, size_mismatch, offset_out_of_range,
+  /// too_many.
+  [[nodiscard]] std::shared_ptr<const Storage> storage(const TensorDescription& tensor);
+  /// When all tensors were asked for: Errc::overlap.
+  void check_overlaps();
+
+ private:
+  struct Span {
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::uint64_t item;  // bytes an element has: what decides about alignment
+    friend auto operator<=>(const Span&, const Span&) = default;
+  };
+
+  struct Opened {
+    std::unique_ptr<Source> source;
+    std::map<Span, std::pair<std::shared_ptr<const Storage>, std::string>>
+        spans;  // bytes, first name on them
+  };
+
+  Opened& open(const TensorDescription& tensor);
+
+  const Source& source_;
+  std::map<std::string, Opened> files_;  // by location
+};
+
+}  // namespace ballast::onnx_file

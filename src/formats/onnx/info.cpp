@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include "ballast/display.h"
+#include "ballast/onnx_file.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/magic.h"
+#include "formats/onnx/external.h"
+#include "formats/onnx/model.h"
+#include "formats/sniff.h"
+
+namespace ballast::onnx_file {
+
+Info read_info(const std::string& path) {
+  const auto file = File::open(path);
+  const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
+  if (family_of(head, file->size(), path) != Family::onnx) {
+    const std::string_view likely = what_is_it(head);
+    fail(Errc::unknown_format, display(path), "is no ONNX model{}{}", likely.empty() ? "" : " but ", likely);
+  }
+  const TensorSink sink{.tensor = [](const TensorDescription&, Origin) {},
+                        .sparse = [](const SparseDescription&, Origin) {}};
+  Info info = read_model(Source(file, FileAccess::read), sink);
+  for (ExternalFile& external : info.external_files) {
+    const std::string found = locate(path, external.location);
+    std::error_code error;
+    const std::uintmax_t size = found.empty() ? 0 : std::filesystem::file_size(found, error);
+    if (!found.empty() && !error) external.file_bytes = size;
+  }
+  return info;
+}
+
+}  // namespace ballast::onnx_file

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX models as checkpoints: their initializers and constants. docs/formats/onnx.md has the rules.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "ballast/checkpoint.h"
+#include "ballast/scan.h"
+#include "formats/source.h"
+
+namespace ballast::onnx_file {
+
+/// ONNX has no magic number: the first fields of a model, with nothing in them that a model would not have.
+/// Never true for a file of another format Ballast reads.
+[[nodiscard]] bool is_onnx(std::span<const std::byte> head) noexcept;
+
+[[nodiscard]] Checkpoint open_onnx(const Source& source);
+
+/// Compares the SHA-1 of every external file that has one in the model: Errc::bad_crc.
+[[nodiscard]] Checksums check_external(const Source& source);
+
+}  // namespace ballast::onnx_file

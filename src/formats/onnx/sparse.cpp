@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse tensors, as the dense ones they stand for: computed when somebody reads them.
+#include "formats/onnx/sparse.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ballast/display.h"
+#include "ballast/shape.h"
+#include "base/bytes.h"
+#include "base/checked.h"
+
+namespace ballast::onnx_file {
+namespace {
+
+constexpr std::size_t kRows = 4096;
+
+struct Parts {
+  std::shared_ptr<const Storage> values;
+  std::shared_ptr<const Storage> indices;
+  std::vector<std::int64_t> shape;
+  std::size_t item;  // bytes an element has
+  std::size_t
+      per_value;  // numbers an index has: 1, a position in the row-major form, or one for each dimension
+  std::uint64_t elements;  // of the dense tensor
+  std::string where;
+};
+
+std::uint64_t position_of(const Parts& parts, std::span<const std::int64_t> index) {
+  std::uint64_t position = 0;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const auto dim = parts.per_value == 1 ? static_cast<std::int64_t>(parts.elements) : parts.shape[i];
+    if (index[i] < 0 || index[i] >= dim)
+      fail(Errc::offset_out_of_range, parts.where, "sparse index {} of a dimension of {}", index[i], dim);
+    position = position * static_cast<std::uint64_t>(dim) + static_cast<std::uint64_t>(index[i]);
+  }
+  return position;
+}
+
+// Before anybody asks for the values, a piece at a time.
+void check_indices(const Parts& parts) {
+  const std::size_t row = parts.per_value * 8;
+  std::vector<std::int64_t> piece(parts.per_value * kRows);
+  for (std::uint64_t at = 0; at < parts.indices->size();) {
+    const std::uint64_t size = std::min<std::uint64_t>(row * kRows, parts.indices->size() - at);
+    parts.indices->read(at, std::as_writable_bytes(std::span(piece)).first(static_cast<std::size_t>(size)));
+    for (std::uint64_t i = 0; i < size / row; ++i)
+      static_cast<void>(position_of(parts, std::span(piece).subspan(i * parts.per_value, parts.per_value)));
+    at += size;
+  }
+}
+
+void fill(const Parts& parts, std::span<std::byte> out) {
+  std::fill(out.begin(), out.end(), std::byte{0});
+  const std::uint64_t count = parts.values->size() / parts.item;
+  const std::byte* values = count == 0 ? nullptr : parts.values->data();
+  const std::byte* indices = count == 0 ? nullptr : parts.indices->data();
+  std::vector<std::int64_t> index(parts.per_value);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::memcpy(index.data(), indices + i * parts.per_value * 8, parts.per_value * 8);
+    std::memcpy(out.data() + position_of(parts, index) * parts.item, values + i * parts.item, parts.item);
+  }
+}
+
+}  // namespace
+
+std::uint64_t dense_bytes(const SparseDescription& sparse, const std::string& where) {
+  const auto numel = try_numel(sparse.shape);
+  const unsigned bits = info(*sparse.values.type->dtype).bits;
+  const auto all = numel ? try_mul<std::uint64_t>(static_cast<std::uint64_t>(*numel), bits) : std::nullopt;
+  if (!all)
+    fail(Errc::size_overflow, where, "tensor {}: the size of {} does not fit into 64 bits",
+         quoted(sparse.values.name), to_string(ShapeView(sparse.shape)));
+  if (bits < 8)
+    fail(Errc::unsupported, where, "tensor {}: sparse {}", quoted(sparse.values.name),
+         sparse.values.type->name);
+  return *all / 8;
+}
+
+std::shared_ptr<const Storage> dense_storage(const SparseDescription& sparse,
+                                             std::shared_ptr<const Storage> values,
+                                             std::shared_ptr<const Storage> indices,
+                                             const std::string& where) {
+  const std::string place = where + ": tensor " + quoted(sparse.values.name);
+  const std::uint64_t bytes = dense_bytes(sparse, where);
+  const auto& index_shape = sparse.indices.shape;
+  const auto& value_shape = sparse.values.shape;
+  const bool is_flat = index_shape.size() == 1;
+  const bool agrees = value_shape.size() == 1 && !sparse.shape.empty() &&
+                      (is_flat || index_shape.size() == 2) && index_shape[0] == value_shape[0] &&
+                      (is_flat || index_shape[1] == static_cast<std::int64_t>(sparse.shape.size()));
+  if (!agrees)
+    fail(Errc::size_mismatch, place, "sparse values of shape {}, indices of shape {}, for a tensor of {}",
+         to_string(ShapeView(value_shape)), to_string(ShapeView(index_shape)),
+         to_string(ShapeView(sparse.shape)));
+  if (sparse.indices.type->dtype != DType::i64)
+    fail(Errc::bad_dtype, place, "sparse indices are {}, I64 is expected", sparse.indices.type->name);
+  const std::size_t item = info(*sparse.values.type->dtype).bits / 8;
+  Parts parts{.values = std::move(values),
+              .indices = std::move(indices),
+              .shape = sparse.shape,
+              .item = item,
+              .per_value = is_flat ? 1 : sparse.shape.size(),
+              .elements = bytes / item,
+              .where = place};
+  check_indices(parts);
+  return Storage::deferred(bytes, [parts = std::move(parts)](std::span<std::byte> out) { fill(parts, out); });
+}
+
+}  // namespace ballast::onnx_file
