@@ -117,7 +117,7 @@ PyObject* materialized(PyObject* self, PyObject* /*unused*/) {
     ballast::Checkpoint result;
     {
       const Unlocked unlocked;
-      result = in_memory(own(self));
+      result = with_own_memory(own(self));
     }
     return wrap(std::move(result));
   });

@@ -75,7 +75,7 @@ ballast::Tensor copy_of(const ballast::Tensor& tensor) {
   return copy;
 }
 
-ballast::Checkpoint in_memory(const ballast::Checkpoint& checkpoint) {
+ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint) {
   struct Copy {
     ballast::Tensor source;  // of the bytes as they lie
     std::shared_ptr<ballast::Storage> target;

@@ -12,8 +12,9 @@ namespace py {
 /// New memory that may be written. Reads no more of a file than the tensor needs, and keeps nothing else.
 [[nodiscard]] ballast::Tensor copy_of(const ballast::Tensor& tensor);
 
-/// The same tensors in memory of their own that may be written; tied ones stay tied.
-[[nodiscard]] ballast::Checkpoint in_memory(const ballast::Checkpoint& checkpoint);
+/// The same tensors, each in memory of its own that may be written and goes with it (ballast::in_memory() has
+/// one piece for all); tied ones stay tied.
+[[nodiscard]] ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint);
 
 /// Makes the mapped pages of all tensors present, so that reading them costs no more faults.
 void bring_in(const ballast::Checkpoint& checkpoint);
