@@ -34,8 +34,7 @@ TEST(OnnxLoad, AStructLoadedFromAnExportComputesWhatTorchDoes) {
     const Tensor result = net.forward(ones({1, 2, 5, 5})).contiguous();
     ASSERT_EQ(result.numel(), 4);
     for (std::size_t i = 0; i < 4; ++i)
-      EXPECT_NEAR(result.span<float>()[i], logits.at(std::to_string(i)).as_float(), 1e-4)
-          << file << ' ' << i;
+      EXPECT_NEAR(result.span<float>()[i], logits.at(std::to_string(i)).as_float(), 1e-4) << file << ' ' << i;
   }
 }
 
