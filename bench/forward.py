@@ -9,6 +9,7 @@ import time
 import torch
 
 import forward_peers
+from measure import BENCH, ROOT, Served
 
 ORT = "onnxruntime-node@1.17.3"
 
@@ -23,24 +24,6 @@ def torch_seconds(module, inputs):
         wall.append(time.perf_counter() - start)
         cpu.append(time.process_time() - cpu_start)
     return statistics.median(wall), statistics.median(cpu)
-
-
-class Served:
-    """A process that answers each line with wall and CPU seconds."""
-    def __init__(self, command, **options):
-        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
-
-    def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"{self.process.args[0]} ended")
-        return tuple(map(float, answer.split()))
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def onnxruntime_folder(cache):
@@ -81,14 +64,14 @@ def turns(rounds, sides):
     return [tuple(map(statistics.median, zip(*each))) for each in times]
 
 
-def job(table, folder, bench, root):
+def job_forward(table, folder):
     peers = forward_peers.peers()
-    ort_folder = onnxruntime_folder(root / "build/onnxruntime")
+    ort_folder = onnxruntime_folder(ROOT / "build/onnxruntime")
     lines = written_for_onnx(folder, peers) if ort_folder else {}
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        ours = Served([bench / "forward_bench", "--serve", "--threads", threads])
-        ort = Served(["node", root / "bench/ort.js", threads], env={**os.environ, "NODE_PATH": str(ort_folder / "node_modules")}) if ort_folder else None
+        ours = Served([BENCH / "forward_bench", "--serve", "--threads", threads])
+        ort = Served(["node", ROOT / "bench/ort.js", threads], env={**os.environ, "NODE_PATH": str(ort_folder / "node_modules")}) if ort_folder else None
         with torch.no_grad():
             for name, (module, inputs) in peers.items():
                 sides = [lambda: ours.ask(name), lambda: torch_seconds(module, inputs)] + ([lambda: ort.ask(lines[name])] if ort else [])

@@ -4,20 +4,23 @@ import json
 import statistics
 import subprocess
 
+from measure import BENCH, ROOT
+from workloads import write_safetensors
+
 
 def answer(*command):
     return json.loads(subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout)
 
 
-def job(table, folder, bench, root):
+def job_load(table, folder):
     """A struct loaded from a file of PyTorch's, a process each time, the file in the page cache; the process's start and imports are not counted."""
-    make = root / "tests/fixtures/models/make.py"
+    make = ROOT / "tests/fixtures/models/make.py"
     subprocess.run(["/usr/bin/python3", "-B", str(make), "--weights", str(folder)], check=True)
     for model in ("resnet50", "vit_b_16", "gpt2"):
         path = folder / f"{model}.pt"
         ours, peers = [], []
         for number in range(table.rounds + 1):
-            mine, theirs = answer(bench / "load_bench", model, path), answer("/usr/bin/python3", "-B", root / "bench/torch_load.py", model, path)
+            mine, theirs = answer(BENCH / "load_bench", model, path), answer("/usr/bin/python3", "-B", ROOT / "bench/torch_load.py", model, path)
             if number > 0:
                 ours.append(mine)
                 peers.append(theirs)
@@ -31,11 +34,11 @@ def job(table, folder, bench, root):
                   f"grew by {middle(ours, 'read_rss_mb'):.0f} MB, pages of the file")
 
 
-def job_big(table, folder, bench, write_safetensors):
+def job_load_big(table, folder):
     """Eight GiB into a struct. The file is a hole: pages nobody wrote are zeros, which is all a load that reads no data needs."""
     path = folder / "wide.safetensors"
     size = 4096 * 4096 * 4
     write_safetensors(path, [(f"layers.{i}.weight", "F32", [4096, 4096], i * size, (i + 1) * size) for i in range(128)], 128 * size)
-    rows = [answer(bench / "load_bench", "wide", path) for _ in range(2)]
+    rows = [answer(BENCH / "load_bench", "wide", path) for _ in range(2)]
     best = min(rows, key=lambda row: row["seconds"])
     table.add("load 8 GiB zero-copy (a sparse file)", best["seconds"], 0, "-", "", 0, f"grew by {best['rss_mb']:.1f} MB (aim < 100)")

@@ -4,6 +4,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ballast)
 
 install(TARGETS ballast_core ballast_import ballast_nn EXPORT ballastTargets FILE_SET HEADERS FILE_SET parts)
+if(BALLAST_BUILD_ONNX)
+  install(TARGETS ballast_onnx EXPORT ballastTargets FILE_SET HEADERS)
+endif()
 install(EXPORT ballastTargets NAMESPACE ballast:: DESTINATION ${package_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/ballastConfig.cmake.in ${PROJECT_BINARY_DIR}/ballastConfig.cmake

@@ -2,6 +2,7 @@
 // All of Ballast.
 #pragma once
 
+#include "ballast/attribute.h"
 #include "ballast/checkpoint.h"
 #include "ballast/config.h"
 #include "ballast/convert.h"
@@ -11,6 +12,7 @@
 #include "ballast/dtype.h"
 #include "ballast/embedded.h"
 #include "ballast/error.h"
+#include "ballast/graph.h"
 #include "ballast/hash.h"
 #include "ballast/init.h"
 #include "ballast/io.h"

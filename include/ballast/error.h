@@ -70,6 +70,11 @@ enum class Errc : std::uint8_t {
   index_mismatch,      ///< index and shards disagree
   // Loading
   load_failed,  ///< the model and the checkpoint do not fit; the report says where
+  // Graphs and ONNX
+  traced_value,     ///< the model's code reads a value that depends on its inputs while it is traced
+  baked_dimension,  ///< a dimension was given a name, and the model takes one size of it
+  not_exportable,   ///< operations that the file cannot hold; the message names all of them
+  onnx_invalid,     ///< ONNX's own checker or shape inference refuses what was made
 };
 
 /// The stable spelling used in JSON, docs and tests: "size-mismatch".

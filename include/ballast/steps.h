@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps between opening a file and using it: functions from Checkpoint to Checkpoint. They move names and
-// views, never data; what must be computed (a cast, a concatenation) is computed when somebody reads it.
+// Steps between opening a file and using it: functions from Checkpoint to Checkpoint. All but in_memory()
+// move names and views, never data; what must be computed (a cast, a concatenation) is computed when somebody
+// reads it.
 // load() and the tool's convert are made of these.
 //
 // Patterns are RE2's, searched anywhere in the key unless anchored; they take linear time, whatever they are.
@@ -81,6 +82,11 @@ struct CastOptions {
 
 /// All tensors of all parts; Errc::duplicate_key when a name is in two of them.
 [[nodiscard]] Checkpoint merge(std::span<const Checkpoint> parts);
+
+/// Every tensor's bytes in one piece of memory, brought there by all threads at once, and what was still to
+/// be computed is computed: nothing depends on a file any more, but `tree`. Tied tensors stay tied.
+/// Errc::file_changed when a file is not as it was when it was opened.
+[[nodiscard]] Checkpoint in_memory(const Checkpoint& in);
 
 // Rules: renames and changes of tensors, from C++ or from a file that the tool reads too.
 namespace rules {

@@ -163,6 +163,9 @@ class Tensor {
   const std::byte* span_bytes(DType dtype, std::size_t alignment) const;
   [[nodiscard]] std::size_t axis(std::int64_t dim, std::size_t rank) const;
   void advance(std::int64_t elements) noexcept;
+  [[nodiscard]] Tensor index_step_by_step(std::span<const Index> indices) const;
+  [[nodiscard]] Tensor slice_along(std::int64_t dim, const Slice& slice) const;
+  [[nodiscard]] Tensor select(std::int64_t dim, std::int64_t position) const;
 
   DType dtype_ = DType::f32;
   bool defined_ = false;

@@ -124,7 +124,7 @@ _native.register_checkpoint_class(Checkpoint)
 
 
 def open(path: StrPath, *, writable: bool = False, mmap: bool = True, inert: bool = False) -> Checkpoint:
-    """Any file Ballast reads: Safetensors, PyTorch's (zip, legacy, tar, TorchScript, bare pickle), ``.npz``, ``.npy``, Burn's, records,
+    """Any file Ballast reads: Safetensors, PyTorch's (zip, legacy, tar, TorchScript, bare pickle), ``.npz``, ``.npy``, ONNX models (their initializers), Burn's, records,
     an ``index.json`` of shards or a folder with one. By content, never by name; nothing in it is run.
 
     Tensors are read-only views of the mapped file. ``writable``: they may be written, in memory of this process alone; the file never

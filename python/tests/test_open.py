@@ -2,6 +2,7 @@
 """ballast.open: files of every format as mappings, with NumPy alone and with PyTorch."""
 import collections
 import io
+import json
 import zipfile
 
 import numpy as np
@@ -136,6 +137,16 @@ def test_every_pytorch_file_of_the_fixtures_opens_without_pytorch():
                 tensor.tobytes()
         if f.has_values:
             f.value()
+
+
+def test_onnx_models_are_their_initializers():
+    expected = json.loads((SOURCE / "tests/fixtures/onnx/expect.json").read_text())
+    assert expected
+    for path in sorted((SOURCE / "tests/fixtures/onnx/files").glob("*.onnx")):
+        f = ballast.open(path)
+        assert f.format == "onnx" and len(f) > 0
+        for tensor in f.values():
+            tensor.tobytes()
 
 
 def test_values_of_a_training_checkpoint(tmp_path):

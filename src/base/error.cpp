@@ -114,6 +114,14 @@ std::string_view name(Errc code) noexcept {
       return "index-mismatch";
     case Errc::load_failed:
       return "load-failed";
+    case Errc::traced_value:
+      return "traced-value";
+    case Errc::baked_dimension:
+      return "baked-dimension";
+    case Errc::not_exportable:
+      return "not-exportable";
+    case Errc::onnx_invalid:
+      return "onnx-invalid";
   }
   return "unknown";
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "model/save.h"
+
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -18,6 +20,7 @@ class Writer {
   Writer(const Slots& slots, Adapter adapter)
       : slots_(slots), adapter_(adapter == Adapter::automatic ? Adapter::pytorch : adapter) {
     for (std::size_t i = 0; i < slots.slots.size(); ++i) by_path_.emplace(slots.slots[i].path, i);
+    saved_as.resize(slots.slots.size());
   }
 
   Checkpoint run() {
@@ -34,6 +37,8 @@ class Writer {
     return std::move(out_);
   }
 
+  std::vector<SavedAs> saved_as;  ///< of each slot
+
   /// Of the layer a written tensor belongs to.
   [[nodiscard]] LayerKind kind_of(std::string_view name) const {
     const auto found = kinds_.find(std::string(name));
@@ -48,7 +53,7 @@ class Writer {
       return;
     }
     written_.insert(index);
-    add(slot, slot.path, data_of(slot));
+    saved_as[index] = {add(slot, slot.path, data_of(slot))};
   }
 
   // All native tensors of the row, when the layer has them and the row suits them.
@@ -69,8 +74,12 @@ class Writer {
     }
     const Tensors foreign = row.to(native);
     if (foreign.empty()) return false;
+    std::string name;
     for (std::size_t i = 0; i < foreign.size(); ++i)
-      add(slot, path_in(slot, fill_star(row.foreign[i], star)), foreign[i]);
+      name = add(slot, path_in(slot, fill_star(row.foreign[i], star)), foreign[i]);
+    // Rows to PyTorch have one foreign tensor, made of one native or of several equal parts.
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      saved_as[indices[i]] = {name, row.to != as_is && native[i].rank() > 1, i, indices.size()};
     written_.insert(indices.begin(), indices.end());
     return true;
   }
@@ -86,15 +95,17 @@ class Writer {
     return *slot.tensor;
   }
 
-  void add(const Slot& slot, const std::string& name, const Tensor& tensor) {
+  // Returns the name it has in the file: another one when it is there already.
+  std::string add(const Slot& slot, const std::string& name, const Tensor& tensor) {
     for (const auto& [other, seen] : seen_[tensor.storage().get()]) {
       if (!seen.same_view(tensor)) continue;
       aliases_.emplace(name, other);
-      return;
+      return other;
     }
     seen_[tensor.storage().get()].emplace_back(name, tensor);
     out_.add(name, tensor);
     kinds_.emplace(name, slot.kind);
+    return name;
   }
 
   const Slots& slots_;
@@ -110,8 +121,15 @@ class Writer {
 }  // namespace
 
 Checkpoint detail::save(const Slots& slots, Adapter adapter, const ModelCast& cast) {
+  std::vector<SavedAs> unasked;
+  return save_and_tell(slots, adapter, cast, unasked);
+}
+
+Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& cast,
+                         std::vector<SavedAs>& saved_as) {
   Writer writer(slots, adapter);
   const Checkpoint out = writer.run();
+  saved_as = writer.saved_as;
   if (cast.dtype == Precision::keep) return out;
   if (cast.dtype == Precision::as_model)
     fail(Errc::invalid_argument, "save", "as_model means nothing here: the tensors are the model's");

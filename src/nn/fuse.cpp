@@ -11,6 +11,7 @@
 #include "ballast/ops/elementwise.h"
 #include "ballast/ops/reduce.h"
 #include "base/fail.h"
+#include "nn/fold.h"
 
 namespace ballast::detail {
 namespace {
@@ -66,26 +67,6 @@ std::string_view parent(std::string_view path) {
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
 }
 
-// `scale` [outputs] so that it multiplies `weight` along its outputs.
-Tensor scaled(const Foldable& layer, const Tensor& scale) {
-  const Tensor weight = layer.weight->to(DType::f64);
-  if (weight.rank() == 2)
-    return mul(weight.t(), scale.unsqueeze(1)).t().to(DType::f32);  // [out, in] stays dense
-  if (layer.output_dim == 0) {
-    Shape shape = Dims::filled(weight.rank(), 1);
-    shape[0] = layer.outputs;
-    return mul(weight, scale.reshape(shape)).to(DType::f32);
-  }
-  // [in, out / groups, kernel…]: the inputs of group g make its outputs.
-  Shape grouped = weight.shape();
-  grouped[0] /= layer.groups;
-  grouped.insert(0, layer.groups);
-  Shape factors = Dims::filled(grouped.size(), 1);
-  factors[0] = layer.groups;
-  factors[2] = layer.outputs / layer.groups;
-  return mul(weight.reshape(grouped), scale.reshape(factors)).reshape(weight.shape()).to(DType::f32);
-}
-
 bool tied(const Slots& slots, const Tensor* weight) {
   for (const Slot& slot : slots.slots) {
     if (slot.tensor != weight && slot.tensor->has_data() && slot.tensor->storage() == weight->storage() &&
@@ -108,15 +89,12 @@ class Folder {
   explicit Folder(Folding& folding) : folding_(folding) {}
 
   void fold(const Foldable& layer, nn::BatchNorm& norm) {
-    const auto wide = [](const Tensor& x) { return x.to(DType::f64); };
-    Tensor scale = div(1.0, sqrt(add(wide(norm.running_var), norm.options.eps)));
-    if (norm.gamma.has_data()) scale = mul(scale, wide(norm.gamma));
-    Tensor shift = neg(wide(norm.running_mean));
-    if (layer.bias->has_data()) shift = add(shift, wide(*layer.bias));
-    shift = mul(shift, scale);
-    if (norm.beta.has_data()) shift = add(shift, wide(norm.beta));
-    put(*layer.weight, scaled(layer, scale));
-    put(*layer.bias, shift.to(DType::f32));
+    const nn::FoldedLayer folded =
+        nn::fold_norm(*layer.weight, *layer.bias,
+                      {norm.running_mean, norm.running_var, norm.gamma, norm.beta, norm.options.eps},
+                      layer.output_dim, layer.groups);
+    put(*layer.weight, folded.weight);
+    put(*layer.bias, folded.bias);
     folding_.switches_.push_back({layer.has_bias, true});
     make_identity(norm);
   }

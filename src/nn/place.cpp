@@ -5,8 +5,17 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "tensor/trace.h"
 
 namespace ballast::nn {
+
+Place::Entered::Entered(const Place& place, const char* layer) : told_(tracing::on()) {
+  if (told_) tracing::recorder->enter(place.path, layer);
+}
+
+Place::Entered::~Entered() {
+  if (told_ && tracing::on()) tracing::recorder->leave();
+}
 
 void Place::rethrow(const char* layer, const Error& error) const {
   std::string where = path.empty() ? layer : display(path) + " (" + layer + ")";

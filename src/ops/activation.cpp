@@ -5,6 +5,7 @@
 #include "ops/args.h"
 #include "ops/elementwise.h"
 #include "ops/softmax.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 namespace ops {
@@ -142,8 +143,46 @@ Tensor prelu(const Tensor& x, const Tensor& alpha) {
   return ops::arithmetic("prelu", ops::Binary::prelu, x, alpha.to(x.dtype()).reshape(shape));
 }
 
+namespace {
+
+Tensor activate_by_name(const Tensor& x, Activation activation) {
+  using Kind = Activation::Kind;
+  switch (activation.kind) {
+    case Kind::none:
+      break;
+    case Kind::relu:
+      return relu(x);
+    case Kind::relu6:
+      return relu6(x);
+    case Kind::gelu:
+      return gelu(x);
+    case Kind::gelu_tanh:
+      return gelu_tanh(x);
+    case Kind::silu:
+      return silu(x);
+    case Kind::sigmoid:
+      return sigmoid(x);
+    case Kind::tanh:
+      return tanh(x);
+    case Kind::leaky_relu:
+      return leaky_relu(x, activation.alpha);
+    case Kind::elu:
+      return elu(x, activation.alpha);
+    case Kind::hardswish:
+      return hardswish(x);
+    case Kind::hardsigmoid:
+      return hardsigmoid(x);
+    case Kind::mish:
+      return mish(x);
+  }
+  return x;
+}
+
+}  // namespace
+
 Tensor activate(const Tensor& x, Activation activation) {
   if (activation.kind == Activation::Kind::none) return x;
+  if (tracing::on()) return activate_by_name(x, activation);
   const ops::ActivationKernel kernel = ops::kernel_of(activation);
   return floating("activation", kernel.which, x, kernel.p, kernel.q);
 }

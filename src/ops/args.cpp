@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/checked.h"
+#include "tensor/trace.h"
 
 namespace ballast::ops {
 namespace {
@@ -118,7 +119,7 @@ DType compute_dtype(DType dtype) noexcept {
 }
 
 Tensor aligned(const Tensor& x) {
-  if (x.numel() == 0) return x;
+  if (x.numel() == 0 || tracing::on()) return x;  // a traced tensor has no place in memory
   const std::size_t size = std::max<std::size_t>(info(x.dtype()).bits / 8, 1);
   return reinterpret_cast<std::uintptr_t>(x.data()) % size == 0 ? x : x.clone();
 }

@@ -6,6 +6,7 @@
 #include "ops/args.h"
 #include "ops/elementwise.h"
 #include "ops/walk.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 namespace {
@@ -162,6 +163,9 @@ Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> h
 }
 
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  if (tracing::on())
+    return tracing::record("where", {condition, a.tensor(), b.tensor()}, {},
+                           [&] { return where(condition, a, b); });
   if (condition.dtype() != DType::boolean)
     fail(Errc::bad_dtype, "where", "the condition is {}, must be BOOL", ops::form(condition));
   const DType dtype = ops::promoted("where", a, b);

@@ -12,6 +12,7 @@
 #include "ops/gemm.h"
 #include "ops/kernels.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -130,6 +131,12 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const std::int64_t queries = query.shape()[query.rank() - 2];
   const std::int64_t keys = key.shape()[key.rank() - 2];
   const double features = static_cast<double>(std::max<std::int64_t>(query.shape()[query.rank() - 1], 1));
+  if (tracing::on())
+    return tracing::record(kOp, {query, key, value, args.mask},
+                           {{"causal", std::int64_t{args.causal}},
+                            {"query_offset", args.query_offset},
+                            {"scale", args.scale.value_or(1 / std::sqrt(features))}},
+                           [&] { return scaled_dot_product_attention(query, key, value, args); });
   Tensor mask = args.mask;
   if (mask.defined()) {
     while (mask.rank() < 2) mask = mask.unsqueeze(0);

@@ -14,6 +14,7 @@
 #include "ops/native.h"
 #include "ops/onednn.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -180,16 +181,43 @@ Tensor padded_by_mode(const Tensor& x, const ConvShapes& shapes, PadMode mode) {
 
 }  // namespace
 
+namespace {
+
+Attributes attributes_of(const ConvShapes& shapes) {
+  return {{"stride", shapes.stride},
+          {"dilation", shapes.dilation},
+          {"before", shapes.before},
+          {"after", shapes.after},
+          {"groups", shapes.groups}};
+}
+
+// The result as a trace wants it: the activation is an operation of its own.
+template <class Args, class Work>
+Tensor activated_apart(const Args& args, const Work& work) {
+  Args plain = args;
+  plain.activation = {};
+  plain.cache = nullptr;  // what is prepared for the sizes of a trace is of no use later
+  return activate(work(plain), args.activation);
+}
+
+}  // namespace
+
 Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvArgs& args) {
   require_defined("conv", x, weight);
   if (x.rank() + 1 == weight.rank()) return conv(x.unsqueeze(0), weight, bias, args).squeeze(0);
   ConvShapes shapes = ops::conv_shapes(x, weight, args);
+  if (tracing::on() && args.activation.kind != Activation::Kind::none)
+    return activated_apart(args, [&](const ConvArgs& plain) { return conv(x, weight, bias, plain); });
   Tensor in = x;
   if (args.padding_mode != PadMode::constant) {
     in = padded_by_mode(x, shapes, args.padding_mode);
     shapes.before = Dims::filled(shapes.before.size(), 0);
     shapes.after = shapes.before;
   }
+  if (tracing::on())
+    return tracing::record("conv", {in, weight, bias}, attributes_of(shapes), [&] {
+      return convolved({"conv", weight, bias, {}, nullptr, false}, shapes, in);
+    });
   return convolved({"conv", weight, bias, args.activation, args.cache, false}, shapes, in);
 }
 
@@ -197,6 +225,17 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
                       const ConvTransposeArgs& args) {
   require_defined("conv_transpose", x, weight);
   if (x.rank() + 1 == weight.rank()) return conv_transpose(x.unsqueeze(0), weight, bias, args).squeeze(0);
+  if (tracing::on()) {
+    if (args.activation.kind != Activation::Kind::none)
+      return activated_apart(
+          args, [&](const ConvTransposeArgs& plain) { return conv_transpose(x, weight, bias, plain); });
+    return tracing::record("conv_transpose", {x, weight, bias},
+                           attributes_of(ops::conv_transpose_shapes(x, weight, args)), [&] {
+                             ConvTransposeArgs plain = args;
+                             plain.cache = nullptr;
+                             return conv_transpose(x, weight, bias, plain);
+                           });
+  }
   return convolved({"conv_transpose", weight, bias, args.activation, args.cache, true},
                    ops::conv_transpose_shapes(x, weight, args), x);
 }

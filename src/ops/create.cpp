@@ -8,6 +8,7 @@
 
 #include "ops/args.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 namespace {
@@ -68,6 +69,7 @@ std::array<float, 2> box_muller(std::uint32_t a, std::uint32_t b) {
 }  // namespace
 
 Tensor zeros(const Shape& shape, DType dtype) {
+  if (tracing::on()) return full(shape, 0, dtype);
   return Tensor::zeros(dtype, shape);
 }
 
@@ -78,12 +80,18 @@ Tensor ones(const Shape& shape, DType dtype) {
 Tensor full(const Shape& shape, double value, DType dtype) {
   if (!is_real(dtype) || info(dtype).bits % 8 != 0)
     fail(Errc::bad_dtype, "full", "cannot fill {}", info(dtype).code);
+  if (tracing::on())
+    return tracing::record("full", {}, {{"shape", shape}, {"value", value}},
+                           [&] { return full(shape, value, dtype); });
   const Tensor one = Tensor::from({value}, {}).to(dtype);
   return one.expand(shape).clone();
 }
 
 Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step) {
   if (step == 0) fail(Errc::invalid_argument, "arange", "the step is 0");
+  if (tracing::on())
+    return tracing::record("arange", {}, {{"start", start}, {"stop", stop}, {"step", step}},
+                           [&] { return arange(start, stop, step); });
   const bool some = step > 0 ? start < stop : start > stop;
   // Unsigned: the distance of two 64-bit numbers fits.
   const std::uint64_t distance = step > 0
@@ -102,6 +110,9 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   const double count = std::ceil((stop - start) / step);
   if (!(std::abs(count) < 0x1p53))
     fail(Errc::invalid_argument, "arange", "from {} to {} by {} has no end", start, stop, step);
+  if (tracing::on())
+    return tracing::record("arange_real", {}, {{"start", start}, {"stop", stop}, {"step", step}},
+                           [&] { return arange(start, stop, step, dtype); });
   Tensor out = Tensor::empty(DType::f64, {static_cast<std::int64_t>(std::max(count, 0.0))});
   auto* to = reinterpret_cast<double*>(out.mutable_data());
   for (std::int64_t i = 0; i < out.numel(); ++i) to[i] = start + static_cast<double>(i) * step;
@@ -110,6 +121,9 @@ Tensor arange(double start, double stop, double step, DType dtype) {
 
 Tensor linspace(double start, double stop, std::int64_t steps) {
   if (steps < 0) fail(Errc::invalid_argument, "linspace", "{} steps", steps);
+  if (tracing::on())
+    return tracing::record("linspace", {}, {{"start", start}, {"stop", stop}, {"steps", steps}},
+                           [&] { return linspace(start, stop, steps); });
   Tensor out = Tensor::empty(DType::f32, {steps});
   float* to = ops::data_of(out);
   const double step = steps > 1 ? (stop - start) / static_cast<double>(steps - 1) : 0;
@@ -123,6 +137,9 @@ Tensor linspace(double start, double stop, std::int64_t steps) {
 }
 
 Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype) {
+  if (tracing::on())
+    return tracing::record("eye", {}, {{"rows", rows}, {"columns", columns}},
+                           [&] { return eye(rows, columns, dtype); });
   Tensor out = Tensor::zeros(DType::u8, {rows, columns});
   auto* to = reinterpret_cast<std::uint8_t*>(out.mutable_data());
   for (std::int64_t i = 0; i < std::min(rows, columns); ++i) to[i * columns + i] = 1;
@@ -130,12 +147,16 @@ Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype) {
 }
 
 Tensor rand(const Shape& shape, Generator& generator) {
+  if (tracing::on())
+    return tracing::record("rand", {}, {{"shape", shape}}, [&] { return rand(shape, generator); });
   return random_tensor(shape, generator, [](const Words& w) -> std::array<float, 4> {
     return {uniform(w[0]), uniform(w[1]), uniform(w[2]), uniform(w[3])};
   });
 }
 
 Tensor randn(const Shape& shape, Generator& generator) {
+  if (tracing::on())
+    return tracing::record("randn", {}, {{"shape", shape}}, [&] { return randn(shape, generator); });
   return random_tensor(shape, generator, [](const Words& w) -> std::array<float, 4> {
     const auto first = box_muller(w[0], w[1]);
     const auto second = box_muller(w[2], w[3]);

@@ -7,6 +7,7 @@
 #include "ops/args.h"
 #include "ops/native.h"
 #include "ops/walk.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -119,6 +120,7 @@ void binary_wide(const Tensor& a, const Tensor& b, Tensor& out, Value value) {
 }  // namespace
 
 Tensor sum_activated(const Operand& a, const Operand& b, Activation activation) {
+  if (tracing::on()) return activate(arithmetic("add", Binary::add, a, b), activation);
   const DType dtype = promoted("add", a, b);
   const Shape shape = broadcast("add", a.tensor().shape(), b.tensor().shape());
   if (dtype != DType::f32 || try_numel(shape) == 0)
@@ -141,6 +143,8 @@ Tensor sum_activated(const Operand& a, const Operand& b, Activation activation) 
 }
 
 Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b) {
+  if (tracing::on())
+    return tracing::record(op, {a.tensor(), b.tensor()}, {}, [&] { return arithmetic(op, which, a, b); });
   DType dtype = promoted(op, a, b);
   if (which == Binary::div && !is_floating(dtype)) dtype = DType::f32;
   if (dtype == DType::boolean && which == Binary::sub)
@@ -164,6 +168,10 @@ Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand&
 }
 
 Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b) {
+  if (tracing::on())
+    return tracing::record(op, {a.tensor(), b.tensor()},
+                           {{"compute", static_cast<std::int64_t>(compute_dtype(promoted(op, a, b)))}},
+                           [&] { return comparison(op, which, a, b); });
   const DType compute = compute_dtype(promoted(op, a, b));
   const Shape shape = broadcast(op, a.tensor().shape(), b.tensor().shape());
   const Tensor x = operand_for(a, compute, shape);
@@ -183,6 +191,9 @@ Tensor comparison(const char* op, Compare which, const Operand& a, const Operand
 }
 
 Tensor unary(const char* op, Unary which, const Tensor& x, OnIntegers integers, double p, double q) {
+  if (tracing::on())
+    return tracing::record(op, {x}, {{"p", p}, {"q", q}},
+                           [&] { return unary(op, which, x, integers, p, q); });
   require_computable(op, x);
   if (!is_floating(x.dtype()) &&
       (integers == OnIntegers::refuse || (integers == OnIntegers::keep && x.dtype() == DType::boolean))) {

@@ -9,6 +9,7 @@
 #include "ops/args.h"
 #include "ops/copy_into.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -112,6 +113,10 @@ Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
 }  // namespace
 
 Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode, double value) {
+  if (tracing::on())
+    return tracing::record(
+        "pad", {x}, {{"amounts", amounts}, {"mode", static_cast<std::int64_t>(mode)}, {"value", value}},
+        [&] { return pad(x, amounts, mode, value); });
   ops::require_movable("pad", x);
   if (amounts.size() % 2 != 0 || amounts.size() / 2 > x.rank()) {
     fail(Errc::invalid_argument, "pad", "{} amounts for {}: two for each of the last dimensions are wanted",
@@ -127,6 +132,8 @@ Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode, double value) {
 }
 
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
+  if (tracing::on())
+    return tracing::record("gather", {x, index}, {{"dim", dim}}, [&] { return gather(x, dim, index); });
   ops::require_movable("gather", x);
   const std::size_t axis = axis_of("gather", dim, x);
   check_index_shape("gather", x, axis, index);
@@ -150,6 +157,9 @@ Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
 }
 
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& source) {
+  if (tracing::on())
+    return tracing::record("scatter", {x, index, source.tensor()}, {{"dim", dim}},
+                           [&] { return scatter(x, dim, index, source); });
   ops::require_movable("scatter", x);
   const std::size_t axis = axis_of("scatter", dim, x);
   check_index_shape("scatter", x, axis, index);
@@ -185,6 +195,9 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Ope
 }
 
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
+  if (tracing::on())
+    return tracing::record("index_select", {x, index}, {{"dim", dim}},
+                           [&] { return index_select(x, dim, index); });
   ops::require_movable("index_select", x);
   const std::size_t axis = axis_of("index_select", dim, x);
   if (index.rank() > 1 || x.rank() == 0)
@@ -216,6 +229,8 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
 }
 
 Tensor embedding(const Tensor& index, const Tensor& weight) {
+  if (tracing::on())
+    return tracing::record("embedding", {index, weight}, {}, [&] { return embedding(index, weight); });
   if (weight.rank() != 2)
     fail(Errc::shape_mismatch, "embedding", "weight is {}, must be [count, features]", form(weight));
   const Tensor numbers = ops::dense_indices("embedding", index);
@@ -227,6 +242,9 @@ Tensor embedding(const Tensor& index, const Tensor& weight) {
 }
 
 Tensor one_hot(const Tensor& index, std::int64_t classes) {
+  if (tracing::on())
+    return tracing::record("one_hot", {index}, {{"classes", classes}},
+                           [&] { return one_hot(index, classes); });
   const Tensor numbers = ops::dense_indices("one_hot", index).reshape({-1});
   const auto number = numbers.span<std::int64_t>();
   if (classes == -1) {

@@ -10,6 +10,7 @@
 #include "ops/kernels.h"
 #include "ops/onednn.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -141,6 +142,11 @@ void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args) {
+  if (tracing::on()) {
+    const Tensor sum =
+        tracing::record("linear", {x, weight, bias}, {}, [&] { return linear(x, weight, bias); });
+    return activate(sum, args.activation);
+  }
   if (weight.rank() != 2 || x.rank() == 0 || x.shape()[x.rank() - 1] != weight.shape()[0]) {
     fail(Errc::shape_mismatch, "linear",
          "{} with weight {}: the last dimension must be the weight's first ([in, out])", form(x),

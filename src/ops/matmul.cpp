@@ -8,6 +8,7 @@
 #include "ops/batches.h"
 #include "ops/gemm.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -56,6 +57,7 @@ bool multiply_at_once(const Tensor& a, const Tensor& b, Tensor& out) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  if (tracing::on()) return tracing::record("matmul", {a, b}, {}, [&] { return matmul(a, b); });
   if (a.rank() == 0 || b.rank() == 0)
     fail(Errc::shape_mismatch, "matmul", "{} by {}: a tensor without dimensions is no matrix", form(a),
          form(b));

@@ -7,6 +7,7 @@
 #include "ops/args.h"
 #include "ops/copy_into.h"
 #include "ops/native.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -37,6 +38,9 @@ Shape joined_shape(const char* op, std::span<const Tensor> tensors, std::size_t 
 }
 
 Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool lower) {
+  if (tracing::on())
+    return tracing::record(op, {x}, {{"diagonal", diagonal}},
+                           [&] { return triangle(op, x, diagonal, lower); });
   ops::require_movable(op, x);
   if (x.rank() < 2) fail(Errc::shape_mismatch, op, "{} has no two last dimensions", form(x));
   Tensor out = x.clone();
@@ -58,6 +62,11 @@ Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool low
 
 Tensor concat(std::span<const Tensor> tensors, std::int64_t dim) {
   if (tensors.empty()) fail(Errc::invalid_argument, "concat", "nothing to concatenate");
+  if (tracing::on()) {
+    auto joined = tracing::recorder->record("concat", tensors, {{"dim", dim}},
+                                            [&] { return std::vector<Tensor>{concat(tensors, dim)}; });
+    return std::move(joined[0]);
+  }
   for (const Tensor& tensor : tensors) ops::require_movable("concat", tensor);
   if (tensors[0].rank() == 0)
     fail(Errc::shape_mismatch, "concat", "{} has no dimension to be joined along", form(tensors[0]));

@@ -10,6 +10,7 @@
 #include "ops/native.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -131,6 +132,9 @@ Tensor normalize_groups(const char* op, const Tensor& x, std::int64_t groups, co
 
 Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& gamma,
                   const Tensor& beta, double eps) {
+  if (tracing::on())
+    return tracing::record("batch_norm", {x, mean, variance, gamma, beta}, {{"eps", eps}},
+                           [&] { return batch_norm(x, mean, variance, gamma, beta, eps); });
   if (x.rank() < 2) fail(Errc::shape_mismatch, "batch_norm", "{} has no channels (dimension 1)", form(x));
   const std::int64_t channels = x.shape()[1];
   if (!mean.defined() || !variance.defined())
@@ -153,6 +157,9 @@ Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, c
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, const Tensor& beta,
                   double eps) {
+  if (tracing::on())
+    return tracing::record("layer_norm", {x, gamma, beta}, {{"normalized", normalized}, {"eps", eps}},
+                           [&] { return layer_norm(x, normalized, gamma, beta, eps); });
   const std::int64_t n = normalized_length("layer_norm", x, normalized);
   const Tensor g = shaped_parameter("layer_norm", "gamma", gamma, normalized);
   const Tensor b = shaped_parameter("layer_norm", "beta", beta, normalized);
@@ -171,13 +178,16 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma,
 }
 
 Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, std::optional<double> eps) {
+  const double step = x.dtype() == DType::f16 ? 0x1p-10 : (x.dtype() == DType::bf16 ? 0x1p-7 : 0x1p-23);
+  const double added = eps.value_or(step);
+  if (tracing::on())
+    return tracing::record("rms_norm", {x, gamma}, {{"normalized", normalized}, {"eps", added}},
+                           [&] { return rms_norm(x, normalized, gamma, eps); });
   const std::int64_t n = normalized_length("rms_norm", x, normalized);
   const Tensor g = shaped_parameter("rms_norm", "gamma", gamma, normalized);
   const Tensor in = ops::dense_floats("rms_norm", x);
   Tensor out = ops::new_floats(x.shape());
   if (out.numel() == 0) return out.to(x.dtype());
-  const double step = x.dtype() == DType::f16 ? 0x1p-10 : (x.dtype() == DType::bf16 ? 0x1p-7 : 0x1p-23);
-  const double added = eps.value_or(step);
   const float* from = data_of(in);
   float* to = data_of(out);
   ops::parallel(x.numel() / n, ops::rows_per_thread(n), [&](std::int64_t begin, std::int64_t end) {
@@ -192,6 +202,9 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, s
 }
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& gamma, const Tensor& beta, double eps) {
+  if (tracing::on())
+    return tracing::record("group_norm", {x, gamma, beta}, {{"groups", groups}, {"eps", eps}},
+                           [&] { return group_norm(x, groups, gamma, beta, eps); });
   if (x.rank() < 2 || groups < 1 || x.shape()[1] % groups != 0) {
     fail(Errc::shape_mismatch, "group_norm", "{} has no channels (dimension 1) for {} groups", form(x),
          groups);
@@ -200,6 +213,9 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& gamma, con
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+  if (tracing::on())
+    return tracing::record("instance_norm", {x, gamma, beta}, {{"eps", eps}},
+                           [&] { return instance_norm(x, gamma, beta, eps); });
   if (x.rank() < 3)
     fail(Errc::shape_mismatch, "instance_norm", "{} is not [batch, channels, size…]", form(x));
   if (x.shape()[1] == 0) return Tensor::empty(x.dtype(), x.shape());

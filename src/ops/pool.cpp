@@ -10,6 +10,7 @@
 #include "ops/kernels.h"
 #include "ops/native.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -182,6 +183,8 @@ Plan empty_plan(Pooling kind) {
 }
 
 Tensor adaptive(const char* op, const Tensor& x, const Dims& output, Pooling kind) {
+  if (tracing::on())
+    return tracing::record(op, {x}, {{"output", output}}, [&] { return adaptive(op, x, output, kind); });
   require_images(op, x, output.size());
   Plan plan = empty_plan(kind);
   for (std::size_t i = 0; i < output.size(); ++i) {
@@ -210,6 +213,14 @@ Dims all_ones(const char* op, const Tensor& x) {
 
 Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args) {
   const Sizes sizes = sizes_of("max_pool", x, kernel, args.stride, args.padding, args.dilation);
+  if (tracing::on())
+    return tracing::record("max_pool", {x},
+                           {{"kernel", sizes.kernel},
+                            {"stride", sizes.stride},
+                            {"padding", sizes.padding},
+                            {"dilation", sizes.dilation},
+                            {"ceil_mode", std::int64_t{args.ceil_mode}}},
+                           [&] { return max_pool(x, kernel, args); });
   Plan plan = empty_plan(Pooling::max);
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - kernel.size() + i];
@@ -229,6 +240,15 @@ Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args) {
 
 Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args) {
   const Sizes sizes = sizes_of("avg_pool", x, kernel, args.stride, args.padding, {1});
+  if (tracing::on())
+    return tracing::record("avg_pool", {x},
+                           {{"kernel", sizes.kernel},
+                            {"stride", sizes.stride},
+                            {"padding", sizes.padding},
+                            {"ceil_mode", std::int64_t{args.ceil_mode}},
+                            {"count_include_pad", std::int64_t{args.count_include_pad}},
+                            {"divisor", args.divisor_override.value_or(0)}},
+                           [&] { return avg_pool(x, kernel, args); });
   if (args.divisor_override == 0) fail(Errc::invalid_argument, "avg_pool", "divisor_override is 0");
   Plan plan = empty_plan(Pooling::average);
   plan.divisor = args.divisor_override.value_or(0);

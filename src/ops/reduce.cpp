@@ -11,6 +11,7 @@
 #include "ops/kernels.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -21,6 +22,12 @@ using ops::Rows;
 using ops::rows_along;
 
 namespace {
+
+// A reduction as a trace sees it.
+template <class Work>
+Tensor recorded(const char* op, const Tensor& x, const Dims& dims, bool keepdim, const Work& run) {
+  return tracing::record(op, {x}, {{"dims", dims}, {"keepdim", std::int64_t{keepdim}}}, run);
+}
 
 // One value of T for every row of T.
 template <class In, class Out, class Row>
@@ -106,6 +113,9 @@ Tensor extreme(const char* op, const Tensor& x, const Dims& dims, bool keepdim, 
 template <class Beats>
 Tensor place_of_extreme(const char* op, const Tensor& x, std::optional<std::int64_t> dim, bool keepdim,
                         Beats beats) {
+  if (tracing::on())
+    return recorded(op, x, dim ? Dims{*dim} : Dims{}, keepdim,
+                    [&] { return place_of_extreme(op, x, dim, keepdim, beats); });
   const Rows rows = rows_along(op, x, dim ? Dims{*dim} : Dims{}, compute_dtype(x.dtype()));
   if (rows.length == 0 && rows.count > 0)
     fail(Errc::shape_mismatch, op, "{} has no elements to choose from", form(x));
@@ -175,6 +185,7 @@ T logsumexp_of(const T* in, std::int64_t n) {
 }  // namespace
 
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (tracing::on()) return recorded("sum", x, dims, keepdim, [&] { return sum(x, dims, keepdim); });
   const DType dtype = sum_dtype(x.dtype());
   const Rows rows = rows_along("sum", x, dims, compute_dtype(dtype));
   return finished(reduced(rows, kernels().sum, plain_sum<double>, plain_sum<std::int64_t>), rows, keepdim,
@@ -182,6 +193,7 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
 }
 
 Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (tracing::on()) return recorded("prod", x, dims, keepdim, [&] { return prod(x, dims, keepdim); });
   const DType dtype = sum_dtype(x.dtype());
   const Rows rows = rows_along("prod", x, dims, compute_dtype(dtype));
   return finished(reduced(rows, float_product, plain_product<double>, plain_product<std::int64_t>), rows,
@@ -189,6 +201,7 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
 }
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (tracing::on()) return recorded("mean", x, dims, keepdim, [&] { return mean(x, dims, keepdim); });
   const Rows rows = floating_rows("mean", x, dims);
   const auto floats = [](const float* in, std::int64_t n) {
     return kernels().sum(in, n) / static_cast<float>(n);
@@ -200,6 +213,10 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
 }
 
 Tensor var(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correction) {
+  if (tracing::on())
+    return tracing::record("var", {x},
+                           {{"dims", dims}, {"keepdim", std::int64_t{keepdim}}, {"correction", correction}},
+                           [&] { return var(x, dims, keepdim, correction); });
   const Rows rows = floating_rows("var", x, dims);
   const double divisor = std::max(0.0, static_cast<double>(rows.length - correction));
   const auto floats = [&](const float* in, std::int64_t n) {
@@ -219,6 +236,9 @@ Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t corr
 }
 
 Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+  if (tracing::on())
+    return tracing::record("norm", {x}, {{"dims", dims}, {"keepdim", std::int64_t{keepdim}}, {"p", p}},
+                           [&] { return norm(x, p, dims, keepdim); });
   const Rows rows = floating_rows("norm", x, dims);
   if (rows.length == 0 && (p < 0 || std::isinf(p)) && rows.count > 0)
     fail(Errc::shape_mismatch, "norm", "{} has no elements", form(x));
@@ -230,16 +250,20 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
 }
 
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (tracing::on())
+    return recorded("logsumexp", x, dims, keepdim, [&] { return logsumexp(x, dims, keepdim); });
   const Rows rows = floating_rows("logsumexp", x, dims);
   return finished(floating_reduced(rows, logsumexp_of<float>, logsumexp_of<double>), rows, keepdim,
                   x.dtype());
 }
 
 Tensor max(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (tracing::on()) return recorded("max", x, dims, keepdim, [&] { return max(x, dims, keepdim); });
   return extreme("max", x, dims, keepdim, kernels().max, [](auto a, auto b) { return a > b; });
 }
 
 Tensor min(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (tracing::on()) return recorded("min", x, dims, keepdim, [&] { return min(x, dims, keepdim); });
   return extreme("min", x, dims, keepdim, kernels().min, [](auto a, auto b) { return a < b; });
 }
 
@@ -252,6 +276,7 @@ Tensor argmin(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
 }
 
 Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (tracing::on()) return recorded("any", x, dims, keepdim, [&] { return any(x, dims, keepdim); });
   const Rows rows = rows_along("any", ne(x, 0), dims, DType::i64);
   const auto found = [](const std::int64_t* in, std::int64_t n) {
     return std::any_of(in, in + n, [](std::int64_t v) { return v != 0; }) ? std::int64_t{1} : 0;
@@ -261,6 +286,7 @@ Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
 }
 
 Tensor all(const Tensor& x, const Dims& dims, bool keepdim) {
+  if (tracing::on()) return recorded("all", x, dims, keepdim, [&] { return all(x, dims, keepdim); });
   const Rows rows = rows_along("all", ne(x, 0), dims, DType::i64);
   const auto found = [](const std::int64_t* in, std::int64_t n) {
     return std::all_of(in, in + n, [](std::int64_t v) { return v != 0; }) ? std::int64_t{1} : 0;

@@ -9,6 +9,7 @@
 #include "ops/kernels.h"
 #include "ops/native.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -136,6 +137,13 @@ std::vector<Axis> axes_of(const Tensor& x, const ResizeArgs& args) {
 }  // namespace
 
 Tensor resize(const Tensor& x, const ResizeArgs& args) {
+  if (tracing::on())
+    return tracing::record("resize", {x},
+                           {{"size", args.size},
+                            {"scale", args.scale},
+                            {"mode", static_cast<std::int64_t>(args.mode)},
+                            {"align_corners", std::int64_t{args.align_corners}}},
+                           [&] { return resize(x, args); });
   const std::vector<Axis> axes = axes_of(x, args);
   const Tensor native = ops::floats("resize", ops::native_view(x));
   const bool channels_last = ops::is_channels_last(native);

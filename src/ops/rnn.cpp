@@ -14,6 +14,7 @@
 #include "ops/gemm.h"
 #include "ops/kernels.h"
 #include "ops/parallel.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -193,14 +194,36 @@ LstmResult run(Cell cell, const Tensor& x, std::span<const RecurrentWeights> wei
           cell == Cell::lstm ? stack(last_cell).to(x.dtype()) : Tensor()};
 }
 
+// Inputs of the recorded operation: x, hidden, cell, then five tensors for each set of weights.
+LstmResult recorded(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights,
+                    const Tensor& hidden, const Tensor& state, const RecurrentArgs& args) {
+  std::vector<Tensor> inputs = {x, hidden, state};
+  for (const RecurrentWeights& w : weights)
+    inputs.insert(inputs.end(), {w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.weight_hr});
+  RecurrentArgs plain = args;
+  plain.cache = nullptr;  // what is prepared for a trace is of no use later
+  auto results =
+      tracing::recorder->record(name_of(cell), inputs,
+                                {{"bidirectional", std::int64_t{args.bidirectional}},
+                                 {"batch_first", std::int64_t{args.batch_first}},
+                                 {"relu", std::int64_t{cell == Cell::rnn_relu}}},
+                                [&] {
+                                  LstmResult result = run(cell, x, weights, hidden, state, plain);
+                                  return std::vector<Tensor>{result.output, result.hidden, result.cell};
+                                });
+  return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
+}
+
 // [steps, in] is a batch of one.
 LstmResult run_any(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights,
                    const Tensor& hidden, const Tensor& state, const RecurrentArgs& args) {
-  if (x.rank() != 2) return run(cell, x, weights, hidden, state, args);
+  if (x.rank() != 2)
+    return tracing::on() ? recorded(cell, x, weights, hidden, state, args)
+                         : run(cell, x, weights, hidden, state, args);
   const auto raised = [](const Tensor& s) { return s.defined() && s.rank() == 2 ? s.unsqueeze(1) : s; };
   RecurrentArgs inner = args;
   inner.batch_first = false;
-  const LstmResult result = run(cell, x.unsqueeze(1), weights, raised(hidden), raised(state), inner);
+  const LstmResult result = run_any(cell, x.unsqueeze(1), weights, raised(hidden), raised(state), inner);
   return {result.output.squeeze(1), result.hidden.squeeze(1),
           result.cell.defined() ? result.cell.squeeze(1) : Tensor()};
 }

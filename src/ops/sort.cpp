@@ -9,6 +9,7 @@
 #include "ops/args.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 namespace {
@@ -55,6 +56,15 @@ void order_rows(const Rows& rows, const Order& order, Tensor& values, Tensor& in
 }
 
 Sorted ordered(const char* op, const Tensor& x, std::int64_t dim, const Order& order) {
+  if (tracing::on()) {
+    auto both = tracing::recorder->record(
+        op, {&x, 1}, {{"dim", dim}, {"count", order.count}, {"descending", std::int64_t{order.descending}}},
+        [&] {
+          Sorted sorted = ordered(op, x, dim, order);
+          return std::vector<Tensor>{std::move(sorted.values), std::move(sorted.indices)};
+        });
+    return {std::move(both[0]), std::move(both[1])};
+  }
   const Rows rows = ops::rows_along(op, x, {dim}, ops::compute_dtype(x.dtype()));
   Tensor values = Tensor::empty(rows.values.dtype(), {rows.count, order.count});
   Tensor indices = Tensor::empty(DType::i64, {rows.count, order.count});
@@ -100,6 +110,7 @@ Sorted topk(const Tensor& x, std::int64_t k, std::int64_t dim, bool largest) {
 }
 
 Tensor cumsum(const Tensor& x, std::int64_t dim) {
+  if (tracing::on()) return tracing::record("cumsum", {x}, {{"dim", dim}}, [&] { return cumsum(x, dim); });
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::i64;
   const Rows rows = ops::rows_along("cumsum", x, {dim}, ops::compute_dtype(dtype));
   Tensor out = Tensor::empty(rows.values.dtype(), {rows.count, rows.length});

@@ -2,6 +2,7 @@
 #include "ballast/dlpack.h"
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -87,6 +88,8 @@ Managed* export_tensor(const Tensor& tensor) {
     fail(Errc::not_representable, describe(tensor.dtype(), tensor.shape()),
          "is strided or begins inside a byte; use contiguous() first");
   }
+  if (tensor.rank() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+    fail(Errc::size_overflow, "tensor", "has {} dimensions", tensor.rank());
   auto holder =
       std::make_unique<Export<Managed>>(Export<Managed>{tensor, tensor.shape(), tensor.strides(), {}});
   const std::byte* bytes = tensor.numel() == 0 ? nullptr : tensor.storage()->data() + tensor.bit_offset() / 8;
@@ -94,7 +97,7 @@ Managed* export_tensor(const Tensor& tensor) {
   holder->managed.dl_tensor = {
       const_cast<std::byte*>(bytes),  // NOLINT(cppcoreguidelines-pro-type-const-cast): C has no other way
       {device.type == DeviceType::cuda ? dlpack::kCuda : dlpack::kCpu, device.index},
-      checked_cast<std::int32_t>(tensor.rank(), describe(tensor.dtype(), tensor.shape())),
+      static_cast<std::int32_t>(tensor.rank()),
       type,
       holder->shape.data(),
       holder->strides.data(),

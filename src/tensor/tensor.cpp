@@ -11,6 +11,7 @@
 #include "tensor/copy.h"
 #include "tensor/describe.h"
 #include "tensor/lazy_cast.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 namespace {
@@ -204,6 +205,8 @@ void Tensor::read(std::uint64_t first, std::span<std::byte> out) const {
 double Tensor::item() const {
   if (numel_ != 1)
     fail(Errc::shape_mismatch, describe(dtype_, shape_), "has {} elements, item() wants one", numel_);
+  if (tracing::on()) static_cast<void>(data());  // refused for a traced value
+  const tracing::Aside aside;                    // a number for the host is no part of the graph
   const Tensor number = to(DType::f64);
   double value = 0;  // copied: a file need not align it
   number.read(0, std::as_writable_bytes(std::span(&value, 1)));
@@ -216,6 +219,7 @@ Tensor Tensor::contiguous() const {
 
 Tensor Tensor::clone() const {
   if (!storage_) return *this;
+  if (tracing::on()) return tracing::record("clone", {*this}, {}, [&] { return clone(); });
   Tensor copy = empty(dtype_, shape_);
   if (numel_ > 0) copy_contiguous(*this, copy.mutable_data());
   return copy;
@@ -225,6 +229,7 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
+  if (tracing::on()) return tracing::record("cast", {*this}, {}, [&] { return to(dtype); });
   Tensor result = empty(dtype, shape_);
   if (numel_ == 0) return result;
   const bool at_hand = is_contiguous() && bit_offset_ % 8 == 0 && storage_->ready();
@@ -240,6 +245,7 @@ Tensor Tensor::to_lazy(DType dtype, std::shared_ptr<CastCount> count) const {
   if (dtype == dtype_) return *this;
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
+  if (tracing::on()) return to(dtype);
   return contiguous_view(dtype, shape_, lazy_cast(*this, dtype, std::move(count)));
 }
 

@@ -7,6 +7,7 @@
 #include "ballast/tensor.h"
 #include "base/checked.h"
 #include "tensor/describe.h"
+#include "tensor/trace.h"
 
 namespace ballast {
 namespace {
@@ -91,15 +92,24 @@ void Tensor::advance(std::int64_t elements) noexcept {
 }
 
 Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
-  Tensor view = *this;
   const std::size_t i = axis(a, rank());
   const std::size_t j = axis(b, rank());
+  if (tracing::on()) {
+    Dims order;
+    for (std::size_t k = 0; k < rank(); ++k)
+      order.push_back(static_cast<std::int64_t>(k == i ? j : (k == j ? i : k)));
+    return permute(order);
+  }
+  Tensor view = *this;
   std::swap(view.shape_[i], view.shape_[j]);
   std::swap(view.strides_[i], view.strides_[j]);
   return view;
 }
 
 Tensor Tensor::permute(std::span<const std::int64_t> order) const {
+  if (tracing::on())
+    return tracing::record("permute", {*this}, {{"order", Dims(ShapeView(order))}},
+                           [&] { return permute(order); });
   if (order.size() != rank()) {
     fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be permuted by {} numbers", order.size());
   }
@@ -119,6 +129,9 @@ Tensor Tensor::permute(std::span<const std::int64_t> order) const {
 }
 
 Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const {
+  if (tracing::on())
+    return tracing::record("narrow", {*this}, {{"dim", dim}, {"start", start}, {"length", length}},
+                           [&] { return narrow(dim, start, length); });
   const std::size_t i = axis(dim, rank());
   if (start < 0 || length < 0 || start > shape_[i] - length) {
     fail(Errc::shape_mismatch, describe(dtype_, shape_), "has no {} elements from {} in dimension {}", length,
@@ -133,6 +146,9 @@ Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length)
 
 Tensor Tensor::unsqueeze(std::int64_t dim) const {
   const std::size_t i = axis(dim, rank() + 1);
+  if (tracing::on())
+    return tracing::record("unsqueeze", {*this}, {{"dim", static_cast<std::int64_t>(i)}},
+                           [&] { return unsqueeze(dim); });
   Tensor view = *this;
   view.shape_.insert(i, 1);
   view.strides_.insert(i, i < rank() ? try_mul(strides_[i], shape_[i]).value_or(1) : 1);
@@ -142,6 +158,9 @@ Tensor Tensor::unsqueeze(std::int64_t dim) const {
 Tensor Tensor::squeeze(std::int64_t dim) const {
   const std::size_t i = axis(dim, rank());
   if (shape_[i] != 1) return *this;
+  if (tracing::on())
+    return tracing::record("squeeze", {*this}, {{"dim", static_cast<std::int64_t>(i)}},
+                           [&] { return squeeze(dim); });
   Tensor view = *this;
   view.shape_.erase(i);
   view.strides_.erase(i);
@@ -149,6 +168,8 @@ Tensor Tensor::squeeze(std::int64_t dim) const {
 }
 
 Tensor Tensor::expand(Shape shape) const {
+  if (tracing::on())
+    return tracing::record("expand", {*this}, {{"shape", shape}}, [&] { return expand(shape); });
   const auto refuse = [&] {
     fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be expanded to {}", to_string(shape));
   };
@@ -168,6 +189,8 @@ Tensor Tensor::expand(Shape shape) const {
 }
 
 Tensor Tensor::reshape(Shape shape) const {
+  if (tracing::on())
+    return tracing::record("reshape", {*this}, {{"shape", shape}}, [&] { return reshape(shape); });
   const auto refuse = [&](const char* why) {
     fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be reshaped to {}: {}", to_string(shape),
          why);
@@ -196,6 +219,47 @@ Tensor Tensor::reshape(Shape shape) const {
   return view;
 }
 
+// As a trace wants it: one recorded step for each dimension that changes.
+Tensor Tensor::index_step_by_step(std::span<const Index> indices) const {
+  const std::size_t whole = rank() - count_indices(indices).dimensions;
+  Tensor view = *this;
+  std::int64_t dim = 0;  // of `view`
+  for (const Index& index : indices) {
+    if (std::holds_alternative<NewAxis>(index)) {
+      view = view.unsqueeze(dim++);
+    } else if (std::holds_alternative<Ellipsis>(index)) {
+      dim += static_cast<std::int64_t>(whole);
+    } else if (const auto* slice = std::get_if<Slice>(&index)) {
+      if (slice->start || slice->stop || slice->step) view = view.slice_along(dim, *slice);
+      ++dim;
+    } else {
+      view = view.select(dim, std::get<std::int64_t>(index));
+    }
+  }
+  return view;
+}
+
+Tensor Tensor::slice_along(std::int64_t dim, const Slice& slice) const {
+  std::vector<Index> indices(static_cast<std::size_t>(dim), Slice{});
+  indices.emplace_back(slice);
+  // What is absent, and numbers counted from the end, mean the same for every size.
+  constexpr std::int64_t kEnd = INT64_MAX;
+  const std::int64_t step = slice.step.value_or(1);
+  return tracing::record("slice", {*this},
+                         {{"dim", dim},
+                          {"start", slice.start.value_or(step < 0 ? kEnd : 0)},
+                          {"stop", slice.stop.value_or(step < 0 ? -kEnd : kEnd)},
+                          {"step", step}},
+                         [&] { return index(indices); });
+}
+
+Tensor Tensor::select(std::int64_t dim, std::int64_t position) const {
+  std::vector<Index> indices(static_cast<std::size_t>(dim), Slice{});
+  indices.emplace_back(position);
+  return tracing::record("select", {*this}, {{"dim", dim}, {"index", position}},
+                         [&] { return index(indices); });
+}
+
 Tensor Tensor::index(std::span<const Index> indices) const {
   const IndexCounts counts = count_indices(indices);
   if (counts.dimensions > rank()) {
@@ -205,6 +269,7 @@ Tensor Tensor::index(std::span<const Index> indices) const {
   if (counts.ellipses > 1)
     fail(Errc::invalid_argument, describe(dtype_, shape_), "an index can have one ellipsis, not {}",
          counts.ellipses);
+  if (tracing::on()) return index_step_by_step(indices);
   Tensor view = *this;
   view.shape_ = {};
   view.strides_ = {};

@@ -13,7 +13,7 @@ namespace {
 
 TEST(Error, EveryCodeHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (int code = 0; code <= static_cast<int>(Errc::load_failed); ++code) {
+  for (int code = 0; code <= static_cast<int>(Errc::onnx_invalid); ++code) {
     const std::string_view text = name(static_cast<Errc>(code));
     EXPECT_NE(text, "unknown") << code;
     EXPECT_TRUE(names.insert(text).second) << text;

@@ -17,6 +17,7 @@ struct Place {
   /// What `work` returns; an Error it throws gets the layer's path and type before its own place.
   template <class Work>
   auto run(const char* layer, const Work& work) const {
+    const Entered entered(*this, layer);
     try {
       return work();
     } catch (const Error& error) {
@@ -25,6 +26,18 @@ struct Place {
   }
 
  private:
+  /// Tells a trace where it is.
+  class Entered {
+   public:
+    Entered(const Place& place, const char* layer);
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+    ~Entered();
+
+   private:
+    bool told_;
+  };
+
   [[noreturn]] void rethrow(const char* layer, const Error& error) const;
 };
 

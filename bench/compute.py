@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that compute: casts and transposes against memcpy, operations against torch."""
+import json
+import statistics
+
+from measure import BENCH, Served, run, timed
+
+
+def job_cast(table, folder):
+    """cast_bench takes the turns itself; its ratio is to memcpy on as many threads."""
+    out = folder / "cast.json"
+    run(BENCH / "cast_bench", "--benchmark_out=" + str(out), "--benchmark_out_format=json")
+    for result in json.loads(out.read_text())["benchmarks"]:
+        name, threads = result["name"].split("/threads:")
+        seconds = result["real_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[result["time_unit"]]
+        aim = "≤ 1.3" if name in ("cast/f32_f16", "cast/f32_bf16") else "≤ 1.15" if name == "transpose/f32" else ""
+        table.add(f"{name.replace('/', ' ')}, {count(int(threads.split('/')[0]))}", seconds, seconds / result["ratio"], "memcpy of the larger side", aim)
+
+
+def count(threads):
+    return "1 thread" if threads == 1 else f"{threads} threads"
+
+
+def torch_operations():
+    """What the cases of ops_bench are in torch, eager."""
+    import torch
+    import torch.nn.functional as F
+    torch.manual_seed(0)
+    cases = {}
+
+    def conv(name, inside, size, out, kernel, stride=1, groups=1):
+        x, w, b = torch.randn(1, inside, size, size), torch.randn(out, inside // groups, kernel, kernel), torch.randn(out)
+        run = lambda: F.relu(F.conv2d(x, w, b, stride, kernel // 2, 1, groups))  # noqa: E731
+        cases[name], cases[name + " alone"] = run, run
+
+    conv("conv 3-64 7x7/2 @224", 3, 224, 64, 7, 2)
+    conv("conv 64-64 3x3 @56", 64, 56, 64, 3)
+    conv("conv 128-128 3x3 @28", 128, 28, 128, 3)
+    conv("conv 256-256 3x3 @14", 256, 14, 256, 3)
+    conv("conv 512-512 3x3 @7", 512, 7, 512, 3)
+    conv("conv 64-256 1x1 @56", 64, 56, 256, 1)
+    conv("conv 1024-256 1x1 @14", 1024, 14, 256, 1)
+    conv("conv 144-144 3x3 depthwise @56", 144, 56, 144, 3, 1, 144)
+    x, w, b = torch.randn(128, 768), torch.randn(3072, 768), torch.randn(3072)
+    y, w2, b2 = torch.randn(128, 3072), torch.randn(768, 3072), torch.randn(768)
+    cases["linear 128x768x3072 gelu"] = lambda: F.gelu(F.linear(x, w, b), approximate="tanh")
+    cases["linear 128x3072x768"] = lambda: F.linear(y, w2, b2)
+    cases["linear 1x768x3072"] = lambda: F.linear(x[:1], w, b)
+    cases["matmul 128x768x3072"] = lambda: x @ w2
+    q, k, v = torch.randn(1, 128, 3, 12, 64).permute(2, 0, 3, 1, 4)
+    mask = torch.full((128, 128), float("-inf")).triu(1)
+    cases["attention 12x128x64 causal"] = lambda: torch.softmax(q @ k.transpose(-1, -2) * 0.125 + mask, -1) @ v
+    scores, hidden, gamma = torch.randn(1536, 1024), torch.randn(1024, 768), torch.randn(768)
+    cases["softmax 1536x1024"] = lambda: torch.softmax(scores, -1)
+    cases["layer_norm 1024x768"] = lambda: F.layer_norm(hidden, (768,), gamma, gamma)
+    cases["gelu 1024x768"] = lambda: F.gelu(hidden)
+    cases["add 1024x768"] = lambda: hidden + hidden
+    return cases
+
+
+def job_ops(table, folder):
+    """Operations against torch in turn, with one thread and with two."""
+    import torch
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        ours = Served([BENCH / "ops_bench", "--serve", "--threads", threads])
+
+        def median_of(work):
+            times = []
+            while sum(times) < 0.1 or len(times) < 3:
+                times.append(timed(work))
+            return statistics.median(times)
+
+        with torch.no_grad():
+            for name, work in torch_operations().items():
+                work()
+                table.compare(f"{name}, {count(threads)}", lambda: ours.ask(name)[0], lambda: median_of(work), f"torch {torch.__version__}")
+        ours.close()

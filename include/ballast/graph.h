@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's forward() as a graph of operations. trace() calls the very forward() that runs, with tensors that
+// remember which operation made them; the sizes of dimensions with a name may differ from call to call, and
+// the graph says how everything follows from them. Part of ballast::nn; ballast/onnx.h writes a graph to a
+// file.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ballast/attribute.h"
+#include "ballast/module.h"
+#include "ballast/slots.h"
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+/// A size of an input: a number, or a name for one that may differ from call to call.
+struct InputDim {
+  std::int64_t size = 0;         ///< when it has no name
+  std::string name = {};         ///< "batch"; the same name means the same size, in all inputs
+  std::int64_t multiple_of = 0;  ///< sizes the model takes, when trace() should not find out by itself
+
+  template <std::integral Number>
+  InputDim(Number number) : size(number) {}  // NOLINT(google-explicit-constructor): {"batch", 3}
+
+  InputDim(const char* symbol, std::int64_t multiple = 0)  // NOLINT(google-explicit-constructor)
+      : name(symbol), multiple_of(multiple) {}
+
+  InputDim(std::string symbol, std::int64_t multiple = 0)  // NOLINT(google-explicit-constructor)
+      : name(std::move(symbol)), multiple_of(multiple) {}
+};
+
+struct InputSpec {
+  std::string name;
+  std::vector<InputDim> shape;
+  DType dtype = DType::f32;
+};
+
+/// An integer that follows from sizes of the inputs: floor((constant + sum of terms) / divisor).
+struct SizeExpr {
+  /// Dimension `axis` of a value of the graph.
+  struct Dim {
+    std::int64_t value = 0;
+    std::int64_t axis = 0;
+    std::string name = {};  ///< of an input's dimension
+  };
+
+  struct Term {
+    std::int64_t factor = 1;
+    std::vector<Dim> dims;  ///< their product
+  };
+
+  std::int64_t constant = 0;
+  std::vector<Term> terms = {};
+  std::int64_t divisor = 1;
+
+  [[nodiscard]] bool is_constant() const noexcept { return terms.empty(); }
+};
+
+/// "2*seq+1"
+[[nodiscard]] std::string to_string(const SizeExpr& size);
+
+namespace onnx {
+class Builder;
+}
+
+/// Writes ONNX nodes for a custom operation; takes the names of its inputs ("" for one left out) and returns
+/// those of its results.
+using OnnxTranslation =
+    std::function<std::vector<std::string>(onnx::Builder&, std::span<const std::string> inputs)>;
+
+/// An operation of the user's own.
+struct CustomOp {
+  std::string domain;  ///< "com.example"; of the node in an ONNX file
+  std::string name;    ///< "Snake"
+  Attributes attributes = {};
+  std::int64_t version = 1;      ///< of the domain
+  OnnxTranslation to_onnx = {};  ///< nodes of ONNX's own instead of one of this domain
+};
+
+/// Runs `kernel` and returns what it returns; in a trace it is one operation, whatever the kernel does. The
+/// kernel may read and write its tensors as it likes. Dtypes and shapes of the results may depend on those of
+/// the inputs, not on their values.
+[[nodiscard]] std::vector<Tensor> custom(
+    const CustomOp& op, std::span<const Tensor> inputs,
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& kernel);
+/// With one result.
+[[nodiscard]] Tensor custom(const CustomOp& op, std::initializer_list<Tensor> inputs,
+                            const std::function<Tensor(std::span<const Tensor>)>& kernel);
+
+struct GraphValue {
+  enum class Kind : std::uint8_t { input, parameter, constant, result };
+
+  Kind kind = Kind::result;
+  std::string name;  ///< of an input or a parameter: its path
+  DType dtype = DType::f32;
+  Shape shape;                       ///< as traced first
+  std::vector<SizeExpr> sizes = {};  ///< the same as it follows from the inputs' sizes; a dimension itself
+                                     ///< where nothing simple fits
+  bool known = false;                ///< follows from parameters and constants alone
+  Tensor tensor = {};                ///< of a known value, as traced first
+  std::size_t slot = 0;              ///< of a parameter: its place in the model's Slots
+  SizeExpr number = {};              ///< of a constant that is a size: what it follows from
+};
+
+/// A number among the attributes that follows from the inputs' sizes.
+struct SymbolicAttribute {
+  std::string attribute;
+  std::size_t index = 0;  ///< in a list
+  SizeExpr size;
+};
+
+struct GraphNode {
+  std::string op;                    ///< "conv"; "custom" for a CustomOp
+  std::vector<std::int64_t> inputs;  ///< positions in Graph::values; -1 for an argument left out
+  std::vector<std::int64_t> outputs;
+  Attributes attributes;  ///< numbers as traced first
+  std::vector<SymbolicAttribute> symbolic = {};
+  std::string place = {};  ///< "layer1.0.conv1 (Conv2d)"; empty outside layers
+  std::shared_ptr<const CustomOp> custom = {};
+};
+
+struct Graph {
+  std::vector<GraphValue> values;
+  std::vector<GraphNode> nodes;  ///< each after those it takes values from
+  std::vector<std::int64_t> inputs;
+  std::vector<std::int64_t> outputs;
+  bool dynamic = false;  ///< some dimension has a name
+};
+
+/// One line for each value and node: "%7 = conv(%3, conv1.weight) stride=[2, 2] : F32 [batch, 64, 112, 112]".
+std::ostream& operator<<(std::ostream& out, const Graph& graph);
+
+inline void print(const Graph& graph, std::ostream& out) {
+  out << graph;
+}
+
+using ForwardFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+
+namespace detail {
+
+[[nodiscard]] Graph trace(const Slots& slots, const std::vector<InputSpec>& inputs,
+                          const ForwardFunction& forward);
+
+/// All tensors of a result, in order: a Tensor, a list, a tuple, a struct.
+template <class Result>
+std::vector<Tensor> tensors_of(const Result& result) {
+  if constexpr (std::is_same_v<Result, Tensor>) {
+    return {result};
+  } else {
+    std::vector<Tensor> tensors;
+    for (const Slot& slot : collect_slots(result, Collector::Alternatives::held_only).slots)
+      if (slot.tensor->defined()) tensors.push_back(*slot.tensor);
+    return tensors;
+  }
+}
+
+template <class Model, std::size_t... I>
+std::vector<Tensor> call_forward(const Model& model, std::span<const Tensor> inputs,
+                                 std::index_sequence<I...>) {
+  if constexpr (requires { model.forward(inputs[I]...); })
+    return tensors_of(model.forward(inputs[I]...));
+  else
+    return {};
+}
+
+/// Empty when forward() does not take that many tensors.
+template <class Model>
+std::vector<Tensor> call_forward(const Model& model, std::span<const Tensor> inputs) {
+  switch (inputs.size()) {
+    case 1:
+      return call_forward(model, inputs, std::make_index_sequence<1>{});
+    case 2:
+      return call_forward(model, inputs, std::make_index_sequence<2>{});
+    case 3:
+      return call_forward(model, inputs, std::make_index_sequence<3>{});
+    case 4:
+      return call_forward(model, inputs, std::make_index_sequence<4>{});
+    case 5:
+      return call_forward(model, inputs, std::make_index_sequence<5>{});
+    case 6:
+      return call_forward(model, inputs, std::make_index_sequence<6>{});
+    default:
+      return {};
+  }
+}
+
+}  // namespace detail
+
+/// The graph of model.forward(), which is called with made-up inputs: once, or several times with other sizes
+/// when some dimension has a name. The model must have its weights; it is not changed. Errors:
+/// Errc::traced_value when the model's code reads a value that depends on the inputs, Errc::baked_dimension
+/// when a named dimension cannot vary.
+template <Module Model>
+[[nodiscard]] Graph trace(const Model& model, const std::vector<InputSpec>& inputs) {
+  return detail::trace(
+      detail::collect_slots(model, detail::Collector::Alternatives::held_only), inputs,
+      [&model](std::span<const Tensor> tensors) { return detail::call_forward(model, tensors); });
+}
+
+/// The same for another function of the model than forward().
+template <Module Model>
+[[nodiscard]] Graph trace(const Model& model, const std::vector<InputSpec>& inputs,
+                          const ForwardFunction& forward) {
+  return detail::trace(detail::collect_slots(model, detail::Collector::Alternatives::held_only), inputs,
+                       forward);
+}
+
+}  // namespace ballast

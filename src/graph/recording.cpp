@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/recording.h"
+
+#include <cstring>
+
+#include "ballast/display.h"
+#include "graph/probe.h"
+
+namespace ballast::graph {
+
+struct Recording::View {
+  Strides strides;
+  std::uint64_t bit_offset = 0;
+  std::shared_ptr<const Storage> kept;  // so that its address is not used again
+};
+
+namespace {
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
+  if (a.numel() == 0) return true;
+  const Tensor x = a.contiguous();
+  const Tensor y = b.contiguous();
+  return std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.size_bytes())) == 0;
+}
+
+const TracedStorage* traced(const Tensor& tensor) {
+  return dynamic_cast<const TracedStorage*>(tensor.storage().get());
+}
+
+Tensor unwrapped(const Tensor& tensor) {
+  const TracedStorage* storage = traced(tensor);
+  if (storage == nullptr) return tensor;
+  return {tensor.dtype(), tensor.shape(), tensor.strides(), storage->bytes(), tensor.bit_offset()};
+}
+
+// Lets operations read while it lives.
+class Running {
+ public:
+  explicit Running(Session& session) : session_(session) { ++session_.running; }
+
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  ~Running() { --session_.running; }
+
+ private:
+  Session& session_;
+};
+
+// Puts a recorder to work while it lives.
+class Working {
+ public:
+  explicit Working(tracing::Recorder& recorder) : before_(std::exchange(tracing::recorder, &recorder)) {}
+
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
+
+  ~Working() { tracing::recorder = before_; }
+
+ private:
+  tracing::Recorder* before_;
+};
+
+}  // namespace
+
+Recording::Recording(const Slots& slots) : slots_(slots) {
+  for (std::size_t i = 0; i < slots.slots.size(); ++i) {
+    if (slots.slots[i].tensor->has_data())
+      slots_by_storage_.emplace(slots.slots[i].tensor->storage().get(), i);
+  }
+  for (const Node& node : slots.nodes) {
+    if (node.layer_path != nullptr) layer_paths_.emplace(node.layer_path, node.path);
+  }
+  session_->before_write = [this](const Storage& bytes) {
+    const tracing::Aside aside;
+    for (GraphValue& value : graph_.values) {
+      if (value.tensor.has_data() && value.tensor.storage().get() == &bytes)
+        value.tensor = value.tensor.clone();
+    }
+  };
+}
+
+Recording::~Recording() {
+  session_->finished.store(true);
+}
+
+void Recording::enter(const std::string& path, const char* layer) {
+  const auto found = layer_paths_.find(&path);
+  const std::string& known = found == layer_paths_.end() ? path : found->second;
+  places_.push_back(known.empty() ? std::string(layer) : display(known) + " (" + layer + ")");
+}
+
+void Recording::leave() noexcept {
+  if (!places_.empty()) places_.pop_back();
+}
+
+std::string Recording::place_of(const std::vector<std::int64_t>& inputs) const {
+  if (!places_.empty()) return places_.back();
+  for (const std::int64_t id : inputs) {
+    if (id < 0) continue;
+    const GraphValue& value = graph_.values[static_cast<std::size_t>(id)];
+    if (value.kind != GraphValue::Kind::parameter) continue;
+    const std::size_t dot = value.name.rfind('.');
+    return display(dot == std::string::npos ? value.name : value.name.substr(0, dot));
+  }
+  return {};
+}
+
+std::int64_t Recording::add_constant(const Tensor& tensor) {
+  const auto id = static_cast<std::int64_t>(graph_.values.size());
+  graph_.values.push_back({.kind = GraphValue::Kind::constant,
+                           .name = {},
+                           .dtype = tensor.dtype(),
+                           .shape = tensor.shape(),
+                           .known = true,
+                           .tensor = unwrapped(tensor).clone()});
+  views_.push_back({tensor.strides(), tensor.bit_offset(), tensor.storage()});
+  leaves_by_storage_.emplace(tensor.storage().get(), id);
+  return id;
+}
+
+std::int64_t Recording::leaf(const Tensor& tensor) {
+  const tracing::Aside aside;
+  const auto [first, last] = leaves_by_storage_.equal_range(tensor.storage().get());
+  for (auto at = first; at != last; ++at) {
+    const auto id = static_cast<std::size_t>(at->second);
+    const GraphValue& value = graph_.values[id];
+    if (!(value.shape == tensor.shape()) || !(views_[id].strides == tensor.strides()) ||
+        views_[id].bit_offset != tensor.bit_offset() || value.dtype != tensor.dtype())
+      continue;
+    // A constant may have been written to since; parameters are not written by a model that only runs.
+    if (value.kind == GraphValue::Kind::parameter || same_bytes(value.tensor, unwrapped(tensor)))
+      return at->second;
+  }
+  const auto [begin, end] = slots_by_storage_.equal_range(tensor.storage().get());
+  for (auto at = begin; at != end; ++at) {
+    const Slot& slot = slots_.slots[at->second];
+    if (!slot.tensor->same_view(tensor)) continue;
+    const auto id = static_cast<std::int64_t>(graph_.values.size());
+    graph_.values.push_back({.kind = GraphValue::Kind::parameter,
+                             .name = slot.path,
+                             .dtype = tensor.dtype(),
+                             .shape = tensor.shape(),
+                             .known = true,
+                             .tensor = tensor,
+                             .slot = at->second});
+    views_.push_back({tensor.strides(), tensor.bit_offset(), tensor.storage()});
+    leaves_by_storage_.emplace(tensor.storage().get(), id);
+    return id;
+  }
+  return add_constant(tensor);
+}
+
+std::int64_t Recording::value_of(const Tensor& tensor, const char* op) {
+  if (!tensor.defined()) return -1;
+  if (!tensor.has_data())
+    fail(Errc::invalid_argument, op,
+         "an operand, {} {}, has no data: a model is traced with its weights loaded",
+         info(tensor.dtype()).code, to_string(tensor.shape()));
+  const TracedStorage* storage = traced(tensor);
+  if (storage == nullptr || storage->written()->load()) return leaf(tensor);
+  if (storage->session() != session_) {
+    if (storage->known()) return leaf(tensor);
+    fail(Errc::traced_value, op, "an operand was made while another trace ran, which is over");
+  }
+  const auto id = static_cast<std::size_t>(storage->value());
+  const GraphValue& value = graph_.values[id];
+  if (!(value.shape == tensor.shape()) || value.dtype != tensor.dtype() ||
+      !(views_[id].strides == tensor.strides()) || views_[id].bit_offset != tensor.bit_offset()) {
+    fail(Errc::traced_value, op,
+         "an operand looks at the storage of a traced tensor in a way no operation recorded; use reshape, "
+         "permute, narrow, index");
+  }
+  return storage->value();
+}
+
+Tensor Recording::wrapped(const Tensor& plain, std::int64_t value, std::string made_by) {
+  const TracedStorage* before = traced(plain);
+  auto storage = std::make_shared<TracedStorage>(
+      before != nullptr ? before->bytes() : plain.storage(), session_, value,
+      graph_.values[static_cast<std::size_t>(value)].known, std::move(made_by),
+      before != nullptr ? before->written() : std::make_shared<std::atomic<bool>>(false));
+  return {plain.dtype(), plain.shape(), plain.strides(), std::move(storage), plain.bit_offset()};
+}
+
+std::vector<Tensor> Recording::record(const char* op, std::span<const Tensor> inputs, Attributes attributes,
+                                      const tracing::Run& run) {
+  GraphNode node{.op = op, .inputs = {}, .outputs = {}, .attributes = std::move(attributes)};
+  node.custom = std::exchange(custom_, nullptr);
+  bool known = true;
+  for (const Tensor& input : inputs) {
+    node.inputs.push_back(value_of(input, op));
+    if (node.inputs.back() >= 0)
+      known = known && graph_.values[static_cast<std::size_t>(node.inputs.back())].known;
+  }
+  node.place = place_of(node.inputs);
+  std::vector<Tensor> results;
+  {
+    const tracing::Aside aside;
+    const Running running(*session_);
+    results = run();
+  }
+  const std::string made_by = node.place.empty() ? node.op : node.place + ": " + node.op;
+  for (Tensor& result : results) {
+    if (!result.defined()) {
+      node.outputs.push_back(-1);
+      continue;
+    }
+    const auto id = static_cast<std::int64_t>(graph_.values.size());
+    node.outputs.push_back(id);
+    graph_.values.push_back({.kind = GraphValue::Kind::result,
+                             .name = {},
+                             .dtype = result.dtype(),
+                             .shape = result.shape(),
+                             .known = known,
+                             .tensor = known ? unwrapped(result) : Tensor()});
+    views_.push_back({result.strides(), result.bit_offset(), nullptr});
+    result = wrapped(result, id, made_by);
+  }
+  graph_.nodes.push_back(std::move(node));
+  return results;
+}
+
+Graph Recording::run(const std::vector<InputSpec>& inputs, const std::vector<Shape>& shapes,
+                     const ForwardFunction& forward) {
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor plain = probe_tensor(inputs[i].dtype, shapes[i], i);
+    const auto id = static_cast<std::int64_t>(graph_.values.size());
+    graph_.values.push_back({.kind = GraphValue::Kind::input,
+                             .name = inputs[i].name,
+                             .dtype = inputs[i].dtype,
+                             .shape = shapes[i]});
+    views_.push_back({plain.strides(), plain.bit_offset(), nullptr});
+    graph_.inputs.push_back(id);
+    tensors.push_back(wrapped(plain, id, "input " + quoted(inputs[i].name)));
+  }
+  std::vector<Tensor> results;
+  {
+    const Working working(*this);
+    results = forward(tensors);
+    for (const Tensor& result : results) {
+      if (!result.defined()) continue;
+      graph_.outputs.push_back(value_of(result, "the result"));
+    }
+  }
+  return pruned(graph_);
+}
+
+Graph pruned(const Graph& graph) {
+  std::vector<bool> needed(graph.values.size(), false);
+  for (const std::int64_t id : graph.inputs) needed[static_cast<std::size_t>(id)] = true;
+  for (const std::int64_t id : graph.outputs) needed[static_cast<std::size_t>(id)] = true;
+  std::vector<bool> kept(graph.nodes.size(), false);
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    for (const std::int64_t id : graph.nodes[i].outputs)
+      kept[i] = kept[i] || (id >= 0 && needed[static_cast<std::size_t>(id)]);
+    if (!kept[i]) continue;
+    for (const std::int64_t id : graph.nodes[i].inputs)
+      if (id >= 0) needed[static_cast<std::size_t>(id)] = true;
+  }
+  Graph out;
+  std::vector<std::int64_t> place(graph.values.size(), -1);
+  const auto moved = [&](std::int64_t id) {
+    if (id < 0) return id;
+    std::int64_t& to = place[static_cast<std::size_t>(id)];
+    if (to < 0) {
+      to = static_cast<std::int64_t>(out.values.size());
+      out.values.push_back(graph.values[static_cast<std::size_t>(id)]);
+    }
+    return to;
+  };
+  for (const std::int64_t id : graph.inputs) out.inputs.push_back(moved(id));
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!kept[i]) continue;
+    GraphNode node = graph.nodes[i];
+    for (std::int64_t& id : node.inputs) id = moved(id);
+    for (std::int64_t& id : node.outputs) id = moved(id);
+    out.nodes.push_back(std::move(node));
+  }
+  for (const std::int64_t id : graph.outputs) out.outputs.push_back(moved(id));
+  return out;
+}
+
+}  // namespace ballast::graph
+
+namespace ballast {
+
+std::vector<Tensor> custom(const CustomOp& op, std::span<const Tensor> inputs,
+                           const std::function<std::vector<Tensor>(std::span<const Tensor>)>& kernel) {
+  if (!tracing::on()) return kernel(inputs);
+  if (auto* recording = dynamic_cast<graph::Recording*>(tracing::recorder))
+    recording->next_is(std::make_shared<const CustomOp>(op));
+  return tracing::recorder->record("custom", inputs, op.attributes, [&] { return kernel(inputs); });
+}
+
+Tensor custom(const CustomOp& op, std::initializer_list<Tensor> inputs,
+              const std::function<Tensor(std::span<const Tensor>)>& kernel) {
+  return std::move(custom(op, std::span(inputs.begin(), inputs.size()), [&](std::span<const Tensor> given) {
+    return std::vector<Tensor>{kernel(given)};
+  })[0]);
+}
+
+}  // namespace ballast

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// to_checkpoint() for those who must know where each tensor of the model went.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ballast/load.h"
+
+namespace ballast {
+
+/// A slot's tensor in the checkpoint: part `part` of `parts` of that tensor's first dimension, transposed or
+/// not. For Adapter::pytorch and Adapter::none.
+struct SavedAs {
+  std::string name = {};
+  bool transposed = false;
+  std::size_t part = 0;
+  std::size_t parts = 1;
+};
+
+[[nodiscard]] Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& cast,
+                                       std::vector<SavedAs>& saved_as);
+
+}  // namespace ballast

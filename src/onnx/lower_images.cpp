@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling and resizing.
+#include <algorithm>
+#include <string_view>
+
+#include "base/fail.h"
+#include "onnx/lowering.h"
+
+namespace ballast::onnx {
+namespace {
+
+// [channels, size…] is a batch of one.
+template <class Work>
+void batched(const Call& call, std::size_t spatial, const Work& work) {
+  const bool alone = call.value(0).shape.size() == spatial + 1;
+  const std::string x = alone ? call.to.unsqueeze(call.floats(0), {0}) : call.floats(0);
+  const std::string y = work(x);
+  call.result(alone ? call.to.squeeze(y, {0}) : y, DType::f32);
+}
+
+// The size of spatial dimension i of x, which must be a number.
+std::int64_t size_in(const Call& call, std::size_t spatial, std::size_t i, const char* why) {
+  const GraphValue& x = call.value(0);
+  const SizeExpr& size = x.sizes[x.sizes.size() - spatial + i];
+  if (!size.is_constant())
+    call.refuse(fmt::format("{} needs a size that is a number, not {}", why, to_string(size)));
+  return size.constant;
+}
+
+// Rounding up is said as padding at the end, which all runtimes read alike.
+Dims end_padding(const Call& call, const Dims& kernel, const Dims& dilation) {
+  const Dims stride = call.list("stride");
+  Dims after = call.list("padding");
+  if (call.number("ceil_mode") == 0) return after;
+  const GraphValue& y = call.result_value();
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const std::int64_t in = size_in(call, kernel.size(), i, "ceil_mode");
+    const std::int64_t out = y.shape[y.shape.size() - kernel.size() + i];
+    after[i] = std::max(after[i], (out - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - in - after[i]);
+  }
+  return after;
+}
+
+Attributes window(const Call& call, const Dims& kernel, const Dims& after) {
+  Dims pads = call.list("padding");
+  for (const std::int64_t pad : after) pads.push_back(pad);
+  return {{"kernel_shape", kernel}, {"strides", call.list("stride")}, {"pads", pads}};
+}
+
+void max_pool(const Call& call) {
+  const Dims kernel = call.list("kernel");
+  const Dims dilation = call.list("dilation");
+  Attributes attributes = window(call, kernel, end_padding(call, kernel, dilation));
+  attributes.push_back({"dilations", dilation});
+  batched(call, kernel.size(),
+          [&](const std::string& x) { return call.to.node("MaxPool", {x}, attributes); });
+}
+
+void avg_pool(const Call& call) {
+  const Dims kernel = call.list("kernel");
+  const std::int64_t divisor = call.number("divisor");
+  bool counts_padding = call.number("count_include_pad") != 0 || divisor != 0;
+  const Dims after = end_padding(call, kernel, Dims::filled(kernel.size(), 1));
+  const Dims padding = call.list("padding");
+  if (!(after == padding) && counts_padding && divisor == 0) {
+    // What lies beyond the padding asked for is not counted; without padding that is all there is.
+    if (std::any_of(padding.begin(), padding.end(), [](std::int64_t pad) { return pad != 0; }))
+      call.refuse("ceil_mode with padding that counts");
+    counts_padding = false;
+  }
+  Attributes attributes = window(call, kernel, after);
+  attributes.push_back({"count_include_pad", std::int64_t{counts_padding}});
+  batched(call, kernel.size(), [&](const std::string& x) {
+    const std::string mean = call.to.node("AveragePool", {x}, attributes);
+    if (divisor == 0) return mean;
+    double count = 1;
+    for (const std::int64_t size : kernel) count *= static_cast<double>(size);
+    return call.to.node("Mul", {mean, call.to.real(count / static_cast<double>(divisor))});
+  });
+}
+
+// Averages over windows of uneven size, one dimension at a time, as a product with a matrix.
+std::string uneven_average(const Call& call, const std::string& x, std::size_t axis, std::size_t rank,
+                           std::int64_t in, std::int64_t out) {
+  Tensor weights = Tensor::zeros(DType::f32, {in, out});
+  auto* to = reinterpret_cast<float*>(weights.mutable_data());
+  for (std::int64_t o = 0; o < out; ++o) {
+    const std::int64_t begin = o * in / out;
+    const std::int64_t end = ((o + 1) * in - 1) / out + 1;
+    for (std::int64_t i = begin; i < end; ++i) to[i * out + o] = 1 / static_cast<float>(end - begin);
+  }
+  const std::string matrix = call.to.constant(weights);
+  if (axis == rank - 1) return call.to.node("MatMul", {x, matrix});
+  Dims order;
+  for (std::size_t i = 0; i < rank; ++i)
+    order.push_back(static_cast<std::int64_t>(i == axis ? rank - 1 : (i == rank - 1 ? axis : i)));
+  const std::string turned = call.to.node("Transpose", {x}, {{"perm", order}});
+  return call.to.node("Transpose", {call.to.node("MatMul", {turned, matrix})}, {{"perm", order}});
+}
+
+void adaptive_pool(const Call& call, bool average) {
+  const Dims output = call.list("output");
+  const std::size_t spatial = output.size();
+  if (std::all_of(output.begin(), output.end(), [](std::int64_t size) { return size == 1; })) {
+    return batched(call, spatial, [&](const std::string& x) {
+      return call.to.node(average ? "GlobalAveragePool" : "GlobalMaxPool", {x});
+    });
+  }
+  Dims kernel;
+  bool even = true;
+  std::vector<std::int64_t> in;
+  std::vector<std::int64_t> out;
+  for (std::size_t i = 0; i < spatial; ++i) {
+    if (output[i] == -1) call.refuse("an adaptive pool that keeps one dimension");
+    in.push_back(size_in(call, spatial, i, "an adaptive pool to more than 1"));
+    out.push_back(output[i]);
+    even = even && in[i] % out[i] == 0;
+    kernel.push_back(std::max<std::int64_t>(in[i] / out[i], 1));
+  }
+  if (!even && !average) call.refuse("an adaptive maximum over windows of uneven size");
+  batched(call, spatial, [&](std::string x) {
+    if (even)
+      return call.to.node(average ? "AveragePool" : "MaxPool", {x},
+                          {{"kernel_shape", kernel}, {"strides", kernel}});
+    for (std::size_t i = 0; i < spatial; ++i) x = uneven_average(call, x, i + 2, spatial + 2, in[i], out[i]);
+    return x;
+  });
+}
+
+void adaptive_avg_pool(const Call& call) {
+  adaptive_pool(call, true);
+}
+
+void adaptive_max_pool(const Call& call) {
+  adaptive_pool(call, false);
+}
+
+void resize(const Call& call) {
+  const std::int64_t mode = call.number("mode");  // ResizeMode: nearest, linear, cubic
+  const bool corners = call.number("align_corners") != 0;
+  const char* names[] = {"nearest", "linear", "cubic"};
+  Attributes attributes = {
+      {"mode", std::string(names[mode])},
+      {"coordinate_transformation_mode",
+       std::string(mode == 0 ? "asymmetric" : (corners ? "align_corners" : "half_pixel"))}};
+  if (mode == 0) attributes.push_back({"nearest_mode", std::string("floor")});
+  if (mode == 2) attributes.push_back({"cubic_coeff_a", -0.75});
+  const std::size_t rank = call.value(0).shape.size();
+  const std::vector<double>& scale = call.reals("scale");
+  Lowering& to = call.to;
+  const std::string roi = to.opset() < 13 ? to.constant(Tensor::empty(DType::f32, {0})) : std::string();
+  if (!scale.empty()) {
+    std::vector<float> scales = {1, 1};
+    for (std::size_t i = 2; i < rank; ++i)
+      scales.push_back(static_cast<float>(scale[scale.size() == 1 ? 0 : i - 2]));
+    return call.result(to.node("Resize", {call.floats(0), roi, to.reals(scales)}, attributes), DType::f32);
+  }
+  const std::vector<SizeExpr> given = call.sizes("size");
+  std::vector<SizeExpr> wanted = {call.value(0).sizes[0], call.value(0).sizes[1]};
+  for (std::size_t i = 2; i < rank; ++i) wanted.push_back(given[given.size() == 1 ? 0 : i - 2]);
+  const std::string scales = to.opset() < 13 ? to.constant(Tensor::empty(DType::f32, {0})) : std::string();
+  call.result(to.node("Resize", {call.floats(0), roi, scales, to.sizes(wanted)}, attributes), DType::f32);
+}
+
+}  // namespace
+
+void add_images(TranslateTable& table) {
+  table.insert({{"max_pool", max_pool},
+                {"avg_pool", avg_pool},
+                {"adaptive_avg_pool", adaptive_avg_pool},
+                {"adaptive_max_pool", adaptive_max_pool},
+                {"resize", resize}});
+}
+
+}  // namespace ballast::onnx

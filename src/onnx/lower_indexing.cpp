@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements chosen by numbers.
+#include "onnx/lowering.h"
+
+namespace ballast::onnx {
+namespace {
+
+std::string index_of(const Call& call, std::size_t i) {
+  return call.value(i).dtype == DType::i32 ? call.in(i) : call.in(i, DType::i64);
+}
+
+void embedding(const Call& call) {
+  call.result(call.to.node("Gather", {call.in(1), index_of(call, 0)}, {{"axis", std::int64_t{0}}}),
+              call.value(1).dtype);
+}
+
+void index_select(const Call& call) {
+  std::string index = index_of(call, 1);
+  if (call.value(1).shape.empty()) index = call.to.reshape(index, {1});
+  call.result(call.to.node("Gather", {call.in(0), index}, {{"axis", call.axis("dim")}}));
+}
+
+void gather(const Call& call) {
+  if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
+  call.result(call.to.node("GatherElements", {call.in(0), index_of(call, 1)}, {{"axis", call.axis("dim")}}));
+}
+
+void scatter(const Call& call) {
+  if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
+  const DType dtype = call.value(0).dtype;
+  const std::int64_t index = call.node.inputs[1];
+  std::string source = call.in(2, dtype);
+  if (call.value(2).shape.empty()) {
+    source = call.to.node("Expand", {source, call.to.shape_of(index)});
+  } else if (!(call.value(2).shape == call.value(1).shape)) {
+    Dims starts;
+    Dims axes;
+    for (std::size_t i = 0; i < call.value(1).shape.size(); ++i) {
+      starts.push_back(0);
+      axes.push_back(static_cast<std::int64_t>(i));
+    }
+    source = call.to.slice(source, call.to.ints(starts), call.to.shape_of(index), call.to.ints(axes));
+  }
+  call.result(
+      call.to.node("ScatterElements", {call.in(0), index_of(call, 1), source}, {{"axis", call.axis("dim")}}));
+}
+
+void one_hot(const Call& call) {
+  const std::int64_t classes = call.number("classes");
+  if (classes < 0) call.refuse("the number of classes is told from the values; give it");
+  call.result(call.to.node("OneHot", {call.in(0, DType::i64), call.to.scalar(classes), call.to.ints({0, 1})},
+                           {{"axis", std::int64_t{-1}}}));
+}
+
+}  // namespace
+
+void add_indexing(TranslateTable& table) {
+  table.insert({{"embedding", embedding},
+                {"index_select", index_select},
+                {"gather", gather},
+                {"scatter", scatter},
+                {"one_hot", one_hot}});
+}
+
+}  // namespace ballast::onnx

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ballast/init.h"
+#include "ballast/load.h"
+#include "ballast/nn.h"
+#include "ballast/onnx.h"
+#include "ballast/ops.h"
+#include "ballast/safetensors.h"
+#include "onnx/python.h"
+
+namespace ballast {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx_tests::look;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Net {
+  nn::Conv2d conv{1, 4, 3, {.bias = false}};
+  nn::BatchNorm2d norm{4};
+  nn::Linear fc{4 * 6 * 6, 3};
+
+  Tensor forward(const Tensor& x) const {
+    return fc.forward(flatten(nn::conv_norm(conv, norm, x, Activation::Kind::relu)));
+  }
+};
+
+Net net() {
+  Net made;
+  init(made, 3);
+  made.norm.running_mean = Tensor::from({0.1F, -0.2F, 0.3F, 0.0F}, {4});
+  made.norm.running_var = Tensor::from({1.0F, 2.0F, 0.5F, 1.5F}, {4});
+  return made;
+}
+
+const std::vector<InputSpec> kImage = {{"image", {"batch", 1, 8, 8}}};
+
+struct Plain {
+  BALLAST_FIELDS();
+};
+
+class Onnx : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(BALLAST_TEST_OUTPUT) / "onnx_export" / info->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  template <class Work>
+  static Error error_of(const Work& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "no error";
+    return {Errc::invalid_argument, "", ""};
+  }
+
+  Error error_with(const onnx::Options& options) const {
+    return error_of([&] { onnx::save(net(), path("net.onnx"), options); });
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Onnx, KeepsPyTorchsNamesAndLayouts) {
+  const Net model = net();
+  onnx::save(model, path("net.onnx"), {.inputs = kImage, .outputs = {"logits"}});
+  EXPECT_THAT(
+      look(path("net.onnx")),
+      AllOf(HasSubstr("ir 8 opset 17 producer ballast"), HasSubstr("input image FLOAT [batch, 1, 8, 8]"),
+            HasSubstr("output logits FLOAT [batch, 3]"), HasSubstr("weight conv.weight FLOAT [4, 1, 3, 3]"),
+            HasSubstr("weight fc.weight FLOAT [3, 144]"), HasSubstr("weight norm.running_var FLOAT [4]"),
+            HasSubstr("node Conv"), HasSubstr("node BatchNormalization"), HasSubstr("node Gemm"),
+            Not(HasSubstr("num_batches_tracked"))));
+}
+
+TEST_F(Onnx, WritesTheIrVersionOfTheOpset) {
+  const std::pair<int, const char*> versions[] = {
+      {11, "ir 6 opset 11"}, {12, "ir 7 opset 12"}, {14, "ir 7 opset 14"}, {15, "ir 8 opset 15"}};
+  for (const auto& [opset, expected] : versions) {
+    onnx::save(net(), path("net.onnx"), {.inputs = kImage, .opset = opset, .overwrite = true});
+    EXPECT_THAT(look(path("net.onnx")), HasSubstr(expected));
+  }
+}
+
+TEST_F(Onnx, FoldsBatchNormsOnRequest) {
+  const auto report = onnx::save(net(), path("net.onnx"), {.inputs = kImage, .fold_batch_norm = true});
+  EXPECT_THAT(look(path("net.onnx")),
+              AllOf(Not(HasSubstr("BatchNormalization")), HasSubstr("weight conv.weight FLOAT [4, 1, 3, 3]"),
+                    HasSubstr("weight conv.bias FLOAT [4]"), Not(HasSubstr("norm."))));
+  EXPECT_EQ(report.nodes, 4U);  // Conv, Relu, Reshape, Gemm
+}
+
+TEST_F(Onnx, DoesNotFoldANormWhoseInputIsUsedElsewhere) {
+  struct Twice {
+    nn::Conv2d conv{1, 2, 1};
+    nn::BatchNorm2d norm{2};
+    Tensor forward(const Tensor& x) const {
+      const Tensor y = conv.forward(x);
+      return norm.forward(y) + y;
+    }
+  } model;
+  init(model);
+  onnx::save(model, path("twice.onnx"), {.inputs = {{"x", {1, 1, 4, 4}}}, .fold_batch_norm = true});
+  EXPECT_THAT(look(path("twice.onnx")), HasSubstr("BatchNormalization"));
+}
+
+TEST_F(Onnx, StoresHalfPrecisionWeights) {
+  onnx::save(net(), path("net.onnx"), {.inputs = kImage, .weight_type = onnx::WeightType::half});
+  EXPECT_THAT(
+      look(path("net.onnx")),
+      AllOf(HasSubstr("weight fc.weight FLOAT16 [3, 144]"), HasSubstr("weight norm.running_var FLOAT [4]"),
+            HasSubstr("node Cast"), HasSubstr("output output FLOAT [batch, 3]")));
+}
+
+TEST_F(Onnx, ComputesConstantsOnceUnlessToldNotTo) {
+  struct Scaled {
+    Tensor scale{DType::f32, {4}};
+    Tensor forward(const Tensor& x) const { return x * exp(scale); }
+  } model;
+  model.scale = Tensor::from({0.0F, 1.0F, 2.0F, 3.0F}, {4});
+  const std::vector<InputSpec> inputs = {{"x", {2, 4}}};
+  onnx::save(model, path("folded.onnx"), {.inputs = inputs});
+  EXPECT_THAT(look(path("folded.onnx")), Not(HasSubstr("node Exp")));
+  onnx::save(model, path("kept.onnx"), {.inputs = inputs, .fold_constants = false});
+  EXPECT_THAT(look(path("kept.onnx")), AllOf(HasSubstr("node Exp"), HasSubstr("weight scale FLOAT [4]")));
+}
+
+TEST_F(Onnx, WritesDocumentationMetadataAndTheHashOfTheSource) {
+  std::ofstream(path("weights.pt")) << "abc";
+  onnx::save(
+      net(), path("net.onnx"),
+      {.inputs = kImage, .doc = "digits", .metadata = {{"licence", "CC0"}}, .source = path("weights.pt")});
+  EXPECT_THAT(
+      look(path("net.onnx")),
+      AllOf(
+          HasSubstr("doc digits"), HasSubstr("meta licence=CC0"), HasSubstr("meta source=weights.pt"),
+          HasSubstr("meta source_sha256=ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")));
+}
+
+TEST_F(Onnx, PutsWeightsIntoAFileBesideTheModel) {
+  const auto report =
+      onnx::save(net(), path("net.onnx"), {.inputs = kImage, .external_data = onnx::External::always});
+  EXPECT_EQ(report.external_file, "net.onnx.data");
+  EXPECT_EQ(report.external_bytes, fs::file_size(path("net.onnx.data")));
+  EXPECT_THAT(look(path("net.onnx")), HasSubstr("weight fc.weight FLOAT [3, 144] in net.onnx.data"));
+}
+
+TEST_F(Onnx, PointsIntoASafetensorsFileWithoutCopying) {
+  const Net model = net();
+  fs::create_directories(folder_ / "weights");
+  safetensors::save(to_checkpoint(model), path("weights/net.safetensors"));
+  const auto report =
+      onnx::save(model, path("net.onnx"), {.inputs = kImage, .weights = path("weights/net.safetensors")});
+  EXPECT_LT(report.bytes, 4000U);
+  EXPECT_THAT(look(path("net.onnx")),
+              AllOf(HasSubstr("weight fc.weight FLOAT [3, 144] in weights/net.safetensors"),
+                    HasSubstr("equal conv.weight"), HasSubstr("equal fc.weight")));
+}
+
+TEST_F(Onnx, RefusesASafetensorsFileThatHoldsOtherWeights) {
+  const Net model = net();
+  const auto code = [&](const std::string& file) {
+    return error_of([&] { onnx::save(model, path("net.onnx"), {.inputs = kImage, .weights = file}); }).code();
+  };
+  Net other = net();
+  other.fc.bias = ones({3});
+  safetensors::save(to_checkpoint(other), path("other.safetensors"));
+  EXPECT_EQ(code(path("other.safetensors")), Errc::index_mismatch);
+  safetensors::save(to_checkpoint(model, Adapter::pytorch, Precision::half), path("half.safetensors"));
+  EXPECT_EQ(code(path("half.safetensors")), Errc::shape_mismatch);
+  Checkpoint stranger;
+  stranger.add("stranger", ones({1}));
+  safetensors::save(stranger, path("stranger.safetensors"));
+  EXPECT_EQ(code(path("stranger.safetensors")), Errc::not_found);
+  const fs::path outside = folder_.parent_path() / "outside.safetensors";
+  safetensors::save(to_checkpoint(model), outside.string(), {.overwrite = true});
+  EXPECT_EQ(code(outside.string()), Errc::path_escape);
+  fs::remove(outside);
+  EXPECT_FALSE(fs::exists(path("net.onnx")));
+}
+
+TEST_F(Onnx, KeepsTiedWeightsOnce) {
+  struct Tied {
+    nn::Embedding words{10, 4};
+    nn::Linear head{4, 10, {.bias = false}};
+    Tensor forward(const Tensor& x) const { return head.forward(words.forward(x)); }
+  } model;
+  init(model);
+  model.head.weight = model.words.weight.t();
+  onnx::save(model, path("tied.onnx"), {.inputs = {{"x", {2, 3}, DType::i64}}});
+  EXPECT_THAT(look(path("tied.onnx")),
+              AllOf(HasSubstr("weight words.weight"), Not(HasSubstr("weight head.weight"))));
+}
+
+TEST_F(Onnx, NamesEveryOperationThatCannotBeExportedAtOnce) {
+  struct Odd {
+    nn::LSTM lstm{4, 3, {.proj_size = 2}};
+    Tensor forward(const Tensor& x) const {
+      Generator generator(1);
+      return lstm.forward(x).output + rand({1}, generator) + one_hot(max(x).to(DType::i64)).to(DType::f32);
+    }
+  } model;
+  init(model);
+  const Error error = error_of([&] { onnx::save(model, path("odd.onnx"), {.inputs = {{"x", {5, 1, 4}}}}); });
+  EXPECT_EQ(error.code(), Errc::not_exportable);
+  EXPECT_THAT(error.what(),
+              AllOf(HasSubstr("3 of"), HasSubstr("lstm in lstm (LSTM): ONNX's LSTM has no projection"),
+                    HasSubstr("rand: makes other numbers at every call"), HasSubstr("one_hot: ")));
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(Onnx, RefusesOptionsThatMakeNoSense) {
+  EXPECT_EQ(error_with({.inputs = kImage, .opset = 10}).code(), Errc::unsupported);
+  EXPECT_EQ(error_with({.inputs = kImage, .opset = onnx::newest_opset() + 1}).code(), Errc::unsupported);
+  EXPECT_EQ(error_with({.inputs = {}}).code(), Errc::invalid_argument);
+  EXPECT_EQ(error_with({.inputs = kImage, .outputs = {"image"}}).code(), Errc::duplicate_key);
+  EXPECT_EQ(error_with({.inputs = kImage, .outputs = {"fc.weight"}}).code(), Errc::duplicate_key);
+  EXPECT_EQ(error_with({.inputs = kImage, .outputs = {""}}).code(), Errc::bad_name);
+  EXPECT_EQ(error_with({.inputs = kImage, .outputs = {"a", "b"}}).code(), Errc::invalid_argument);
+  EXPECT_EQ(error_with({.inputs = {{"image", {2, 1, 8, 8, 8}}}}).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_with({.inputs = {{"image", {"batch", 1, "height", 8}}}}).code(), Errc::baked_dimension);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(Onnx, SaysBeforeTheWorkThatTheFileCannotBeWritten) {
+  bool called = false;
+  const Error error = error_of([&] {
+    onnx::save(Plain{}, path("nowhere/net.onnx"), {.inputs = kImage}, [&](std::span<const Tensor> in) {
+      called = true;
+      return std::vector<Tensor>{in[0]};
+    });
+  });
+  EXPECT_EQ(error.code(), Errc::not_found);
+  EXPECT_FALSE(called);
+}
+
+TEST_F(Onnx, DoesNotOverwriteUnasked) {
+  onnx::save(net(), path("net.onnx"), {.inputs = kImage});
+  EXPECT_EQ(error_with({.inputs = kImage}).code(), Errc::already_exists);
+}
+
+Tensor twice(const Tensor& x, OnnxTranslation translation = {}) {
+  return custom({.domain = "com.example",
+                 .name = "Twice",
+                 .attributes = {{"factor", 2.0}},
+                 .version = 3,
+                 .to_onnx = std::move(translation)},
+                {x}, [](std::span<const Tensor> in) { return in[0] * 2; });
+}
+
+TEST_F(Onnx, WritesACustomOperationInItsOwnDomain) {
+  onnx::save(Plain{}, path("custom.onnx"), {.inputs = {{"x", {"n", 3}}}, .outputs = {"y"}},
+             [](std::span<const Tensor> in) { return std::vector<Tensor>{relu(twice(in[0]))}; });
+  EXPECT_THAT(look(path("custom.onnx")),
+              AllOf(HasSubstr("domain com.example 3"), HasSubstr("node com.example.Twice factor=2")));
+}
+
+TEST_F(Onnx, LetsALayerTranslateItself) {
+  const OnnxTranslation by_two = [](onnx::Builder& to, std::span<const std::string> inputs) {
+    return std::vector<std::string>{to.node("Mul", {inputs[0], to.constant(Tensor::from({2.0F}, {}))})};
+  };
+  onnx::save(Plain{}, path("own.onnx"), {.inputs = {{"x", {"n", 3}}}, .outputs = {"y"}},
+             [&](std::span<const Tensor> in) { return std::vector<Tensor>{twice(in[0], by_two)}; });
+  EXPECT_THAT(look(path("own.onnx")), AllOf(HasSubstr("node Mul"), Not(HasSubstr("com.example"))));
+}
+
+TEST_F(Onnx, RefusesACustomOperationThatOnnxsCheckerRefuses) {
+  const OnnxTranslation wrong = [](onnx::Builder& to, std::span<const std::string> inputs) {
+    return std::vector<std::string>{to.node("Concat", {inputs[0]})};  // without its axis
+  };
+  const Error error = error_of([&] {
+    onnx::save(Plain{}, path("bad.onnx"), {.inputs = {{"x", {"n", 3}}}},
+               [&](std::span<const Tensor> in) { return std::vector<Tensor>{twice(in[0], wrong)}; });
+  });
+  EXPECT_EQ(error.code(), Errc::onnx_invalid);
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(Onnx, GivesEveryResultItsNameEvenWhenTheyAreOne) {
+  onnx::save(Plain{}, path("same.onnx"), {.inputs = {{"x", {"n", 3}}}, .outputs = {"a", "b", "c"}},
+             [](std::span<const Tensor> in) {
+               const Tensor y = relu(in[0]);
+               return std::vector<Tensor>{y, y, in[0]};
+             });
+  EXPECT_THAT(look(path("same.onnx")),
+              AllOf(HasSubstr("output a FLOAT [n, 3]"), HasSubstr("output b FLOAT [n, 3]"),
+                    HasSubstr("output c FLOAT [n, 3]")));
+}
+
+}  // namespace
+}  // namespace ballast
