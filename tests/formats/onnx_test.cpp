@@ -3,6 +3,7 @@
 // (tests/fixtures/onnx/make.py), what is in them is said by onnx.numpy_helper.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 
@@ -148,6 +149,32 @@ TEST_F(OnnxFile, DataStaysInTheModelsFolder) {
     EXPECT_EQ(error_of([&] { open_at(bad); }).code(), Errc::path_escape) << bad;
   EXPECT_EQ(error_of([&] { open_at("absent.bin"); }).code(), Errc::missing_storage);
   EXPECT_EQ(error_of([&] { open_at("deep"); }).code(), Errc::not_regular_file);
+}
+
+TEST_F(OnnxFile, MoreFilesThanAProcessMayOpenAreReadOneByOne) {
+  constexpr int kFiles = 1500;
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit usual{std::min<rlim_t>(limit.rlim_max, 1024), limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  std::vector<std::string> tensors;
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    write(path(name), fmt::format("{:08}", i));
+    tensors.push_back(tensor(name, 2, {8}, external(name)));
+  }
+  write(path("m.onnx"), model_of(tensors));
+  const Checkpoint checkpoint = open(path("m.onnx"));
+  ASSERT_EQ(checkpoint.size(), static_cast<std::size_t>(kFiles));
+  for (const int i : {0, 255, 256, 1023, 1499}) {
+    EXPECT_EQ(bytes_of(checkpoint.at("w" + std::to_string(i))), fmt::format("{:08}", i));
+    EXPECT_EQ(checkpoint.tensor("w" + std::to_string(i)).span<std::uint8_t>()[0], '0');
+  }
+  write(path("w1499"), "short");
+  EXPECT_EQ(error_of([&] { bytes_of(open(path("m.onnx")).at("w1499")); }).code(), Errc::offset_out_of_range);
+  write(path("w1400"), "longer than it was");
+  EXPECT_EQ(error_of([&] { bytes_of(checkpoint.at("w1400")); }).code(), Errc::file_changed);
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 TEST_F(OnnxFile, TheHubsCacheLeadsToItsBlobs) {

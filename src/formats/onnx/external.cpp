@@ -8,11 +8,14 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "formats/confine.h"
+#include "tensor/streamed.h"
 
 namespace ballast::onnx_file {
 namespace {
 
 constexpr std::size_t kMaxFiles = 10'000;
+// A process may mostly have 1024, and exporters that give each tensor its own file write more than that.
+constexpr std::size_t kMostHeldOpen = 256;
 
 void check_location(const std::string& location, const std::string& where) {
   bool leaves = location.empty() || location.front() == '/' ||
@@ -45,11 +48,30 @@ ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {
   const std::string path = locate(source_.file()->path(), location);
   if (path.empty())
     fail(Errc::missing_storage, where, "its data should be in {}, which is not there", quoted(location));
-  Opened opened;
   const auto sharing =
       source_.file()->copies_on_write() ? File::Sharing::copy_on_write : File::Sharing::read_only;
-  opened.source = std::make_unique<Source>(File::open(path, sharing), source_.access());
+  Opened opened;
+  opened.file = File::open(path, sharing);
+  opened.path = path;
+  opened.size = opened.file->size();
+  if (files_.size() >= kMostHeldOpen) opened.file.reset();
   return files_.emplace(location, std::move(opened)).first->second;
+}
+
+std::shared_ptr<const Storage> ExternalFiles::bytes_of(const Opened& opened, const Span& span) const {
+  if (opened.file)
+    return Source(opened.file, source_.access()).elements(span.begin, span.end - span.begin, span.item);
+  return streamed_storage(
+      span.end - span.begin,
+      [path = opened.path, size = opened.size, begin = span.begin](std::uint64_t offset,
+                                                                   std::span<std::byte> out) {
+        const auto file = File::open(path);
+        if (file->size() != size)
+          fail(Errc::file_changed, display(path), "has {} bytes, it had {} when it was opened", file->size(),
+               size);
+        file->read(begin + offset, out);
+      },
+      nullptr);
 }
 
 std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& tensor) {
@@ -60,16 +82,16 @@ std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& t
     fail(Errc::size_mismatch, where, "{} {} needs {} bytes, external_data says {}",
          info(*tensor.type->dtype).code, to_string(ShapeView(tensor.shape)), tensor.bytes, *place.length);
   }
-  const Source& source = *opened.source;
-  if (!fits(place.offset, tensor.bytes, source.size())) {
+  if (!fits(place.offset, tensor.bytes, opened.size)) {
     fail(Errc::offset_out_of_range, where, "{} bytes at offset {} of {}, which has {} bytes (cut short?)",
-         tensor.bytes, place.offset, quoted(place.location), source.size());
+         tensor.bytes, place.offset, quoted(place.location), opened.size);
   }
   const std::uint64_t item = std::max<std::uint64_t>(info(*tensor.type->dtype).bits / 8, 1);
-  if (tensor.bytes == 0) return source.elements(0, 0, item);
-  auto& [bytes, name] = opened.spans[{place.offset, place.offset + tensor.bytes, item}];
+  if (tensor.bytes == 0) return bytes_of(opened, {0, 0, item});
+  const Span span{place.offset, place.offset + tensor.bytes, item};
+  auto& [bytes, name] = opened.spans[span];
   if (!bytes) {
-    bytes = source.elements(place.offset, tensor.bytes, item);
+    bytes = bytes_of(opened, span);
     name = tensor.name;
   }
   return bytes;

@@ -37,12 +37,15 @@ class ExternalFiles {
   };
 
   struct Opened {
-    std::unique_ptr<Source> source;
+    std::shared_ptr<const File> file;  // none: opened anew whenever it is read
+    std::string path;
+    std::uint64_t size = 0;
     std::map<Span, std::pair<std::shared_ptr<const Storage>, std::string>>
         spans;  // bytes, first name on them
   };
 
   Opened& open(const TensorDescription& tensor);
+  [[nodiscard]] std::shared_ptr<const Storage> bytes_of(const Opened& opened, const Span& span) const;
 
   const Source& source_;
   std::map<std::string, Opened> files_;  // by location
