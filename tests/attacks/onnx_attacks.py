@@ -1,25 +1,11 @@
 """ONNX models that lie: about lengths, shapes, places, names, depth. The numbers of fields are onnx.proto's."""
-import struct
+import pathlib
+import sys
 
 from torch_parts import FLOATS, Sample
 
-
-def varint(value):
-    value &= 2**64 - 1
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def block(field, content, length=None):
-    content = content.encode() if isinstance(content, str) else content
-    return varint(field << 3 | 2) + varint(len(content) if length is None else length) + content
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "fixtures/onnx"))
+from wire import block, number, varint  # noqa: E402
 
 
 def tensor(data=b"", name="w", code=1, dims=(4,)):

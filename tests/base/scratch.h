@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "ballast/error.h"
+#include "base/error_of.h"
 
 namespace ballast {
 
@@ -43,17 +42,6 @@ class Scratch : public testing::Test {
       found.push_back(entry.path().filename().string());
     std::sort(found.begin(), found.end());
     return found;
-  }
-
-  /// The error `work` ends in; a failure of the test when it does not.
-  static Error error_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return {Errc::load_failed, "", ""};
   }
 
  private:

@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ballast/error.h"
 #include "ballast/safetensors.h"
 #include "ballast/storage.h"
+#include "base/error_of.h"
 
 namespace ballast::safetensors {
 
@@ -123,17 +123,6 @@ inline std::vector<Case> conformance_cases() {
     cases.push_back(std::move(test));
   }
   return cases;
-}
-
-/// The code of the Error that `work` throws; fails the test when it throws none.
-template <class Work>
-Error error_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  return {Errc::load_failed, "", "nothing was thrown"};
 }
 
 template <class Work>

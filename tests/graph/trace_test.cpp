@@ -8,6 +8,7 @@
 #include "ballast/init.h"
 #include "ballast/nn.h"
 #include "ballast/ops.h"
+#include "base/error_of.h"
 
 namespace ballast {
 namespace {
@@ -42,17 +43,6 @@ std::vector<std::string> operations(const Graph& graph) {
 
 Graph traced(const std::vector<InputSpec>& inputs, const std::function<Tensor(const Tensor&)>& work) {
   return trace(Plain{}, inputs, [&](std::span<const Tensor> in) { return std::vector<Tensor>{work(in[0])}; });
-}
-
-template <class Work>
-Error error_of(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return {Errc::invalid_argument, "", ""};
 }
 
 const std::vector<InputSpec> kBySeq = {{"x", {"batch", "seq", 4}}};

@@ -12,6 +12,7 @@
 #include "ballast/onnx.h"
 #include "ballast/ops.h"
 #include "ballast/safetensors.h"
+#include "base/error_of.h"
 #include "onnx/python.h"
 
 namespace ballast {
@@ -59,17 +60,6 @@ class Onnx : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  template <class Work>
-  static Error error_of(const Work& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error";
-    return {Errc::invalid_argument, "", ""};
-  }
 
   Error error_with(const onnx::Options& options) const {
     return error_of([&] { onnx::save(net(), path("net.onnx"), options); });

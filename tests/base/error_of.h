@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The error some work ends in.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "ballast/error.h"
+
+namespace ballast {
+
+/// A failure of the test when there is none.
+inline Error error_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {Errc::load_failed, "", ""};
+}
+
+}  // namespace ballast
