@@ -57,8 +57,9 @@ def job_list(table, folder):
     served = Served([BENCH / "read_bench", "--serve", "--threads", 1], env={**os.environ, "BALLAST_BENCH_FOLDER": str(files)})
     ask = lambda line: served.ask(line)[0]  # noqa: E731
     for name in ("1000.pt", "10000.pt", "100000.pt", "nested.pt", "legacy.pt"):
-        table.compare(f"open + list {name}", lambda: ask(f"list {name}"), lambda: torch.load(files / name, weights_only=True) and None,
-                      f"torch {torch.__version__} load(weights_only=True)", "≤ 0.01")
+        safe = name != "nested.pt"  # torch 1.13's own weights_only does not know Python's floats
+        table.compare(f"open + list {name}", lambda: ask(f"list {name}"), lambda: torch.load(files / name, weights_only=safe) and None,
+                      f"torch {torch.__version__} load(weights_only={safe})", "≤ 0.01")
     try:
         import safetensors
     except ImportError:
