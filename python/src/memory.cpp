@@ -111,7 +111,6 @@ ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint) {
     copy.source.read(piece.offset, bytes_of(*copy.target).subspan(piece.offset, piece.length));
   });
 
-  ballast::Checkpoint result = checkpoint;
   ballast::Checkpoint named;
   named.reserve(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
