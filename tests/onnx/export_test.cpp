@@ -2,17 +2,18 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "ballast/init.h"
-#include "ballast/load.h"
+#include "ballast/load_file.h"
 #include "ballast/nn.h"
 #include "ballast/onnx.h"
 #include "ballast/ops.h"
 #include "ballast/safetensors.h"
-#include "base/error_of.h"
+#include "base/scratch.h"
 #include "onnx/python.h"
 
 namespace ballast {
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 using onnx_tests::look;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 struct Net {
@@ -48,24 +50,11 @@ struct Plain {
   BALLAST_FIELDS();
 };
 
-class Onnx : public testing::Test {
+class Onnx : public Scratch {
  protected:
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(BALLAST_TEST_OUTPUT) / "onnx_export" / info->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-
-  void TearDown() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
   Error error_with(const onnx::Options& options) const {
     return error_of([&] { onnx::save(net(), path("net.onnx"), options); });
   }
-
-  fs::path folder_;
 };
 
 TEST_F(Onnx, KeepsPyTorchsNamesAndLayouts) {
@@ -78,6 +67,19 @@ TEST_F(Onnx, KeepsPyTorchsNamesAndLayouts) {
             HasSubstr("weight fc.weight FLOAT [3, 144]"), HasSubstr("weight norm.running_var FLOAT [4]"),
             HasSubstr("node Conv"), HasSubstr("node BatchNormalization"), HasSubstr("node Gemm"),
             Not(HasSubstr("num_batches_tracked"))));
+}
+
+TEST_F(Onnx, AModelLoadsTheWeightsItWroteAndComputesTheSame) {
+  const Net source = net();
+  const Tensor x = arange(0, 2 * 64).reshape({2, 1, 8, 8}).to(DType::f32) * 0.01;
+  const Tensor expected = source.forward(x);
+  for (const auto external : {onnx::External::when_needed, onnx::External::always}) {
+    onnx::save(source, path("net.onnx"), {.inputs = kImage, .external_data = external, .overwrite = true});
+    Net loaded;
+    load(loaded, path("net.onnx"));
+    const Tensor got = loaded.forward(x);
+    EXPECT_EQ(std::memcmp(got.data(), expected.data(), expected.size_bytes()), 0);
+  }
 }
 
 TEST_F(Onnx, WritesTheIrVersionOfTheOpset) {
@@ -154,7 +156,7 @@ TEST_F(Onnx, PutsWeightsIntoAFileBesideTheModel) {
 
 TEST_F(Onnx, PointsIntoASafetensorsFileWithoutCopying) {
   const Net model = net();
-  fs::create_directories(folder_ / "weights");
+  fs::create_directories(path("weights"));
   safetensors::save(to_checkpoint(model), path("weights/net.safetensors"));
   const auto report =
       onnx::save(model, path("net.onnx"), {.inputs = kImage, .weights = path("weights/net.safetensors")});
@@ -179,11 +181,14 @@ TEST_F(Onnx, RefusesASafetensorsFileThatHoldsOtherWeights) {
   stranger.add("stranger", ones({1}));
   safetensors::save(stranger, path("stranger.safetensors"));
   EXPECT_EQ(code(path("stranger.safetensors")), Errc::not_found);
-  const fs::path outside = folder_.parent_path() / "outside.safetensors";
-  safetensors::save(to_checkpoint(model), outside.string(), {.overwrite = true});
-  EXPECT_EQ(code(outside.string()), Errc::path_escape);
-  fs::remove(outside);
   EXPECT_FALSE(fs::exists(path("net.onnx")));
+  fs::create_directories(path("below"));
+  safetensors::save(to_checkpoint(model), path("outside.safetensors"));
+  const auto refused = error_of([&] {
+    onnx::save(model, path("below/net.onnx"), {.inputs = kImage, .weights = path("outside.safetensors")});
+  });
+  EXPECT_EQ(refused.code(), Errc::path_escape);
+  EXPECT_FALSE(fs::exists(path("below/net.onnx")));
 }
 
 TEST_F(Onnx, KeepsTiedWeightsOnce) {
@@ -213,7 +218,7 @@ TEST_F(Onnx, NamesEveryOperationThatCannotBeExportedAtOnce) {
   EXPECT_THAT(error.what(),
               AllOf(HasSubstr("3 of"), HasSubstr("lstm in lstm (LSTM): ONNX's LSTM has no projection"),
                     HasSubstr("rand: makes other numbers at every call"), HasSubstr("one_hot: ")));
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 TEST_F(Onnx, RefusesOptionsThatMakeNoSense) {
@@ -226,7 +231,7 @@ TEST_F(Onnx, RefusesOptionsThatMakeNoSense) {
   EXPECT_EQ(error_with({.inputs = kImage, .outputs = {"a", "b"}}).code(), Errc::invalid_argument);
   EXPECT_EQ(error_with({.inputs = {{"image", {2, 1, 8, 8, 8}}}}).code(), Errc::shape_mismatch);
   EXPECT_EQ(error_with({.inputs = {{"image", {"batch", 1, "height", 8}}}}).code(), Errc::baked_dimension);
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 TEST_F(Onnx, SaysBeforeTheWorkThatTheFileCannotBeWritten) {
@@ -280,7 +285,7 @@ TEST_F(Onnx, RefusesACustomOperationThatOnnxsCheckerRefuses) {
                [&](std::span<const Tensor> in) { return std::vector<Tensor>{twice(in[0], wrong)}; });
   });
   EXPECT_EQ(error.code(), Errc::onnx_invalid);
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_THAT(names(), IsEmpty());
 }
 
 TEST_F(Onnx, GivesEveryResultItsNameEvenWhenTheyAreOne) {
