@@ -6,6 +6,7 @@ import pathlib
 import statistics
 import subprocess
 import time
+from collections import namedtuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("BALLAST_BENCH_BUILD", "build/release")  # another one to try a job out; its times mean nothing
@@ -73,17 +74,20 @@ import json, os, subprocess, sys, time
 start = time.perf_counter()
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _, status, usage = os.wait4(child.pid, 0)
-print(json.dumps([os.waitstatus_to_exitcode(status), time.perf_counter() - start, usage.ru_maxrss / 1024]))
+print(json.dumps([os.waitstatus_to_exitcode(status), time.perf_counter() - start, usage.ru_maxrss / 1024, usage.ru_minflt + usage.ru_majflt]))
 """
 
 
-def seconds_and_rss(*command, expect=(0,)):
-    """Wall time and peak resident set (MB) of one process."""
+Process = namedtuple("Process", "seconds peak_mb faults")
+
+
+def process(*command, expect=(0,)):
+    """Wall time, peak resident set (MB) and page faults of one process."""
     done = subprocess.run(["/usr/bin/python3", "-ES", "-c", MEASURE, *map(str, command)], check=True, capture_output=True, text=True)
-    code, seconds, rss = json.loads(done.stdout)
+    code, *measured = json.loads(done.stdout)
     if code not in expect:
         raise SystemExit(f"{command} exited with {code}: {done.stderr}")
-    return seconds, rss
+    return Process(*measured)
 
 
 def forget(*paths):

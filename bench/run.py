@@ -17,7 +17,7 @@ import tempfile
 from measure import Table
 
 # job: the module that has job_<name>
-JOBS = {"open": "files", "list": "read", "open-pt": "files", "big": "files", "read": "read", "cold": "read", "load": "load", "load-big": "load", "save": "files",
+JOBS = {"open": "files", "list": "read", "open-pt": "files", "big": "files", "read": "read", "cold": "read", "python": "python_module", "load": "load", "load-cast": "load", "load-big": "load", "save": "files",
         "convert": "files", "proof": "files", "cast": "compute", "ops": "compute", "forward": "forward", "grow": "grow"}
 
 
