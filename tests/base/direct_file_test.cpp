@@ -91,7 +91,7 @@ void forget(const std::string& path) {
   close(descriptor);
 }
 
-TEST_F(DirectFileTest, NothingOfItComesIntoThePageCache) {
+TEST_F(DirectFileTest, ItStaysOutOfThePageCache) {
   forget(path("a"));
   if (cached_pages(path("a"), text_.size()) != 0) GTEST_SKIP() << "the page cache does not let go here";
   const auto file = File::open(path("a"), kDirect);
@@ -99,10 +99,11 @@ TEST_F(DirectFileTest, NothingOfItComesIntoThePageCache) {
   AtomicFile copy(path("copy"), false);
   copy.copy_at(0, *file, 0, file->size());
   copy.commit();
-  EXPECT_EQ(cached_pages(path("a"), text_.size()), 0U);
+  // The block that the file ends in may be read through the cache; that is the file system's choice.
+  EXPECT_LE(cached_pages(path("a"), text_.size()), 1U);
   EXPECT_EQ(as_text(File::open(path("copy"))->read(0, text_.size())), text_);
   EXPECT_EQ(as_text(File::open(path("a"))->read(0, text_.size())), text_);
-  EXPECT_GT(cached_pages(path("a"), text_.size()), 0U);
+  EXPECT_GT(cached_pages(path("a"), text_.size()), 1U);
 }
 
 TEST(IoMode, HasFourNames) {
