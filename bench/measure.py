@@ -43,19 +43,18 @@ class Table:
         print(self.line(self.rows[-1]), flush=True)
 
     @staticmethod
+    def reached(row):
+        """Whether its aim is; None where there is none that can be computed."""
+        if not row["aim"].startswith("≤ ") or not row["peer_ms"]:
+            return None
+        return row["ours_over_peer"] <= float(row["aim"].removeprefix("≤ "))
+
+    @staticmethod
     def line(row):
         ratio, theirs = (f"{row['ours_over_peer']:.3g}", f"{row['peer_ms']:.2f} ms") if row["peer_ms"] else ("–", "–")
-        aim, limit = row["aim"], row["aim"].removeprefix("≤ ")
-        if aim.startswith("≤ ") and row["peer_ms"]:
-            aim += " ✓" if row["ours_over_peer"] <= float(limit) else " **missed**"
+        aim = row["aim"] + {True: " ✓", False: " **missed**", None: ""}[Table.reached(row)]
         return f"| {row['job']} | {row['ours_ms']:.2f} ms | {row['peer']} | {theirs} | {ratio} | ±{row['spread'] / 2:.0%} | {aim} | {row['note']} |"
 
-    def document(self, machine, command):
-        text = f"# Performance\n\nWhat `{command}` printed on: {machine}. Ours and the peer's were measured in turn; medians of {self.rounds} rounds; a ratio below 1 is faster.\n"
-        for job in dict.fromkeys(row["section"] for row in self.rows):
-            lines = "\n".join(self.line(row) for row in self.rows if row["section"] == job)
-            text += f"\n## {job}\n\n{self.HEAD}\n{lines}\n"
-        return text
 
 
 def timed(work):
