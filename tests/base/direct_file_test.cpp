@@ -44,7 +44,9 @@ class DirectFileTest : public Scratch {
 TEST_F(DirectFileTest, ReadsTheSameBytesAsAPlainReadWhereverTheyBeginAndEnd) {
   const auto file = File::open(path("a"), kDirect);
   EXPECT_EQ(file->io(), Io::direct);
-  for (const std::size_t begin : {0, 1, 511, 4095, 4096, 4097, 1 << 20, (1 << 20) - 1, (2 << 20) + 5}) {
+  constexpr std::size_t kBegins[] = {
+      0, 1, 511, 4095, 4096, 4097, 1U << 20U, (1U << 20U) - 1, (2U << 20U) + 5};
+  for (const std::size_t begin : kBegins) {
     for (const std::size_t length :
          {std::size_t{0}, std::size_t{5}, DirectFile::kSmallest, DirectFile::kSmallest + 1,
           std::size_t{1} << 20U, text_.size() - begin}) {
