@@ -61,6 +61,7 @@ void Machine::make_tuple(std::size_t count) {
 void Machine::put(std::uint64_t index) {
   require(1, "PUT");
   if (index > ops_) fail(Errc::memo_range, location(), "memo slot {} after {} opcodes", index, ops_);
+  if (index == memo_.size()) return memo_.push_back(stack_.back());  // as picklers number them
   if (index >= memo_.size()) memo_.resize(static_cast<std::size_t>(index) + 1, Ref(nullptr));
   memo_[static_cast<std::size_t>(index)] = stack_.back();
 }
