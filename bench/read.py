@@ -13,6 +13,7 @@ def job_read(table, folder):
     files.mkdir()
     llama_like(files, 4, "layers.pt")
     run(BALLAST, "convert", files / "layers.pt", files / "layers.safetensors")
+    (files / "shards").mkdir()
     run(BALLAST, "shard", files / "layers.safetensors", files / "shards", "--size", "270MB")
     one_tensor(files / "one.safetensors", 4)
     for threads in (1, 2):

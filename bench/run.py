@@ -51,8 +51,8 @@ def main():
             getattr(importlib.import_module(JOBS[job]), "job_" + job.replace("-", "_"))(table, folder)
         finally:
             shutil.rmtree(folder)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"schema": 1, "machine": machine(), "rounds": options.rounds, "rows": table.rows}, indent=1) + "\n")
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps({"schema": 1, "machine": machine(), "rounds": options.rounds, "rows": table.rows}, indent=1) + "\n")
     if options.markdown:
         command = "scripts/bench " + " ".join([*options.jobs, "--rounds", str(options.rounds)])
         pathlib.Path(options.markdown).write_text(document(table.rows, options.rounds, machine(), command))

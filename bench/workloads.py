@@ -28,7 +28,7 @@ def llama_like(folder, gigabytes, name="model.pt"):
     torch.manual_seed(0)
     rows = 4096
     count = int(gigabytes * 1e9 / (rows * 4096 * 2))
-    state = {f"layers.{i}.weight": torch.randint(-30000, 30000, (rows, 4096), dtype=torch.int16).view(torch.bfloat16) for i in range(count)}
+    state = {f"layers.{i}.weight": torch.randint(0, 30000, (rows, 4096), dtype=torch.int16).view(torch.bfloat16) for i in range(count)}
     torch.save(state, folder / name)
     return state
 
