@@ -153,7 +153,9 @@ Pool& pool() {
 
 int thread_count() noexcept {
   const int requested = requested_threads.load();
-  return requested > 0 ? requested : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  // Asked once: the answer comes from a file of the system's, and every parallel_for needs it.
+  static const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return requested > 0 ? requested : all;
 }
 
 void set_thread_count(int count) {
