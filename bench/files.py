@@ -56,7 +56,7 @@ def job_convert(table, folder):
     (folder / "wide.safetensors").unlink()
     done = process(BALLAST, "convert", "-f", source, target)
     table.add("the first of these, once more", done.seconds, 0, "-", "< 50 MB", 0, use_of(done))
-    for way in ("pt", "npz", "bpk", "mpk"):
+    for way in ("pt", "bpk", "mpk"):
         table.compare(f"convert safetensors → {way}, 2 GB, durable", lambda: run(BALLAST, "convert", "-f", target, folder / f"out.{way}"), copy, "cp and sync", "")
         (folder / f"out.{way}").unlink()
 
@@ -65,8 +65,18 @@ def job_save(table, folder):
     import torch
     state = llama_like(folder, 1)
     run(BALLAST, "convert", "-f", folder / "model.pt", folder / "model.safetensors")
-    table.compare("write .pt, 1 GB (ours: from a file, durable)", lambda: run(BALLAST, "convert", "-f", folder / "model.safetensors", folder / "out.pt"),
-                  lambda: torch.save(state, folder / "peer.pt"), "torch.save from memory, not durable", "≤ 0.25")
+
+    def save(state, name):
+        torch.save(state, folder / "new.pt")
+        run("sync", folder / "new.pt")
+        os.replace(folder / "new.pt", folder / name)
+
+    ours = lambda: run(BALLAST, "convert", "-f", folder / "model.safetensors", folder / "out.pt")  # noqa: E731
+    table.compare("write .pt, 1 GB, from a file, durable", ours, lambda: save(state, "peer.pt"), "torch.save from memory and sync", "≤ 0.25")
+    many = {name: torch.ones(8) for name, *_ in tiny(100_000)}
+    torch.save(many, folder / "model.pt")
+    run(BALLAST, "convert", "-f", folder / "model.pt", folder / "model.safetensors")
+    table.compare("write .pt, 100,000 tensors, from a file, durable", ours, lambda: save(many, "peer.pt"), "torch.save from memory and sync", "≤ 0.25")
 
 
 def job_proof(table, folder):

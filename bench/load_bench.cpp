@@ -35,11 +35,12 @@ double resident_mb() {
 
 std::uint64_t sum_of(const ballast::Tensor& tensor) {
   const ballast::Tensor rows = tensor.is_contiguous() ? tensor : tensor.t();  // as it lies in memory
+  const std::byte* data = rows.data();
   const auto bytes = static_cast<std::size_t>(rows.size_bytes());
   std::uint64_t sum = 0;
   for (std::size_t at = 0; at + 8 <= bytes; at += 8) {
     std::uint64_t word = 0;
-    std::memcpy(&word, static_cast<const std::byte*>(rows.data()) + at, 8);
+    std::memcpy(&word, data + at, 8);
     sum += word;
   }
   return sum;
