@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,12 +15,9 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/progress.h"
 
 namespace ballast {
-
-/// Called now and then with bytes done and bytes in all, from one thread at a time but not always the same;
-/// throwing from it stops the work, and nothing half-done remains.
-using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 namespace safetensors {
 

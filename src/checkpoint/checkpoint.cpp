@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/nearest.h"
 
 namespace ballast {
 
