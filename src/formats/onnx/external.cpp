@@ -61,17 +61,16 @@ ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {
 std::shared_ptr<const Storage> ExternalFiles::bytes_of(const Opened& opened, const Span& span) const {
   if (opened.file)
     return Source(opened.file, source_.access()).elements(span.begin, span.end - span.begin, span.item);
-  return streamed_storage(
-      span.end - span.begin,
-      [path = opened.path, size = opened.size, begin = span.begin](std::uint64_t offset,
-                                                                   std::span<std::byte> out) {
-        const auto file = File::open(path);
-        if (file->size() != size)
-          fail(Errc::file_changed, display(path), "has {} bytes, it had {} when it was opened", file->size(),
-               size);
-        file->read(begin + offset, out);
-      },
-      nullptr);
+  return streamed_storage(span.end - span.begin,
+                          [path = opened.path, size = opened.size, begin = span.begin](
+                              std::uint64_t offset, std::span<std::byte> out) {
+                            const auto file = File::open(path);
+                            if (file->size() != size)
+                              fail(Errc::file_changed, display(path),
+                                   "has {} bytes, it had {} when it was opened", file->size(), size);
+                            file->read(begin + offset, out);
+                          },
+                          {});
 }
 
 std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& tensor) {
