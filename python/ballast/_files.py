@@ -254,7 +254,7 @@ def verify(
     progress: Progress = None,
 ) -> Verdict:
     """Is this file sound? Its structure (by opening it: what is wrong there is raised), its checksums, and its values."""
-    file = open_checkpoint(path, mmap=False, inert=inert)
+    file = open_checkpoint(path, io="read", inert=inert)
     sums = _checksums(file, progress)
     findings = list(sums.findings)
     if receipt is not None:

@@ -13,7 +13,7 @@
 namespace py {
 namespace {
 
-// open(path, {map, writable, inert, safetensors})
+// open(path, {io, writable, inert, safetensors})
 PyObject* open(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* path_object = nullptr;
@@ -21,15 +21,15 @@ PyObject* open(PyObject* /*module*/, PyObject* args) {
     if (PyArg_ParseTuple(args, "OO", &path_object, &options_object) == 0) throw Raised{};
     const std::string path = path_of(path_object);
     const Options options(options_object);
-    const bool map = options.flag("map", true);
+    const ballast::Io io = ballast::io_from_name(options.text("io"));
     const bool writable = options.flag("writable");
     const bool inert = options.flag("inert");
     const bool safetensors = options.flag("safetensors");
     ballast::Checkpoint checkpoint;
     {
       const Unlocked unlocked;
-      checkpoint = safetensors ? ballast::safetensors::open(path, {.map = map, .writable = writable})
-                               : ballast::open(path, {.map = map, .inert = inert, .writable = writable});
+      checkpoint = safetensors ? ballast::safetensors::open(path, {.io = io, .writable = writable})
+                               : ballast::open(path, {.io = io, .inert = inert, .writable = writable});
     }
     return wrap(std::move(checkpoint));
   });

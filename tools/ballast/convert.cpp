@@ -194,6 +194,7 @@ int convert(Session& session, const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   session.about_to_read(arguments.in);
   ballast::ConvertOptions options = options_of(arguments);
+  if (!session.io.empty()) options.io = ballast::io_from_name(session.io);
   // Shards have names of their own, which the library looks at before it writes.
   if (!options.file.overwrite && !arguments.dry_run && options.shard_bytes == 0 && exists(arguments.out)) {
     throw ballast::Error(ballast::Errc::already_exists, ballast::display(arguments.out),
@@ -301,6 +302,7 @@ void add_convert(CLI::App& app, Session& session) {
                    "Print every key before and after, with shape and dtype");
   command.add_flag("--inert", arguments->options.inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
+  add_io_option(command, session);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] { return convert(session, *arguments); };
   });

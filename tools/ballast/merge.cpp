@@ -68,6 +68,7 @@ void add_merge(CLI::App& app, Session& session) {
       .add_option("--to", options->format, "The format to write; the last file's extension says it otherwise")
       ->type_name("FORMAT");
   command.add_flag("-f,--force", options->force, "Overwrite the last file");
+  add_io_option(command, session);
   command.callback(
       [&session, options] { session.run = [&session, options] { return merge(session, *options); }; });
 }

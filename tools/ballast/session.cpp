@@ -92,7 +92,9 @@ void Session::about_to_read(const std::string& path) const {
 
 ballast::Checkpoint Session::open(const std::string& path, const ballast::OpenOptions& options) const {
   about_to_read(path);
-  return ballast::open(path, options);
+  ballast::OpenOptions settled = options;
+  if (!io.empty()) settled.io = ballast::io_from_name(io);
+  return ballast::open(path, settled);
 }
 
 ProgressBar Session::progress(std::string_view verb, const std::string& path) const {
@@ -167,6 +169,15 @@ void add_common_options(CLI::App& command, Session& session) {
       ->check(CLI::Range(1, 1024))
       ->type_name("N")
       ->group(group);
+}
+
+void add_io_option(CLI::App& command, Session& session) {
+  command
+      .add_option("--io", session.io,
+                  "How files are read: auto, map, read (by position) or direct (past the page cache, which "
+                  "keeps what it holds)")
+      ->check(CLI::IsMember({"auto", "map", "read", "direct"}))
+      ->type_name("WAY");
 }
 
 CLI::App& add_command(CLI::App& app, Session& session, const std::string& name,

@@ -57,6 +57,7 @@ void add_shard(CLI::App& app, Session& session) {
                   "The most data in one file (default: 5GB); a larger tensor gets its own")
       ->type_name("SIZE");
   command.add_flag("-f,--force", options->force, "Replace the shards the index in place leads to");
+  add_io_option(command, session);
   command.callback(
       [&session, options] { session.run = [&session, options] { return shard(session, *options); }; });
 }

@@ -197,7 +197,7 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const Checke
 
 int verify(Session& session, const VerifyOptions& options, const std::string& path, Json& object) {
   const ballast::Checkpoint checkpoint =
-      select(session.open(path, {.map = false, .inert = options.inert}), options.selection);
+      select(session.open(path, {.io = ballast::Io::read, .inert = options.inert}), options.selection);
   Checked checked = collect(checkpoint);
   compare_checksums(checked, checkpoint);
   {
@@ -243,6 +243,7 @@ void add_verify(CLI::App& app, Session& session) {
       ->type_name("R.json");
   command.add_flag("--inert", options->inert,
                    "Read past calls in a pickle that could run code; nothing is ever run");
+  add_io_option(command, session);
   command.callback([&session, options] {
     session.run = [&session, options] {
       return for_each_file(session, options->files, [&](const std::string& path, Json& object) {
