@@ -18,9 +18,7 @@
 #include "ballast/io_mode.h"
 #include "ballast/progress.h"
 
-namespace ballast {
-
-namespace safetensors {
+namespace ballast::safetensors {
 
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
@@ -97,5 +95,4 @@ struct HeaderEdit {
 void edit(const std::string& in, const std::string& out, const HeaderEdit& change,
           const SaveOptions& options = {});
 
-}  // namespace safetensors
-}  // namespace ballast
+}  // namespace ballast::safetensors

@@ -15,7 +15,7 @@ using Names = std::vector<std::string_view>;
 
 TEST(Nearest, FindsTypingErrorsNearestFirst) {
   const Names names = {"encoder.weight", "fc1.bias", "fc1.weight", "fc11.weights", "fc2.weight", "unrelated"};
-  EXPECT_THAT(nearest("fc1.weigth", names), ElementsAre("fc1.weight", "fc11.weights", "fc2.weight"));
+  EXPECT_THAT(nearest("fc1.weigth", names), ElementsAre("fc1.weight", "fc2.weight", "fc11.weights"));
   EXPECT_THAT(nearest("fc1.weight", names, 1), ElementsAre("fc1.weight"));
   EXPECT_THAT(nearest("something.else.entirely", names), IsEmpty());
   EXPECT_THAT(nearest("fc1.weight", names, 0), IsEmpty());
