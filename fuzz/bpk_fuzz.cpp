@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a Burnpack. Most inputs are metadata alone: header, length and data are put around it.
-#include <cstring>
 
 #include "open_and_copy.h"
 

@@ -62,9 +62,6 @@ struct Converted {
 /// written yet.
 [[nodiscard]] Converted apply_steps(const Checkpoint& in, const ConvertOptions& options);
 
-/// A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
-[[nodiscard]] bool keeps_everything(const std::string& out, const ConvertOptions& options);
-
 /// Everything but the writing.
 [[nodiscard]] Converted plan_conversion(const std::string& in, const std::string& out,
                                         const ConvertOptions& options = {});

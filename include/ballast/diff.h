@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
-#include "ballast/safetensors.h"
+#include "ballast/progress.h"
 
 namespace ballast {
 

@@ -12,7 +12,8 @@ namespace ballast {
 
 inline constexpr std::size_t kDisplayLimit = 512;  // bytes of source text shown before it is cut
 
-/// `text` with everything unprintable as \xNN or \u{...}; cut after `limit` bytes as "abc… (12345 bytes)".
+/// `text` with everything unprintable as `\xNN` or `\u{...}`; cut after `limit` bytes as "abc… (12345
+/// bytes)".
 [[nodiscard]] std::string display(std::string_view text, std::size_t limit = kDisplayLimit);
 
 /// display() in double quotes, with quotes and backslashes escaped: for names inside sentences.

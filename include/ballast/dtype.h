@@ -65,12 +65,16 @@ enum class DTypeKind : std::uint8_t {
 struct DTypeInfo {
   DType dtype;
   std::string_view code;        ///< "BF16": Safetensors' spelling, ours in the same style for the others
-  std::string_view torch_name;  ///< "bfloat16": torch.<this>; empty when PyTorch has no such dtype
+  std::string_view torch_name;  ///< "bfloat16", as in torch.bfloat16; empty when PyTorch has no such dtype
   std::uint8_t bits;            ///< per element, as it lies in memory
   DTypeKind kind;
   bool in_safetensors;
-  std::string_view
-      torch_scalar;  ///< "BFloat16": PyTorch's C++ name, and with "Storage" behind it its storage class
+  /// "BFloat16": PyTorch's C++ name
+  std::string_view torch_scalar;
+  /// PyTorch has a class for storages of it, torch_scalar with "Storage" behind it; the others are untyped
+  bool torch_storage;
+  /// "f4": NumPy's kind and size, without the byte order; empty when NumPy has no such dtype
+  std::string_view numpy;
 };
 
 [[nodiscard]] const DTypeInfo& info(DType dtype) noexcept;
@@ -81,6 +85,11 @@ struct DTypeInfo {
 [[nodiscard]] std::optional<DType> dtype_from_torch(std::string_view torch_name) noexcept;
 /// "Float" → DType::f32.
 [[nodiscard]] std::optional<DType> dtype_from_torch_scalar(std::string_view torch_scalar) noexcept;
+/// "f4" → DType::f32.
+[[nodiscard]] std::optional<DType> dtype_from_numpy(std::string_view numpy) noexcept;
+/// As people write it: a code in any case ("f32"), PyTorch's name ("float32", "torch.float32"), full, half or
+/// double.
+[[nodiscard]] std::optional<DType> dtype_from_name(std::string_view name);
 
 /// Integer, floating or boolean: what casts between values are defined for.
 [[nodiscard]] bool is_real(DType dtype) noexcept;

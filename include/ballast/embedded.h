@@ -20,9 +20,7 @@ template <std::size_t N>
 struct Name {
   char text[N]{};
 
-  consteval Name(const char (&from)[N]) {
-    std::copy_n(from, N, text);
-  }  // NOLINT(google-explicit-constructor)
+  consteval Name(const char (&from)[N]) { std::copy_n(from, N, text); }
 
   [[nodiscard]] constexpr std::string_view view() const { return {text, N - 1}; }
 };

@@ -13,7 +13,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,13 +30,11 @@ struct InputDim {
   std::int64_t multiple_of = 0;  ///< sizes the model takes, when trace() should not find out by itself
 
   template <std::integral Number>
-  InputDim(Number number) : size(number) {}  // NOLINT(google-explicit-constructor): {"batch", 3}
+  InputDim(Number number) : size(number) {}  // {"batch", 3}
 
-  InputDim(const char* symbol, std::int64_t multiple = 0)  // NOLINT(google-explicit-constructor)
-      : name(symbol), multiple_of(multiple) {}
+  InputDim(const char* symbol, std::int64_t multiple = 0) : name(symbol), multiple_of(multiple) {}
 
-  InputDim(std::string symbol, std::int64_t multiple = 0)  // NOLINT(google-explicit-constructor)
-      : name(std::move(symbol)), multiple_of(multiple) {}
+  InputDim(std::string symbol, std::int64_t multiple = 0) : name(std::move(symbol)), multiple_of(multiple) {}
 };
 
 struct InputSpec {

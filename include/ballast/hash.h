@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
-#include "ballast/safetensors.h"
+#include "ballast/progress.h"
 
 namespace ballast {
 

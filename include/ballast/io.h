@@ -10,7 +10,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/io_mode.h"
-#include "ballast/safetensors.h"
+#include "ballast/progress.h"
 
 namespace ballast {
 
@@ -29,14 +29,16 @@ struct OpenOptions {
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
 struct SaveOptions {
-  /// "safetensors", "record", "torch-zip", "torch-legacy", "bpk", "mpk", "mpk-gz", "npz", "npy"; by the
-  /// extension when empty
+  /// One of writable_formats(): "safetensors", "record", "torch-zip", …; by the extension when empty
   std::string format = {};
   bool simplify =
       false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
   bool overwrite = false;
   Progress progress = {};
 };
+
+/// What SaveOptions::format may be.
+[[nodiscard]] std::vector<std::string_view> writable_formats();
 
 /// Atomic: the old file, or the whole new one.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});

@@ -8,10 +8,11 @@
 // LoadError is thrown and the model is as it was.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "ballast/checkpoint.h"
@@ -32,6 +33,10 @@ enum class Adapter : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view name(Adapter adapter) noexcept;
+
+/// Whose layout files of this format hold unless they say otherwise: Burn's formats Burn's, all others
+/// PyTorch's.
+[[nodiscard]] Adapter usual_adapter(std::string_view format);
 
 enum class OnMissing : std::uint8_t {
   error,

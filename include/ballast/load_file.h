@@ -39,12 +39,9 @@ struct SaveModelOptions {
 /// PyTorch's names and layouts, for everyone, unless told otherwise or by the format.
 template <Module Model>
 void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
-  Adapter adapter = options.adapter;
-  if (adapter == Adapter::automatic) {
-    const std::string format = format_for(path, options.file.format);
-    const bool is_burn = format == "bpk" || format == "mpk" || format == "mpk-gz";
-    adapter = is_burn ? Adapter::burn : Adapter::pytorch;
-  }
+  const Adapter adapter = options.adapter == Adapter::automatic
+                              ? usual_adapter(format_for(path, options.file.format))
+                              : options.adapter;
   save(to_checkpoint(model, adapter, {.dtype = options.dtype, .not_narrowed = options.not_narrowed}), path,
        options.file);
 }

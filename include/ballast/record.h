@@ -25,8 +25,7 @@ class RecordConfig {
   RecordConfig() = default;
 
   template <class T>
-  requires(!std::is_same_v<std::remove_cvref_t<T>, RecordConfig>)
-      RecordConfig(const T& config)  // NOLINT(google-explicit-constructor)
+  requires(!std::is_same_v<std::remove_cvref_t<T>, RecordConfig>) RecordConfig(const T& config)
       : value(detail::make_value(config)), type(detail::type_name<T>()) {}
 
   std::optional<Value> value = {};

@@ -5,15 +5,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ballast/checkpoint.h"
-#include "ballast/safetensors.h"
+#include "ballast/progress.h"
 
 namespace ballast {
 

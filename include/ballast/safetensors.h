@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,14 +16,9 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/io_mode.h"
+#include "ballast/progress.h"
 
-namespace ballast {
-
-/// Called now and then with bytes done and bytes in all, from one thread at a time but not always the same;
-/// throwing from it stops the work, and nothing half-done remains.
-using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
-
-namespace safetensors {
+namespace ballast::safetensors {
 
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
@@ -101,5 +95,4 @@ struct HeaderEdit {
 void edit(const std::string& in, const std::string& out, const HeaderEdit& change,
           const SaveOptions& options = {});
 
-}  // namespace safetensors
-}  // namespace ballast
+}  // namespace ballast::safetensors

@@ -19,8 +19,7 @@ class ShapeView : public std::span<const std::int64_t> {
  public:
   using std::span<const std::int64_t>::span;
 
-  ShapeView(std::span<const std::int64_t> dims)
-      : std::span<const std::int64_t>(dims) {}  // NOLINT(google-explicit-constructor)
+  ShapeView(std::span<const std::int64_t> dims) : std::span<const std::int64_t>(dims) {}
 };
 
 class Dims {
@@ -38,10 +37,9 @@ class Dims {
 
   Dims(std::initializer_list<std::int64_t> values) : Dims(ShapeView(values.begin(), values.size())) {}
 
-  Dims(ShapeView values);  // NOLINT(google-explicit-constructor): a view of dims is a shape
+  Dims(ShapeView values);  // a view of dims is a shape
 
-  Dims(const std::vector<std::int64_t>& values)
-      : Dims(ShapeView(values)) {}  // NOLINT(google-explicit-constructor)
+  Dims(const std::vector<std::int64_t>& values) : Dims(ShapeView(values)) {}
 
   /// `count` times `value`.
   static Dims filled(std::size_t count, std::int64_t value);

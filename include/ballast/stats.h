@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
 
+#include "ballast/progress.h"
 #include "ballast/tensor.h"
 
 namespace ballast {
@@ -37,9 +37,7 @@ struct TensorStats {
 
 /// One result a tensor. Large tensors are shared out among the threads, and so are many small ones.
 /// `progress` is called with bytes done and in all, from any of the threads; throwing from it stops the work.
-[[nodiscard]] std::vector<TensorStats> stats(
-    std::span<const Tensor> tensors,
-    const std::function<void(std::uint64_t done, std::uint64_t total)>& progress = {});
+[[nodiscard]] std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& progress = {});
 
 /// How many values lie in each of `bins` equal parts of [low, high]; `high` itself is in the last. What lies
 /// outside, and NaN, is not counted. Reads the tensor once more, on several threads.

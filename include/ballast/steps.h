@@ -9,7 +9,6 @@
 // makes no sense is Errc::invalid_argument.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

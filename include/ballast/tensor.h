@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <variant>
 
 #include "ballast/dtype.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "ballast/checkpoint.h"
-#include "ballast/safetensors.h"
+#include "ballast/progress.h"
 #include "ballast/value.h"
 
 namespace ballast::torch {

@@ -77,23 +77,22 @@ class Value {
   /// None.
   Value() noexcept : ref_(2) {}
 
-  Value(bool value) noexcept;  // NOLINT(google-explicit-constructor): values are written as literals
+  Value(bool value) noexcept;  // values are written as literals
   template <class T>
 
   requires(std::integral<T> && !std::same_as<T, bool>) Value(T value)
-      : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {
-  }  // NOLINT
+      : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {}
 
-  Value(double value);                // NOLINT(google-explicit-constructor)
-  Value(std::complex<double> value);  // NOLINT(google-explicit-constructor)
-  Value(std::string_view text);       // NOLINT(google-explicit-constructor)
+  Value(double value);
+  Value(std::complex<double> value);
+  Value(std::string_view text);
 
-  Value(const std::string& text) : Value(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  Value(const std::string& text) : Value(std::string_view(text)) {}
 
-  Value(const char* text) : Value(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  Value(const char* text) : Value(std::string_view(text)) {}
 
-  Value(const Tensor& tensor);       // NOLINT(google-explicit-constructor)
-  Value(const TensorValue& tensor);  // NOLINT(google-explicit-constructor)
+  Value(const Tensor& tensor);
+  Value(const TensorValue& tensor);
 
   /// An integer of any size, from its decimal digits. Errc::invalid_argument when they are not digits.
   static Value integer(std::string_view decimal);

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from . import _native
 from ._frameworks import numpy_tools, torch_tools
-from ._tensor import Tensor, dtype_code
+from ._tensor import Tensor
 
 StrPath = Union[str, "os.PathLike[str]"]
 Patterns = Union[str, Sequence[str], None]
@@ -116,7 +116,7 @@ class Checkpoint(_native.Checkpoint):
 
     def cast(self, dtype: str, exclude: Patterns = None) -> "Checkpoint":
         """Floating-point tensors as another dtype, computed when they are read."""
-        return self._cast({"dtype": dtype_code(dtype), "exclude": exclude})
+        return self._cast({"dtype": dtype, "exclude": exclude})
 
 
 Mapping.register(Checkpoint)

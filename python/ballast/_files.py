@@ -11,7 +11,7 @@ from ._checkpoint import Checkpoint, Patterns, Renames, StrPath
 from ._checkpoint import open as open_checkpoint
 from ._errors import SafetensorError
 from ._frameworks import numpy_spec
-from ._tensor import Tensor, dtype_code
+from ._tensor import Tensor
 
 Progress = Optional[Callable[[int, int], Any]]
 Source = Union[StrPath, Checkpoint]
@@ -117,7 +117,7 @@ def convert(
     options = {
         "root": root, "rename": None if rename is None else list(rename.items()) if isinstance(rename, dict) else list(rename),
         "rules": rules, "reindex": reindex, "include": include, "exclude": exclude,
-        "dtype": dtype_code(dtype) if dtype else None, "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
+        "dtype": dtype, "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
         "receipt": receipt, "inert": inert, "progress": progress,
     }  # fmt: skip

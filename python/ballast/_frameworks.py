@@ -5,15 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any, Dict, Tuple
 
+from . import _native
 from ._errors import SafetensorError
 
 # Safetensors' code: the name frameworks use.
-NAMES = {
-    "BOOL": "bool", "I8": "int8", "U8": "uint8", "I16": "int16", "U16": "uint16", "I32": "int32", "U32": "uint32",
-    "I64": "int64", "U64": "uint64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
-    "C64": "complex64", "F8_E4M3": "float8_e4m3fn", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2": "float8_e5m2",
-    "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E8M0": "float8_e8m0fnu", "F4": "float4_e2m1fn_x2",
-}  # fmt: skip
+NAMES = _native.DTYPES
 CODES = {name: code for code, name in NAMES.items()}
 
 # What only .pt files hold: as NumPy sees the elements they are stored as.

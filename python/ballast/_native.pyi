@@ -2,6 +2,7 @@
 from typing import Any, Dict, List, Optional, Tuple
 
 __version__: str
+DTYPES: Dict[str, str]
 
 class Memory: ...
 

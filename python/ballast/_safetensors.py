@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _native
 from ._errors import MissingFileError, SafetensorError, as_reference
-from ._frameworks import NAMES, Spec, code_of, numpy_tools, torch_tools
+from ._frameworks import Spec, code_of, numpy_tools, torch_tools
 from ._slices import SafeSlice
 
 _FRAMEWORKS = {
@@ -280,7 +280,3 @@ def from_numpy(array: Any, framework: str, device: Union[str, int] = "cpu") -> A
 
     place = paddle.CPUPlace() if is_cpu(device) else paddle.CUDAPlace(int(str(device).partition(":")[2] or 0))
     return paddle.to_tensor(array, place=place)
-
-
-def dtype_names() -> List[str]:
-    return list(NAMES.values())

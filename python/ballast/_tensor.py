@@ -6,14 +6,9 @@ from typing import Any, Iterator, Optional, Sequence, Tuple
 
 from . import _native
 from ._errors import BadIndexError, SafetensorError
-from ._frameworks import CODES, NAMES, numpy_tools, torch_tools
+from ._frameworks import NAMES, numpy_tools, torch_tools
 
 _BITS = {1: "U8", 2: "U16", 4: "U32", 8: "U64"}
-
-
-def dtype_code(dtype: str) -> str:
-    """"float16", "f16" and "F16" are one dtype."""
-    return CODES.get(dtype, dtype.upper())
 
 
 class Tensor(_native.Tensor):
@@ -58,8 +53,8 @@ class Tensor(_native.Tensor):
         return self._torch(*torch_tools())
 
     def to(self, dtype: str) -> "Tensor":
-        """Every value converted, round to nearest even: ``to("F32")``."""
-        return self._cast(dtype_code(dtype))
+        """Every value converted, round to nearest even: ``to("F32")``, or "f32", or "float32"."""
+        return self._cast(dtype)
 
     def bits(self) -> "Tensor":
         """The elements as unsigned integers of their size: bfloat16 as U16."""
@@ -122,4 +117,4 @@ def framework_name(code: str) -> str:
     return NAMES.get(code, code)
 
 
-__all__: Sequence[str] = ["Tensor", "dtype_code", "framework_name"]
+__all__: Sequence[str] = ["Tensor", "framework_name"]

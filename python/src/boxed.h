@@ -48,12 +48,7 @@ void* slot(Function* function) {
 
 inline PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec& spec) {
   Ref type(PyType_FromSpec(&spec));
-  PyObject* kept = type.get();
-  Py_INCREF(kept);
-  if (PyModule_AddObject(module, name, kept) < 0) {
-    Py_DECREF(kept);
-    throw Raised{};
-  }
+  add_object(module, name, type);
   return reinterpret_cast<PyTypeObject*>(type.release());
 }
 

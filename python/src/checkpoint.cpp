@@ -158,10 +158,8 @@ PyObject* filter(PyObject* self, PyObject* options) {
 PyObject* cast(PyObject* self, PyObject* options) {
   return guarded([&] {
     const Options given(options);
-    const std::string code = given.text("dtype");
-    const auto dtype = ballast::dtype_from_code(code);
-    if (!dtype) throw ballast::Error(ballast::Errc::bad_dtype, "", "there is no dtype \"" + code + "\"");
-    return wrap(ballast::cast(own(self), *dtype, {.except = given.texts("exclude")}));
+    const ballast::DType dtype = dtype_named(given.text("dtype"));
+    return wrap(ballast::cast(own(self), dtype, {.except = given.texts("exclude")}));
   });
 }
 

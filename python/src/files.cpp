@@ -7,6 +7,7 @@
 #include "ballast/threads.h"
 #include "checkpoint.h"
 #include "memory.h"
+#include "tensor.h"
 #include "values.h"
 
 namespace py {
@@ -109,9 +110,7 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
 
 ballast::TargetDType target_of(const std::string& code) {
   if (code.empty()) return ballast::Precision::keep;
-  const auto dtype = ballast::dtype_from_code(code);
-  if (!dtype) throw ballast::Error(ballast::Errc::bad_dtype, "", "there is no dtype \"" + code + "\"");
-  return *dtype;
+  return dtype_named(code);
 }
 
 ballast::ConvertOptions convert_options_of(const Options& given) {

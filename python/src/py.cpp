@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "py.h"
 
-#include <memory>
 #include <new>
 
 namespace py {

@@ -14,8 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/checkpoint.h"
 #include "ballast/error.h"
-#include "ballast/safetensors.h"
+#include "ballast/progress.h"
 #include "ballast/shape.h"
 
 namespace py {
@@ -67,6 +68,14 @@ class Ref {
 /// For calls that return -1 when they fail.
 inline void check(int result) {
   if (result < 0) throw Raised{};
+}
+
+/// Under a name of the module.
+inline void add_object(PyObject* module, const char* name, const Ref& object) {
+  Py_INCREF(object.get());
+  if (PyModule_AddObject(module, name, object.get()) == 0) return;
+  Py_DECREF(object.get());
+  throw Raised{};
 }
 
 inline Ref none() {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor.h"
 
-#include <new>
-
 #include "ballast/dlpack.h"
 #include "boxed.h"
 #include "frameworks.h"
@@ -364,10 +362,13 @@ ballast::Tensor reinterpret(const ballast::Tensor& tensor, ballast::DType dtype)
   return {dtype, tensor.shape(), tensor.strides(), tensor.storage(), tensor.bit_offset()};
 }
 
+ballast::DType dtype_named(const std::string& name) {
+  if (const auto dtype = ballast::dtype_from_name(name)) return *dtype;
+  throw ballast::Error(ballast::Errc::bad_dtype, "", "there is no dtype \"" + name + "\"");
+}
+
 ballast::DType dtype_of(PyObject* code) {
-  const std::string_view text = text_of(code);
-  auto dtype = ballast::dtype_from_code(text);
-  if (!dtype) dtype = ballast::dtype_from_torch(text);
+  const auto dtype = ballast::dtype_from_name(text_of(code));
   if (!dtype) {
     PyErr_Format(PyExc_ValueError, "there is no dtype %R", code);
     throw Raised{};

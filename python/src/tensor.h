@@ -31,5 +31,7 @@ void make_ready(const ballast::Tensor& tensor);
 [[nodiscard]] ballast::Tensor reinterpret(const ballast::Tensor& tensor, ballast::DType dtype);
 /// "F32" or "float32"; a ValueError for others.
 [[nodiscard]] ballast::DType dtype_of(PyObject* code);
+/// For the dtype of a file: ballast::Error when there is none of this name.
+[[nodiscard]] ballast::DType dtype_named(const std::string& name);
 
 }  // namespace py

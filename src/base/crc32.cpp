@@ -7,7 +7,6 @@
 #include "base/crc32.h"
 
 #include <array>
-#include <cstring>
 
 #include "base/bytes.h"
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -12,6 +12,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
+constexpr std::string_view kJsonText = "JSON text";
+
 struct Magic {
   std::string_view bytes;
   std::string_view what;
@@ -114,8 +116,12 @@ std::string_view what_is_it(std::span<const std::byte> first) {
   if (!is_text(text)) return {};
   if (text.starts_with("<?xml") || text.starts_with("<Error>"))
     return "an XML document (an error message of a server?)";
-  if (text.starts_with('{') || text.starts_with('[')) return "JSON text";
+  if (text.starts_with('{') || text.starts_with('[')) return kJsonText;
   return "plain text";
+}
+
+bool is_json_text(std::span<const std::byte> first) {
+  return what_is_it(first) == kJsonText;
 }
 
 }  // namespace ballast

@@ -16,4 +16,7 @@ inline constexpr std::size_t kMagicBytes =
 /// empty when nothing fits.
 [[nodiscard]] std::string_view what_is_it(std::span<const std::byte> first);
 
+/// Text that begins with a brace or a bracket.
+[[nodiscard]] bool is_json_text(std::span<const std::byte> first);
+
 }  // namespace ballast

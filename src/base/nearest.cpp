@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/nearest.h"
+#include "ballast/nearest.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "ballast/display.h"
@@ -12,24 +13,26 @@ namespace {
 constexpr std::size_t kLongestCompared = 256;  // the distance costs length squared
 constexpr std::size_t kMostCompared = 20'000;  // a suggestion must not take longer than the failure
 
-// Levenshtein's distance, given up once it exceeds `limit`.
+// Insertions, deletions, substitutions and swaps of neighbours, given up once there are more than `limit`.
 std::size_t distance(std::string_view a, std::string_view b, std::size_t limit) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > limit) return limit + 1;
+  std::vector<std::size_t> before_last(a.size() + 1);
+  std::vector<std::size_t> last(a.size() + 1);
   std::vector<std::size_t> row(a.size() + 1);
-  for (std::size_t i = 0; i <= a.size(); ++i) row[i] = i;
+  std::iota(last.begin(), last.end(), std::size_t{0});
   for (std::size_t j = 1; j <= b.size(); ++j) {
-    std::size_t diagonal = std::exchange(row[0], j);
-    std::size_t best = row[0];
+    row[0] = j;
     for (std::size_t i = 1; i <= a.size(); ++i) {
-      const std::size_t substitution = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[i];
-      row[i] = std::min({row[i] + 1, row[i - 1] + 1, substitution});
-      best = std::min(best, row[i]);
+      row[i] = std::min({last[i] + 1, row[i - 1] + 1, last[i - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[i] = std::min(row[i], before_last[i - 2] + 1);
     }
-    if (best > limit) return limit + 1;
+    if (*std::min_element(row.begin(), row.end()) > limit) return limit + 1;
+    std::swap(before_last, last);
+    std::swap(last, row);
   }
-  return row[a.size()];
+  return last[a.size()];
 }
 
 }  // namespace
@@ -38,7 +41,8 @@ std::vector<std::string_view> nearest(std::string_view wanted, std::span<const s
                                       std::size_t count) {
   if (wanted.size() > kLongestCompared) return {};
   if (count == 0) return {};
-  std::size_t limit = std::max<std::size_t>(2, wanted.size() / 3);
+  // Two letters of three changed are another word.
+  std::size_t limit = wanted.size() < 4 ? 1 : std::max<std::size_t>(2, wanted.size() / 3);
   std::vector<std::pair<std::size_t, std::string_view>> found;
   for (const std::string_view candidate : names.first(std::min(names.size(), kMostCompared))) {
     // A name that only lacks or has an outer prefix is as good as a typing error.

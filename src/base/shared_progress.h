@@ -4,16 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <mutex>
+
+#include "ballast/progress.h"
 
 namespace ballast {
 
 class SharedProgress {
  public:
-  using Report = std::function<void(std::uint64_t done, std::uint64_t total)>;
-
-  SharedProgress(const Report& report, std::uint64_t total) : report_(report), total_(total) {}
+  SharedProgress(const Progress& report, std::uint64_t total) : report_(report), total_(total) {}
 
   void add(std::uint64_t bytes) {
     if (!report_) return;
@@ -23,7 +22,7 @@ class SharedProgress {
   }
 
  private:
-  const Report& report_;
+  const Progress& report_;
   std::uint64_t total_;
   std::mutex mutex_;
   std::uint64_t done_ = 0;

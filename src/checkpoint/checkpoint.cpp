@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/nearest.h"
 
 namespace ballast {
 
@@ -29,7 +29,7 @@ Tensor Entry::tensor() const {
 }
 
 std::string_view Checkpoint::NameBlocks::store(std::string_view text) {
-  if (text.empty()) return {"", 0};  // there may be no block yet
+  if (text.empty()) return "";  // there may be no block yet
   constexpr std::size_t kBlock = 64U << 10U;
   if (text.size() > left_) {
     left_ = std::max(kBlock, text.size());
@@ -44,6 +44,7 @@ std::string_view Checkpoint::NameBlocks::store(std::string_view text) {
 }
 
 Checkpoint::NameBlocks& Checkpoint::NameBlocks::operator=(const NameBlocks& other) {
+  if (this == &other) return *this;
   blocks_ = other.blocks_;
   left_ = 0;
   return *this;

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "ballast/root.h"
 #include "base/fail.h"
-#include "base/nearest.h"
 #include "checkpoint/flatten.h"
 
 namespace ballast {

@@ -187,7 +187,7 @@ Tensor quantized(const Tensor& tensor, const Channels& channels, const Scales& s
   };
   return Tensor::contiguous_view(
       DType::i8, tensor.shape(),
-      streamed_storage(static_cast<std::uint64_t>(tensor.numel()), make, tensor.storage()));
+      streamed_storage(static_cast<std::uint64_t>(tensor.numel()), make, {tensor.storage()}));
 }
 
 // q * scale; `integers` and `scales` are what quantized() made of a tensor.
@@ -217,7 +217,7 @@ Tensor restored(const Tensor& integers, const Tensor& scales, const Channels& ch
   return Tensor::contiguous_view(
       DType::f32, integers.shape(),
       streamed_storage(static_cast<std::uint64_t>(integers.numel()) * sizeof(float), make,
-                       integers.storage()));
+                       {integers.storage(), scales.storage()}));
 }
 
 std::optional<std::int64_t> first_axis(const Entry& entry) {

@@ -35,16 +35,45 @@ void require_readable(const Checkpoint& checkpoint) {
        producer == nullptr ? "somebody newer" : display(*producer));
 }
 
+namespace {
+
+// How a file says whose layout it holds. The first of a layout's marks is the one that is written.
+struct Mark {
+  std::string_view layout;
+  const char* key;
+  std::string_view value;
+};
+
+constexpr std::string_view kUsual = "pytorch";
+
+constexpr Mark kMarks[] = {
+    {"native", kLayoutKey, "native"}, {"burn", "producer", "burn"}, {"flax", "format", "flax"},
+    {"keras", "format", "keras"},     {"keras", "format", "tf"},    {"pytorch", "format", "pt"},
+};
+
+}  // namespace
+
 std::string layout_of(const Checkpoint& checkpoint) {
   if (const std::string* layout = find(checkpoint, kLayoutKey)) return *layout;
-  const auto says = [&](const char* key, std::string_view value) {
-    const std::string* found = find(checkpoint, key);
-    return found != nullptr && *found == value;
-  };
-  if (checkpoint.format == "mpk" || checkpoint.format == "bpk" || says("producer", "burn")) return "burn";
-  if (says("format", "flax")) return "flax";
-  if (says("format", "tf") || says("format", "keras")) return "keras";
-  return "pytorch";
+  const std::string_view usual = usual_layout(checkpoint.format);
+  if (usual != kUsual) return std::string(usual);
+  for (const Mark& mark : kMarks) {
+    const std::string* found = find(checkpoint, mark.key);
+    if (found != nullptr && *found == mark.value) return std::string(mark.layout);
+  }
+  return std::string(kUsual);
+}
+
+std::string_view usual_layout(std::string_view format) {
+  return format == "bpk" || format == "mpk" || format == "mpk-gz" ? "burn" : kUsual;
+}
+
+void mark_layout(Metadata& metadata, std::string_view layout) {
+  for (const Mark& mark : kMarks) {
+    if (mark.layout != layout) continue;
+    metadata.emplace(mark.key, mark.value);
+    return;
+  }
 }
 
 std::string precision_name(DType dtype) {

@@ -31,6 +31,10 @@ void require_readable(const Checkpoint& checkpoint);
 
 /// Whose names and layouts the tensors have: "native", "pytorch", "burn", "flax" or "keras".
 [[nodiscard]] std::string layout_of(const Checkpoint& checkpoint);
+/// What a file of this format has when it does not say: Burn's formats hold Burn's, all others PyTorch's.
+[[nodiscard]] std::string_view usual_layout(std::string_view format);
+/// Says so in a file's metadata, in the words of that world's own files.
+void mark_layout(Metadata& metadata, std::string_view layout);
 
 /// What a record says about its precision: "full", "half", "bf16", "double", or a dtype's code.
 [[nodiscard]] std::string precision_name(DType dtype);

@@ -9,9 +9,9 @@
 #include <array>
 
 #include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "ballast/steps.h"
 #include "base/fail.h"
-#include "base/nearest.h"
 #include "checkpoint/value_json.h"
 
 namespace ballast::rules {
@@ -158,10 +158,7 @@ class Parser {
   }
 
   [[nodiscard]] DType dtype(const std::string& name) const {
-    std::string code = name;
-    for (char& c : code) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    if (const auto found = dtype_from_code(code)) return *found;
-    if (const auto found = dtype_from_torch(name)) return *found;
+    if (const auto found = dtype_from_name(name)) return *found;
     fail(Errc::bad_dtype, place_, "{} is no dtype", quoted(name));
   }
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <map>
-#include <set>
 #include <unordered_map>
 #include <utility>
 

@@ -22,7 +22,7 @@ constexpr std::size_t kIndexedFrom = 16;  // pairs; below it a look at each is f
 
 void free_chunk(std::byte* bytes) {
   std::free(bytes);
-}  // NOLINT(cppcoreguidelines-no-malloc)
+}
 
 // The text a key is looked up by: itself, or the decimal of an integer.
 class KeyText {

@@ -3,6 +3,7 @@
 #include "formats/open.h"
 
 #include "ballast/display.h"
+#include "ballast/safetensors.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"

@@ -5,26 +5,22 @@
 #include "ballast/io.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/magic.h"
 #include "checkpoint/value_json.h"
 
 namespace ballast {
 namespace {
 
-bool looks_like_json(const std::string& path) {
+bool is_json(const std::string& path) {
   const auto file = File::open(path);
-  for (const std::byte byte : file->read(0, std::min<std::uint64_t>(file->size(), 256))) {
-    const char c = static_cast<char>(byte);
-    if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
-    return c == '{' || c == '[';
-  }
-  return false;
+  return is_json_text(file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes)));
 }
 
 }  // namespace
 
 Value open_value(const std::string& path, std::string_view dotted) {
   Value root;
-  if (looks_like_json(path)) {
+  if (is_json(path)) {
     root = read_json(path);
   } else {
     const Checkpoint checkpoint = open(path);

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/crc32.h"
+#include "base/shared_progress.h"
 #include "base/thread_pool.h"
 
 namespace ballast {
@@ -45,12 +46,15 @@ std::vector<Task> split(std::span<const Part> parts) {
   return tasks;
 }
 
+std::uint64_t content_of(std::span<const Part> parts) {
+  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Part& part) { return sum + part.size; });
+}
+
 class PartWriter {
  public:
   PartWriter(AtomicFile& file, std::span<Part> parts, const WriteAfter& write_after, const Progress& progress)
-      : file_(file), parts_(parts), write_after_(write_after), progress_(progress) {
-    for (const Part& part : parts) total_ += part.size;
-  }
+      : file_(file), parts_(parts), write_after_(write_after), progress_(progress, content_of(parts)) {}
 
   void run() {
     std::vector<Task> tasks = split(parts_);
@@ -80,7 +84,7 @@ class PartWriter {
       content += part.size;
     }
     file_.write_at(start, block.first(static_cast<std::size_t>(task.length)));
-    report(content);
+    progress_.add(content);
   }
 
   void write_piece(Task& task, std::span<std::byte> block) {
@@ -92,7 +96,7 @@ class PartWriter {
       task.crc = crc32(task.crc, body);
       file_.write_at(part.content_at() + task.offset + done, body);
       done += body.size();
-      report(body.size());
+      progress_.add(body.size());
     }
   }
 
@@ -108,20 +112,10 @@ class PartWriter {
     }
   }
 
-  void report(std::uint64_t bytes) {
-    if (!progress_) return;
-    const std::lock_guard lock(progress_mutex_);
-    done_ += bytes;
-    progress_(done_, total_);
-  }
-
   AtomicFile& file_;
   std::span<Part> parts_;
   const WriteAfter& write_after_;
-  const Progress& progress_;
-  std::mutex progress_mutex_;
-  std::uint64_t total_ = 0;
-  std::uint64_t done_ = 0;
+  SharedProgress progress_;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "ballast/safetensors.h"  // Progress
+#include "ballast/progress.h"
 #include "ballast/storage.h"
 #include "base/atomic_file.h"
 

@@ -7,7 +7,7 @@
 #include "formats/burn/burn.h"
 #include "formats/npy/npy.h"
 #include "formats/onnx/onnx.h"
-#include "formats/torch/reader.h"
+#include "formats/torch/pickle.h"
 
 namespace ballast {
 namespace {
@@ -33,7 +33,7 @@ bool is_safetensors(std::span<const std::byte> head, std::uint64_t size, std::st
 // Text that begins with a brace. The eight bytes of a Safetensors file's length never look like that: it
 // would be far beyond the format's limit.
 bool is_json_object(std::span<const std::byte> head) {
-  return what_is_it(head) == "JSON text" && as_text(head).find('{') < as_text(head).find('[');
+  return is_json_text(head) && as_text(head).find('{') < as_text(head).find('[');
 }
 
 }  // namespace

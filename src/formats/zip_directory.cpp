@@ -2,7 +2,6 @@
 // The central directory of a zip archive: found, read and checked whole (zip.h draws the format).
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <optional>
 

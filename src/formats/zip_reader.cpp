@@ -17,6 +17,7 @@
 #include "formats/zip.h"
 #include "formats/zip_names.h"
 #include "formats/zip_records.h"
+#include "tensor/forwarding.h"
 
 namespace ballast {
 
@@ -122,23 +123,13 @@ void check_local_header(const ZipArchive::State& state, const ZipEntry& entry,
 
 // A record's content, found and checked when it is first needed, so that listing 100,000 of them touches
 // none.
-class EntryStorage final : public Storage {
+class EntryStorage final : public ForwardingStorage {
  public:
   EntryStorage(std::shared_ptr<const ZipArchive::State> archive, const ZipEntry& entry, FileAccess access)
-      : Storage(entry.size), archive_(std::move(archive)), entry_(&entry), access_(access) {}
-
-  [[nodiscard]] const std::byte* data() const override { return content().data(); }
-
-  [[nodiscard]] std::byte* mutable_data() override { return const_cast<Storage&>(content()).mutable_data(); }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override { content().read(offset, out); }
-
-  [[nodiscard]] std::optional<FileSpan> file_span() const override { return content().file_span(); }
-
-  void check_unchanged() const override { content().check_unchanged(); }
+      : ForwardingStorage(entry.size), archive_(std::move(archive)), entry_(&entry), access_(access) {}
 
  private:
-  [[nodiscard]] const Storage& content() const {
+  [[nodiscard]] const Storage& content() const override {
     std::call_once(once_, [this] {
       auto packed = archive_->packed(*entry_, access_);
       if (entry_->method == ZipMethod::stored) {

@@ -2,7 +2,6 @@
 #include "graph/probe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "ballast/display.h"

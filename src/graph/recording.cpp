@@ -62,6 +62,42 @@ class Working {
   tracing::Recorder* before_;
 };
 
+// Without nodes and values that no output needs; values in order of use.
+Graph pruned(const Graph& graph) {
+  std::vector<bool> needed(graph.values.size(), false);
+  for (const std::int64_t id : graph.inputs) needed[static_cast<std::size_t>(id)] = true;
+  for (const std::int64_t id : graph.outputs) needed[static_cast<std::size_t>(id)] = true;
+  std::vector<bool> kept(graph.nodes.size(), false);
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    for (const std::int64_t id : graph.nodes[i].outputs)
+      kept[i] = kept[i] || (id >= 0 && needed[static_cast<std::size_t>(id)]);
+    if (!kept[i]) continue;
+    for (const std::int64_t id : graph.nodes[i].inputs)
+      if (id >= 0) needed[static_cast<std::size_t>(id)] = true;
+  }
+  Graph out;
+  std::vector<std::int64_t> place(graph.values.size(), -1);
+  const auto moved = [&](std::int64_t id) {
+    if (id < 0) return id;
+    std::int64_t& to = place[static_cast<std::size_t>(id)];
+    if (to < 0) {
+      to = static_cast<std::int64_t>(out.values.size());
+      out.values.push_back(graph.values[static_cast<std::size_t>(id)]);
+    }
+    return to;
+  };
+  for (const std::int64_t id : graph.inputs) out.inputs.push_back(moved(id));
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (!kept[i]) continue;
+    GraphNode node = graph.nodes[i];
+    for (std::int64_t& id : node.inputs) id = moved(id);
+    for (std::int64_t& id : node.outputs) id = moved(id);
+    out.nodes.push_back(std::move(node));
+  }
+  for (const std::int64_t id : graph.outputs) out.outputs.push_back(moved(id));
+  return out;
+}
+
 }  // namespace
 
 Recording::Recording(const Slots& slots) : slots_(slots) {
@@ -246,41 +282,6 @@ Graph Recording::run(const std::vector<InputSpec>& inputs, const std::vector<Sha
     }
   }
   return pruned(graph_);
-}
-
-Graph pruned(const Graph& graph) {
-  std::vector<bool> needed(graph.values.size(), false);
-  for (const std::int64_t id : graph.inputs) needed[static_cast<std::size_t>(id)] = true;
-  for (const std::int64_t id : graph.outputs) needed[static_cast<std::size_t>(id)] = true;
-  std::vector<bool> kept(graph.nodes.size(), false);
-  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
-    for (const std::int64_t id : graph.nodes[i].outputs)
-      kept[i] = kept[i] || (id >= 0 && needed[static_cast<std::size_t>(id)]);
-    if (!kept[i]) continue;
-    for (const std::int64_t id : graph.nodes[i].inputs)
-      if (id >= 0) needed[static_cast<std::size_t>(id)] = true;
-  }
-  Graph out;
-  std::vector<std::int64_t> place(graph.values.size(), -1);
-  const auto moved = [&](std::int64_t id) {
-    if (id < 0) return id;
-    std::int64_t& to = place[static_cast<std::size_t>(id)];
-    if (to < 0) {
-      to = static_cast<std::int64_t>(out.values.size());
-      out.values.push_back(graph.values[static_cast<std::size_t>(id)]);
-    }
-    return to;
-  };
-  for (const std::int64_t id : graph.inputs) out.inputs.push_back(moved(id));
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!kept[i]) continue;
-    GraphNode node = graph.nodes[i];
-    for (std::int64_t& id : node.inputs) id = moved(id);
-    for (std::int64_t& id : node.outputs) id = moved(id);
-    out.nodes.push_back(std::move(node));
-  }
-  for (const std::int64_t id : graph.outputs) out.outputs.push_back(moved(id));
-  return out;
 }
 
 }  // namespace ballast::graph

@@ -2,7 +2,6 @@
 // One call of a model's forward(), recorded.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -50,8 +49,5 @@ class Recording final : public tracing::Recorder {
   std::vector<std::string> places_;
   std::shared_ptr<const CustomOp> custom_;
 };
-
-/// Without nodes and values that no output needs; values in order of use.
-[[nodiscard]] Graph pruned(const Graph& graph);
 
 }  // namespace ballast::graph

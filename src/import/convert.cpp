@@ -144,10 +144,6 @@ Converted apply_steps(const Checkpoint& in, const ConvertOptions& options) {
   return Steps(in).run(options);
 }
 
-bool keeps_everything(const std::string& out, const ConvertOptions& options) {
-  return target_format(out, options).starts_with("torch") && asks_for_nothing(options);
-}
-
 Converted plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
   const std::string format = target_format(out, options);
   if (options.quantize_int8 && format != "safetensors" && format != "record") {
@@ -157,7 +153,8 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   const Checkpoint file = open(in, {.io = options.io, .inert = options.inert});
   record::require_readable(file);
   ConvertOptions steps = options;
-  if (keeps_everything(out, options)) steps.root = "";
+  // A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
+  if (format.starts_with("torch") && asks_for_nothing(options)) steps.root = "";
   Converted done = apply_steps(file, steps);
   if (format == "record" && casts(options)) {
     done.checkpoint = record::without_record_metadata(done.checkpoint);

@@ -2,49 +2,63 @@
 #include "model/adapter.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "ballast/display.h"
 #include "base/fail.h"
+#include "checkpoint/record_metadata.h"
 #include "tensor/concat.h"
 
 namespace ballast {
+namespace {
+
+std::span<const AdapterRow> no_table() {
+  return {};
+}
+
+constexpr World kWorlds[] = {
+    {Adapter::pytorch, "pytorch", "pytorch", pytorch_table, nullptr},
+    {Adapter::none, "none", "native", no_table, nullptr},
+    {Adapter::burn, "burn", "burn", burn_table, nullptr},
+    {Adapter::flax, "flax", "flax", flax_table, plain_flax_key},
+    {Adapter::keras, "keras", "keras", keras_table, plain_flax_key},
+};
+
+const World* find_world(std::string_view layout) {
+  const auto* const found = std::find_if(std::begin(kWorlds), std::end(kWorlds),
+                                         [&](const World& world) { return world.layout == layout; });
+  return found == std::end(kWorlds) ? nullptr : found;
+}
+
+}  // namespace
+
+const World& world_of(Adapter adapter) {
+  for (const World& world : kWorlds) {
+    if (world.adapter == adapter) return world;
+  }
+  fail(Errc::invalid_argument, "adapter", "{} is no world of its own", name(adapter));
+}
+
+const World& world_of(const Checkpoint& checkpoint) {
+  const std::string layout = record::layout_of(checkpoint);
+  if (const World* world = find_world(layout)) return *world;
+  fail(Errc::unsupported, display(checkpoint.path), "says that its layout is {}, which is not known here",
+       quoted(layout));
+}
+
+Adapter usual_adapter(std::string_view format) {
+  return find_world(record::usual_layout(format))->adapter;
+}
 
 std::string_view name(Adapter adapter) noexcept {
-  switch (adapter) {
-    case Adapter::automatic:
-      return "automatic";
-    case Adapter::pytorch:
-      return "pytorch";
-    case Adapter::none:
-      return "none";
-    case Adapter::burn:
-      return "burn";
-    case Adapter::flax:
-      return "flax";
-    case Adapter::keras:
-      return "keras";
+  for (const World& world : kWorlds) {
+    if (world.adapter == adapter) return world.name;
   }
-  return "unknown";
+  return "automatic";
 }
 
 std::size_t AdapterRow::count(const Names& names) noexcept {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), std::string_view()) - names.begin());
-}
-
-std::span<const AdapterRow> adapter_table(Adapter adapter) {
-  switch (adapter) {
-    case Adapter::pytorch:
-      return pytorch_table();
-    case Adapter::burn:
-      return burn_table();
-    case Adapter::flax:
-      return flax_table();
-    case Adapter::keras:
-      return keras_table();
-    case Adapter::automatic:
-    case Adapter::none:
-      break;
-  }
-  return {};
 }
 
 std::optional<std::string_view> match_star(std::string_view pattern, std::string_view name) {
@@ -66,7 +80,7 @@ std::string fill_star(std::string_view pattern, std::string_view star) {
 std::vector<AdapterPath> paths_to(Adapter adapter, LayerKind kind, std::string_view field) {
   std::vector<AdapterPath> paths;
   bool own_name_has_a_row = false;
-  for (const AdapterRow& row : adapter_table(adapter)) {
+  for (const AdapterRow& row : world_of(adapter).table()) {
     if (row.kind != kind) continue;
     for (std::size_t part = 0; part < AdapterRow::count(row.native); ++part) {
       const auto star = match_star(row.native[part], field);

@@ -30,14 +30,27 @@ struct AdapterRow {
   [[nodiscard]] static std::size_t count(const Names& names) noexcept;
 };
 
-/// Empty for Adapter::none.
-[[nodiscard]] std::span<const AdapterRow> adapter_table(Adapter adapter);
+/// All that is known of a world.
+struct World {
+  Adapter adapter;
+  std::string_view name;    // in options and messages
+  std::string_view layout;  // in a file's metadata: checkpoint/record_metadata.h
+  std::span<const AdapterRow> (*table)();
+  std::string (*plain_key)(std::string_view key);  // a key as the table's names expect it; null: as it is
+};
+
+/// Adapter::automatic is none.
+[[nodiscard]] const World& world_of(Adapter adapter);
+/// What the file's metadata or format says; PyTorch otherwise. Errc::unsupported for a layout nobody knows.
+[[nodiscard]] const World& world_of(const Checkpoint& checkpoint);
 
 // The tables, one file each.
 [[nodiscard]] std::span<const AdapterRow> pytorch_table();
 [[nodiscard]] std::span<const AdapterRow> burn_table();
 [[nodiscard]] std::span<const AdapterRow> flax_table();
 [[nodiscard]] std::span<const AdapterRow> keras_table();
+/// Flax joins names with '/' or '.', and has collections; Keras ends variables with ":0".
+[[nodiscard]] std::string plain_flax_key(std::string_view key);
 
 /// One way to find a native tensor in a foreign file.
 struct AdapterPath {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flax and Keras: kernels are [in, out] and [space…, in, out], norms have scale or gamma, statistics have
 // other names, and recurrent cells differ in gates and biases.
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 #include "base/fail.h"
 #include "model/adapter.h"
 #include "tensor/concat.h"
@@ -126,9 +130,19 @@ Tensors gru_bias_to_keras(std::span<const Tensor> in) {
 
 using enum LayerKind;
 
-constexpr AdapterRow kFlax[] = {
+constexpr AdapterRow kInBoth[] = {
     {linear, {"weight"}, {"kernel"}, as_is, as_is, "renamed"},
     {conv, {"weight"}, {"kernel"}, conv_from, conv_to, "permuted"},
+    {rms_norm, {"gamma"}, {"scale"}, as_is, as_is, "renamed"},
+    {multihead_attention, {"query.weight"}, {"query.kernel"}, heads_joined_in, needs_heads, "heads joined"},
+    {multihead_attention, {"key.weight"}, {"key.kernel"}, heads_joined_in, needs_heads, "heads joined"},
+    {multihead_attention, {"value.weight"}, {"value.kernel"}, heads_joined_in, needs_heads, "heads joined"},
+    {multihead_attention, {"query.bias"}, {"query.bias"}, flat, needs_heads, "heads joined"},
+    {multihead_attention, {"key.bias"}, {"key.bias"}, flat, needs_heads, "heads joined"},
+    {multihead_attention, {"value.bias"}, {"value.bias"}, flat, needs_heads, "heads joined"},
+};
+
+constexpr AdapterRow kFlaxAlone[] = {
     {conv_transpose, {"weight"}, {"kernel"}, flax_transpose_from, flax_transpose_to, "permuted and reversed"},
     {batch_norm, {"gamma"}, {"scale"}, as_is, as_is, "renamed"},
     {batch_norm, {"beta"}, {"bias"}, as_is, as_is, "renamed"},
@@ -140,7 +154,6 @@ constexpr AdapterRow kFlax[] = {
     {group_norm, {"beta"}, {"bias"}, as_is, as_is, "renamed"},
     {instance_norm, {"gamma"}, {"scale"}, as_is, as_is, "renamed"},
     {instance_norm, {"beta"}, {"bias"}, as_is, as_is, "renamed"},
-    {rms_norm, {"gamma"}, {"scale"}, as_is, as_is, "renamed"},
     {embedding, {"weight"}, {"embedding"}, as_is, as_is, "renamed"},
     {prelu, {"alpha"}, {"negative_slope"}, flat, scalar, "renamed"},
     {lstm,
@@ -179,23 +192,14 @@ constexpr AdapterRow kFlax[] = {
      gru_bias_from_flax,
      gru_bias_to_flax,
      "gates joined"},
-    {multihead_attention, {"query.weight"}, {"query.kernel"}, heads_joined_in, needs_heads, "heads joined"},
-    {multihead_attention, {"key.weight"}, {"key.kernel"}, heads_joined_in, needs_heads, "heads joined"},
-    {multihead_attention, {"value.weight"}, {"value.kernel"}, heads_joined_in, needs_heads, "heads joined"},
-    {multihead_attention, {"query.bias"}, {"query.bias"}, flat, needs_heads, "heads joined"},
-    {multihead_attention, {"key.bias"}, {"key.bias"}, flat, needs_heads, "heads joined"},
-    {multihead_attention, {"value.bias"}, {"value.bias"}, flat, needs_heads, "heads joined"},
     {multihead_attention, {"output.weight"}, {"out.kernel"}, heads_joined_out, needs_heads, "heads joined"},
     {multihead_attention, {"output.bias"}, {"out.bias"}, as_is, as_is, "renamed"},
 };
 
-constexpr AdapterRow kKeras[] = {
-    {linear, {"weight"}, {"kernel"}, as_is, as_is, "renamed"},
-    {conv, {"weight"}, {"kernel"}, conv_from, conv_to, "permuted"},
+constexpr AdapterRow kKerasAlone[] = {
     {conv_transpose, {"weight"}, {"kernel"}, conv_from, conv_to, "permuted"},
     {batch_norm, {"running_mean"}, {"moving_mean"}, as_is, as_is, "renamed"},
     {batch_norm, {"running_var"}, {"moving_variance"}, as_is, as_is, "renamed"},
-    {rms_norm, {"gamma"}, {"scale"}, as_is, as_is, "renamed"},
     {embedding, {"weight"}, {"embeddings"}, as_is, as_is, "renamed"},
     {lstm, {"weight_ih_l0"}, {"lstm_cell.kernel"}, as_is, as_is, "renamed"},
     {lstm, {"weight_hh_l0"}, {"lstm_cell.recurrent_kernel"}, as_is, as_is, "renamed"},
@@ -245,12 +249,6 @@ constexpr AdapterRow kKeras[] = {
     {rnn, {"weight_ih_l0"}, {"kernel"}, as_is, as_is, "renamed"},
     {rnn, {"weight_hh_l0"}, {"recurrent_kernel"}, as_is, as_is, "renamed"},
     {rnn, {"bias_ih_l0", "bias_hh_l0"}, {"bias"}, bias_from_one, bias_to_one, "one bias for both"},
-    {multihead_attention, {"query.weight"}, {"query.kernel"}, heads_joined_in, needs_heads, "heads joined"},
-    {multihead_attention, {"key.weight"}, {"key.kernel"}, heads_joined_in, needs_heads, "heads joined"},
-    {multihead_attention, {"value.weight"}, {"value.kernel"}, heads_joined_in, needs_heads, "heads joined"},
-    {multihead_attention, {"query.bias"}, {"query.bias"}, flat, needs_heads, "heads joined"},
-    {multihead_attention, {"key.bias"}, {"key.bias"}, flat, needs_heads, "heads joined"},
-    {multihead_attention, {"value.bias"}, {"value.bias"}, flat, needs_heads, "heads joined"},
     {multihead_attention,
      {"output.weight"},
      {"attention_output.kernel"},
@@ -260,6 +258,17 @@ constexpr AdapterRow kKeras[] = {
     {multihead_attention, {"output.bias"}, {"attention_output.bias"}, as_is, as_is, "renamed"},
 };
 
+template <std::size_t kCount>
+consteval auto with_those_in_both(const AdapterRow (&alone)[kCount]) {
+  std::array<AdapterRow, kCount + std::size(kInBoth)> rows{};
+  std::copy(std::begin(alone), std::end(alone), rows.begin());
+  std::copy(std::begin(kInBoth), std::end(kInBoth), rows.begin() + kCount);
+  return rows;
+}
+
+constexpr auto kFlax = with_those_in_both(kFlaxAlone);
+constexpr auto kKeras = with_those_in_both(kKerasAlone);
+
 }  // namespace
 
 std::span<const AdapterRow> flax_table() {
@@ -268,6 +277,16 @@ std::span<const AdapterRow> flax_table() {
 
 std::span<const AdapterRow> keras_table() {
   return kKeras;
+}
+
+std::string plain_flax_key(std::string_view key) {
+  std::string plain(key);
+  std::replace(plain.begin(), plain.end(), '/', '.');
+  if (plain.ends_with(":0")) plain.resize(plain.size() - 2);
+  for (const std::string_view collection : {"params.", "batch_stats."}) {
+    if (plain.size() > collection.size() && plain.starts_with(collection)) plain.erase(0, collection.size());
+  }
+  return plain;
 }
 
 }  // namespace ballast

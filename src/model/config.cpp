@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
-#include "base/nearest.h"
 #include "checkpoint/value_json.h"
 
 namespace ballast::detail {

@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <set>
 
-#include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "ballast/root.h"
 #include "base/fail.h"
-#include "base/nearest.h"
 #include "model/choose.h"
 #include "model/convert.h"
 #include "model/initialize.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ballast/display.h"
 #include "base/fail.h"
 #include "model/weight_norm.h"
 

@@ -10,36 +10,14 @@
 #include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
+#include "model/adapter.h"
 
 namespace ballast {
-
-Adapter adapter_of(const Checkpoint& checkpoint) {
-  const std::string layout = record::layout_of(checkpoint);
-  if (layout == "native") return Adapter::none;
-  if (layout == "burn") return Adapter::burn;
-  if (layout == "flax") return Adapter::flax;
-  if (layout == "keras") return Adapter::keras;
-  if (layout == "pytorch") return Adapter::pytorch;
-  fail(Errc::unsupported, display(checkpoint.path), "says that its layout is {}, which is not known here",
-       quoted(layout));
-}
-
 namespace {
 
 bool model_has_member(const Slots& slots, std::string_view prefix) {
   return std::any_of(slots.slots.begin(), slots.slots.end(),
                      [&](const Slot& slot) { return slot.path.starts_with(prefix); });
-}
-
-// Flax joins names with '/' or '.', and has collections; Keras ends variables with ":0".
-std::string plain_key(std::string_view key) {
-  std::string plain(key);
-  std::replace(plain.begin(), plain.end(), '/', '.');
-  if (plain.ends_with(":0")) plain.resize(plain.size() - 2);
-  for (const std::string_view collection : {"params.", "batch_stats."}) {
-    if (plain.size() > collection.size() && plain.starts_with(collection)) plain.erase(0, collection.size());
-  }
-  return plain;
 }
 
 class Preparation {
@@ -60,14 +38,7 @@ class Preparation {
         !model_has_member(slots_, "_orig_mod.")) {
       result_.checkpoint = strip_common_prefixes(result_.checkpoint).checkpoint;
     }
-    result_.adapter =
-        options_.adapter == Adapter::automatic ? adapter_of(result_.checkpoint) : options_.adapter;
-    if (result_.adapter == Adapter::flax || result_.adapter == Adapter::keras) make_keys_plain();
-    if (options_.adapter == Adapter::automatic && result_.adapter != Adapter::pytorch) {
-      report_.notes.push_back(
-          "the file says that its layout is " +
-          std::string(result_.adapter == Adapter::none ? "native" : name(result_.adapter)));
-    }
+    choose_adapter();
     const auto& notes = result_.checkpoint.notes;
     report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
     filter_keys();
@@ -94,9 +65,15 @@ class Preparation {
     result_.origins = std::move(applied.origins);
   }
 
-  void make_keys_plain() {
+  void choose_adapter() {
+    const bool asked = options_.adapter != Adapter::automatic;
+    const World& world = asked ? world_of(options_.adapter) : world_of(result_.checkpoint);
+    result_.adapter = world.adapter;
+    if (!asked && world.adapter != Adapter::pytorch)
+      report_.notes.push_back("the file says that its layout is " + std::string(world.layout));
+    if (world.plain_key == nullptr) return;
     std::vector<std::string> names;
-    for (const Entry& entry : result_.checkpoint) names.push_back(plain_key(entry.name));
+    for (const Entry& entry : result_.checkpoint) names.push_back(world.plain_key(entry.name));
     result_.checkpoint = with_names(result_.checkpoint, names);
   }
 

@@ -23,7 +23,4 @@ struct Prepared {
 [[nodiscard]] Prepared prepare(const Slots& slots, std::span<const Checkpoint> files,
                                const LoadOptions& options, LoadReport& report);
 
-/// What the file's metadata or format says; PyTorch otherwise.
-[[nodiscard]] Adapter adapter_of(const Checkpoint& checkpoint);
-
 }  // namespace ballast

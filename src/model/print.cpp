@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ostream>
-#include <span>
 #include <string>
 #include <vector>
 

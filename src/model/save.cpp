@@ -8,6 +8,7 @@
 #include "ballast/display.h"
 #include "ballast/load.h"
 #include "base/fail.h"
+#include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "model/adapter.h"
 #include "model/convert.h"
@@ -28,11 +29,7 @@ class Writer {
       if (!written_.contains(i)) write(i);
     }
     Metadata metadata = std::move(aliases_);
-    if (adapter_ == Adapter::pytorch) metadata.emplace("format", "pt");
-    if (adapter_ == Adapter::none) metadata.emplace("ballast.layout", "native");
-    if (adapter_ == Adapter::burn) metadata.emplace("producer", "burn");
-    if (adapter_ == Adapter::flax) metadata.emplace("format", "flax");
-    if (adapter_ == Adapter::keras) metadata.emplace("format", "keras");
+    record::mark_layout(metadata, world_of(adapter_).layout);
     out_.metadata = std::move(metadata);
     return std::move(out_);
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <set>
-#include <vector>
 
 #include "base/fail.h"
 

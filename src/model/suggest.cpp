@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
-#include "base/nearest.h"
+#include "ballast/nearest.h"
 #include "checkpoint/pattern.h"
 
 namespace ballast {

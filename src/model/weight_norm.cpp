@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 #include "base/fail.h"
 

@@ -2,7 +2,6 @@
 // Element by element: arithmetic, comparisons, functions of one value.
 #include <limits>
 
-#include "base/fail.h"
 #include "onnx/lowering.h"
 
 namespace ballast::onnx {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling and resizing.
 #include <algorithm>
-#include <string_view>
 
 #include "base/fail.h"
 #include "onnx/lowering.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // LSTM, GRU and RNN: gates in ONNX's order, directions side by side, layer after layer.
-#include <array>
-#include <span>
 
 #include "ballast/ops/create.h"
 #include "onnx/lowering.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions, running sums, order.
 #include <cmath>
-#include <limits>
 
 #include "onnx/lowering.h"
 

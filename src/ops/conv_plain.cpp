@@ -4,7 +4,6 @@
 
 #include "ops/args.h"
 #include "ops/conv_shapes.h"
-#include "ops/native.h"
 #include "ops/parallel.h"
 
 namespace ballast::ops {

@@ -2,8 +2,6 @@
 // F64 and integers: one value at a time. Weights are hardly ever these; being right is enough.
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <type_traits>
 
 #include "base/fail.h"
 #include "ops/elementwise.h"

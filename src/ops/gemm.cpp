@@ -3,7 +3,6 @@
 
 #include <dnnl.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "base/fail.h"

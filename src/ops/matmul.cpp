@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/ops/matmul.h"
 
-#include <algorithm>
-
 #include "ballast/ops/elementwise.h"
 #include "ops/args.h"
 #include "ops/batches.h"

@@ -2,7 +2,6 @@
 #include "ballast/ops/norm.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "ops/args.h"
@@ -99,6 +98,26 @@ Moments moments_of(const float* in, std::int64_t n, double eps) {
   return {mean, static_cast<float>(1 / std::sqrt(static_cast<double>(variance) + eps))};
 }
 
+template <class MomentsOf>
+Tensor normalize_rows(const char* op, const Tensor& x, const Shape& normalized, const Tensor& gamma,
+                      const Tensor& beta, const MomentsOf& moments_of_row) {
+  const std::int64_t n = normalized_length(op, x, normalized);
+  const Tensor g = shaped_parameter(op, "gamma", gamma, normalized);
+  const Tensor b = shaped_parameter(op, "beta", beta, normalized);
+  const Tensor in = ops::dense_floats(op, x);
+  Tensor out = ops::new_floats(x.shape());
+  if (out.numel() == 0) return out.to(x.dtype());
+  const float* from = data_of(in);
+  float* to = data_of(out);
+  ops::parallel(x.numel() / n, ops::rows_per_thread(n), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Moments moments = moments_of_row(from + i * n, n);
+      kernels().normalize(from + i * n, to + i * n, n, moments.mean, moments.scale, data_of(g), data_of(b));
+    }
+  });
+  return out.to(x.dtype());
+}
+
 Tensor normalize_groups(const char* op, const Tensor& x, std::int64_t groups, const Tensor& gamma,
                         const Tensor& beta, double eps) {
   const std::int64_t channels = x.shape()[1];
@@ -160,21 +179,8 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma,
   if (tracing::on())
     return tracing::record("layer_norm", {x, gamma, beta}, {{"normalized", normalized}, {"eps", eps}},
                            [&] { return layer_norm(x, normalized, gamma, beta, eps); });
-  const std::int64_t n = normalized_length("layer_norm", x, normalized);
-  const Tensor g = shaped_parameter("layer_norm", "gamma", gamma, normalized);
-  const Tensor b = shaped_parameter("layer_norm", "beta", beta, normalized);
-  const Tensor in = ops::dense_floats("layer_norm", x);
-  Tensor out = ops::new_floats(x.shape());
-  if (out.numel() == 0) return out.to(x.dtype());
-  const float* from = data_of(in);
-  float* to = data_of(out);
-  ops::parallel(x.numel() / n, ops::rows_per_thread(n), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Moments moments = moments_of(from + i * n, n, eps);
-      kernels().normalize(from + i * n, to + i * n, n, moments.mean, moments.scale, data_of(g), data_of(b));
-    }
-  });
-  return out.to(x.dtype());
+  return normalize_rows("layer_norm", x, normalized, gamma, beta,
+                        [&](const float* row, std::int64_t n) { return moments_of(row, n, eps); });
 }
 
 Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, std::optional<double> eps) {
@@ -183,22 +189,10 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, s
   if (tracing::on())
     return tracing::record("rms_norm", {x, gamma}, {{"normalized", normalized}, {"eps", added}},
                            [&] { return rms_norm(x, normalized, gamma, eps); });
-  const std::int64_t n = normalized_length("rms_norm", x, normalized);
-  const Tensor g = shaped_parameter("rms_norm", "gamma", gamma, normalized);
-  const Tensor in = ops::dense_floats("rms_norm", x);
-  Tensor out = ops::new_floats(x.shape());
-  if (out.numel() == 0) return out.to(x.dtype());
-  const float* from = data_of(in);
-  float* to = data_of(out);
-  ops::parallel(x.numel() / n, ops::rows_per_thread(n), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const double square =
-          static_cast<double>(kernels().sum_squares(from + i * n, 0, n)) / static_cast<double>(n);
-      kernels().normalize(from + i * n, to + i * n, n, 0, static_cast<float>(1 / std::sqrt(square + added)),
-                          data_of(g), nullptr);
-    }
+  return normalize_rows("rms_norm", x, normalized, gamma, {}, [&](const float* row, std::int64_t n) {
+    const double square = static_cast<double>(kernels().sum_squares(row, 0, n)) / static_cast<double>(n);
+    return Moments{0, static_cast<float>(1 / std::sqrt(square + added))};
   });
-  return out.to(x.dtype());
 }
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& gamma, const Tensor& beta, double eps) {

@@ -13,7 +13,6 @@
 #include "ops/elementwise.h"
 #include "ops/gemm.h"
 #include "ops/kernels.h"
-#include "ops/parallel.h"
 #include "tensor/trace.h"
 
 namespace ballast {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "ballast/dtype.h"
 #include "tensor/isa.h"

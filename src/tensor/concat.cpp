@@ -6,48 +6,30 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "tensor/streamed.h"
 
 namespace ballast {
 namespace {
 
-// Reads piece by piece from the parts; data() makes the whole and keeps it.
-class ConcatStorage final : public Storage {
- public:
-  ConcatStorage(std::vector<Tensor> parts, std::vector<std::uint64_t> blocks, std::uint64_t rows,
-                std::uint64_t size)
-      : Storage(size),
-        parts_(std::move(parts)),
-        blocks_(std::move(blocks)),
-        row_(size / std::max<std::uint64_t>(rows, 1)),
-        whole_(Storage::deferred(size, [this](std::span<std::byte> out) { copy(0, out); })) {}
+// The bytes of parts that lie in rows side by side: a row is one block of every part, in order.
+struct Rows {
+  std::vector<Tensor> parts;
+  std::vector<std::uint64_t> blocks;  // bytes of one row in each part
+  std::uint64_t size;                 // of a row
 
-  [[nodiscard]] const std::byte* data() const override { return whole_->data(); }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    check_range(offset, out.size());
-    copy(offset, out);
-  }
-
- private:
-  // A row is one block of every part, in order.
   void copy(std::uint64_t offset, std::span<std::byte> out) const {
     while (!out.empty()) {
-      const std::uint64_t row = offset / row_;
-      std::uint64_t inside = offset % row_;
+      const std::uint64_t row = offset / size;
+      std::uint64_t inside = offset % size;
       std::size_t part = 0;
-      while (inside >= blocks_[part]) inside -= blocks_[part++];
+      while (inside >= blocks[part]) inside -= blocks[part++];
       const auto length =
-          static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), blocks_[part] - inside));
-      parts_[part].read(row * blocks_[part] + inside, out.first(length));
+          static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), blocks[part] - inside));
+      parts[part].read(row * blocks[part] + inside, out.first(length));
       out = out.subspan(length);
       offset += length;
     }
   }
-
-  std::vector<Tensor> parts_;
-  std::vector<std::uint64_t> blocks_;  // bytes of one row in each part
-  std::uint64_t row_;
-  std::shared_ptr<const Storage> whole_;
 };
 
 }  // namespace
@@ -77,19 +59,23 @@ Tensor concat_lazy(std::span<const Tensor> parts, std::int64_t dim) {
     return result;
   std::uint64_t rows = 1;
   for (std::size_t i = 0; i < axis; ++i) rows *= static_cast<std::uint64_t>(shape[i]);
-  std::vector<std::uint64_t> blocks;
+  Rows joined{.parts = {parts.begin(), parts.end()}, .blocks = {}, .size = 0};
+  Storages sources;
   for (const Tensor& part : parts) {
     const std::uint64_t bits =
         static_cast<std::uint64_t>(part.numel()) / std::max<std::uint64_t>(rows, 1) * info(part.dtype()).bits;
     if (bits % 8 != 0)
       fail(Errc::misaligned, "concat", "{} elements of {} do not end on a byte", part.numel(),
            info(part.dtype()).code);
-    blocks.push_back(bits / 8);
+    joined.blocks.push_back(bits / 8);
+    joined.size += bits / 8;
+    sources.push_back(part.storage());
   }
-  return Tensor::contiguous_view(
-      first.dtype(), shape,
-      std::make_shared<ConcatStorage>(std::vector<Tensor>(parts.begin(), parts.end()), std::move(blocks),
-                                      rows, result.size_bytes()));
+  auto copy = [joined = std::move(joined)](std::uint64_t offset, std::span<std::byte> out) {
+    joined.copy(offset, out);
+  };
+  return Tensor::contiguous_view(first.dtype(), shape,
+                                 streamed_storage(result.size_bytes(), std::move(copy), std::move(sources)));
 }
 
 }  // namespace ballast

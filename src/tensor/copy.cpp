@@ -2,7 +2,6 @@
 #include "tensor/copy.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/checked.h"
 #include "base/thread_pool.h"

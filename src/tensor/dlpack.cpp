@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
-#include <type_traits>
 #include <utility>
 
 #include "base/checked.h"
@@ -65,8 +64,7 @@ dlpack::DataType type_of(const Tensor& tensor) {
 
 bool is_writable(const Tensor& tensor) {
   // Like Tensor::mutable_data(): the storage decides, not the pointer through which it is held.
-  return tensor.numel() == 0 || const_cast<Storage&>(*tensor.storage()).mutable_data() !=
-                                    nullptr;  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  return tensor.numel() == 0 || const_cast<Storage&>(*tensor.storage()).mutable_data() != nullptr;
 }
 
 // What the other library holds on to.
@@ -94,14 +92,13 @@ Managed* export_tensor(const Tensor& tensor) {
       std::make_unique<Export<Managed>>(Export<Managed>{tensor, tensor.shape(), tensor.strides(), {}});
   const std::byte* bytes = tensor.numel() == 0 ? nullptr : tensor.storage()->data() + tensor.bit_offset() / 8;
   const Device device = tensor.device();
-  holder->managed.dl_tensor = {
-      const_cast<std::byte*>(bytes),  // NOLINT(cppcoreguidelines-pro-type-const-cast): C has no other way
-      {device.type == DeviceType::cuda ? dlpack::kCuda : dlpack::kCpu, device.index},
-      static_cast<std::int32_t>(tensor.rank()),
-      type,
-      holder->shape.data(),
-      holder->strides.data(),
-      0};
+  holder->managed.dl_tensor = {const_cast<std::byte*>(bytes),  // C has no other way
+                               {device.type == DeviceType::cuda ? dlpack::kCuda : dlpack::kCpu, device.index},
+                               static_cast<std::int32_t>(tensor.rank()),
+                               type,
+                               holder->shape.data(),
+                               holder->strides.data(),
+                               0};
   holder->managed.manager_ctx = holder.get();
   holder->managed.deleter = [](Managed* self) { delete static_cast<Export<Managed>*>(self->manager_ctx); };
   return &holder.release()->managed;

@@ -236,8 +236,7 @@ std::vector<std::uint64_t> piece_starts(std::span<const Tensor> tensors) {
 
 }  // namespace
 
-std::vector<TensorStats> stats(std::span<const Tensor> tensors,
-                               const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& progress) {
   const std::vector<std::uint64_t> starts = piece_starts(tensors);
   std::vector<Part> parts(static_cast<std::size_t>(starts.back()));
   std::uint64_t total = 0;

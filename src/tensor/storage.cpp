@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 
 struct FreeBytes {
-  void operator()(std::byte* bytes) const { std::free(bytes); }  // NOLINT(cppcoreguidelines-no-malloc)
+  void operator()(std::byte* bytes) const { std::free(bytes); }
 };
 
 using Bytes = std::unique_ptr<std::byte, FreeBytes>;

@@ -15,8 +15,8 @@ constexpr std::uint64_t kPiece = 256U << 10U;
 
 class StreamedStorage final : public Storage {
  public:
-  StreamedStorage(std::uint64_t size, MakeBytes make, std::shared_ptr<const Storage> source)
-      : Storage(size), make_(std::move(make)), source_(std::move(source)) {}
+  StreamedStorage(std::uint64_t size, MakeBytes make, Storages sources)
+      : Storage(size), make_(std::move(make)), sources_(std::move(sources)) {}
 
   [[nodiscard]] const std::byte* data() const override {
     std::call_once(once_, [this] {
@@ -37,7 +37,7 @@ class StreamedStorage final : public Storage {
   }
 
   void check_unchanged() const override {
-    if (source_) source_->check_unchanged();
+    for (const auto& source : sources_) source->check_unchanged();
   }
 
  private:
@@ -54,7 +54,7 @@ class StreamedStorage final : public Storage {
   }
 
   MakeBytes make_;
-  std::shared_ptr<const Storage> source_;
+  Storages sources_;
   mutable std::once_flag once_;
   mutable std::shared_ptr<const Storage> whole_;
   mutable std::atomic<bool> ready_{false};
@@ -62,9 +62,8 @@ class StreamedStorage final : public Storage {
 
 }  // namespace
 
-std::shared_ptr<const Storage> streamed_storage(std::uint64_t size, MakeBytes make,
-                                                std::shared_ptr<const Storage> source) {
-  return std::make_shared<StreamedStorage>(size, std::move(make), std::move(source));
+std::shared_ptr<const Storage> streamed_storage(std::uint64_t size, MakeBytes make, Storages sources) {
+  return std::make_shared<StreamedStorage>(size, std::move(make), std::move(sources));
 }
 
 }  // namespace ballast

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "ballast/storage.h"
 
@@ -15,9 +16,11 @@ namespace ballast {
 /// Writes bytes [offset, offset + out.size()); the same ones each time, from any thread.
 using MakeBytes = std::function<void(std::uint64_t offset, std::span<std::byte> out)>;
 
-/// read() computes what it is asked for and keeps nothing; data() computes all, once. `source`: what they are
-/// computed from, for check_unchanged().
+using Storages = std::vector<std::shared_ptr<const Storage>>;
+
+/// read() computes what it is asked for and keeps nothing; data() computes all, once. `sources`: what the
+/// bytes are computed from, for check_unchanged().
 [[nodiscard]] std::shared_ptr<const Storage> streamed_storage(std::uint64_t size, MakeBytes make,
-                                                              std::shared_ptr<const Storage> source);
+                                                              Storages sources);
 
 }  // namespace ballast

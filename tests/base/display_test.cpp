@@ -3,9 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <array>
-#include <cstdio>
-
 namespace ballast {
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/nearest.h"
+#include "ballast/nearest.h"
 
 #include <gmock/gmock.h>
 
@@ -15,11 +15,21 @@ using Names = std::vector<std::string_view>;
 
 TEST(Nearest, FindsTypingErrorsNearestFirst) {
   const Names names = {"encoder.weight", "fc1.bias", "fc1.weight", "fc11.weights", "fc2.weight", "unrelated"};
-  EXPECT_THAT(nearest("fc1.weigth", names), ElementsAre("fc1.weight", "fc11.weights", "fc2.weight"));
+  EXPECT_THAT(nearest("fc1.weigth", names), ElementsAre("fc1.weight", "fc2.weight", "fc11.weights"));
   EXPECT_THAT(nearest("fc1.weight", names, 1), ElementsAre("fc1.weight"));
   EXPECT_THAT(nearest("something.else.entirely", names), IsEmpty());
   EXPECT_THAT(nearest("fc1.weight", names, 0), IsEmpty());
   EXPECT_THAT(nearest("x", Names{}), IsEmpty());
+}
+
+TEST(Nearest, NeighboursThatChangedPlacesAreOneError) {
+  EXPECT_THAT(nearest("sl", Names{"ls", "ss"}, 1), ElementsAre("ls"));
+  EXPECT_THAT(nearest("covnert", Names{"content", "convert"}, 1), ElementsAre("convert"));
+}
+
+TEST(Nearest, AShortWordIsNotNearToEveryOther) {
+  EXPECT_THAT(nearest("xx", Names{"ls", "fc"}), IsEmpty());
+  EXPECT_THAT(nearest("fd", Names{"ls", "fc"}), ElementsAre("fc"));
 }
 
 TEST(Nearest, AMissingOrExtraPrefixIsNear) {

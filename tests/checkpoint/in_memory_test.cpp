@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstring>
 #include <fstream>
-#include <numeric>
 #include <string>
 #include <vector>
 

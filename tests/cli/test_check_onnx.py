@@ -11,7 +11,7 @@ from cli_testing import SOURCE, CliTest, safetensors
 try:
     import numpy as np
     import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import helper, numpy_helper
 except ImportError:
     onnx = None
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """ballast new: the header it writes. That it compiles and loads is tests/scaffold's to show."""
-import json
 import os
 import unittest
 

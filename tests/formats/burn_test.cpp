@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "ballast/io.h"
+#include "ballast/safetensors.h"
 #include "base/bytes.h"
 #include "base/scratch.h"
 #include "checkpoint/value_json.h"

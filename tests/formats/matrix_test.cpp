@@ -2,8 +2,6 @@
 // Every format into every other: what both can hold comes through bit by bit.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "ballast/io.h"
 #include "base/scratch.h"
 #include "formats/safetensors_testing.h"

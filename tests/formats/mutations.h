@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "ballast/error.h"
+#include "ballast/safetensors.h"
 #include "formats/open.h"
 #include "formats/safetensors_testing.h"
 

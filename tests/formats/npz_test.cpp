@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/scratch.h"
 #include "formats/mutations.h"
-#include "formats/npy/npy.h"
 #include "formats/python.h"
 
 namespace ballast {

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "ballast/io.h"
+#include "ballast/safetensors.h"
 #include "ballast/scan.h"
 #include "base/scratch.h"
 #include "checkpoint/value_json.h"

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ballast/dtype.h"
+#include "ballast/safetensors.h"
 
 namespace ballast::safetensors::oracle {
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <thread>
 
-#include "ballast/threads.h"
 #include "formats/safetensors_properties.h"
 #include "formats/safetensors_testing.h"
 

@@ -3,14 +3,11 @@
 // mapped and not, and from memory.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
-#include <iostream>
 
 #include "ballast/error.h"
 #include "ballast/io.h"
 #include "ballast/scan.h"
-#include "formats/open.h"
 
 namespace ballast {
 namespace {

@@ -5,10 +5,7 @@
 #include <simdjson.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/io.h"
 #include "ballast/quantized.h"

@@ -8,6 +8,7 @@
 
 #include "ballast/error.h"
 #include "ballast/io.h"
+#include "ballast/safetensors.h"
 #include "ballast/torch.h"
 #include "base/file.h"
 #include "formats/python.h"

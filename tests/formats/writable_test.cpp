@@ -8,6 +8,7 @@
 
 #include "ballast/error.h"
 #include "ballast/io.h"
+#include "ballast/safetensors.h"
 #include "formats/safetensors_testing.h"
 
 namespace ballast {

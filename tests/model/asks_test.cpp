@@ -6,6 +6,7 @@
 #include "ballast/convert.h"
 #include "ballast/optimizer.h"
 #include "ballast/root.h"
+#include "ballast/safetensors.h"
 #include "ballast/torch.h"
 #include "model/import_kit.h"
 

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "ballast/safetensors.h"
 #include "model/import_kit.h"
 
 namespace ballast {

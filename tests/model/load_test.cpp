@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/load.h"
 
-#include <sstream>
-
 #include "model/model_kit.h"
 
 namespace ballast {

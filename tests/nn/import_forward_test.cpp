@@ -9,6 +9,7 @@
 
 #include "ballast/load_file.h"
 #include "ballast/nn.h"
+#include "ballast/safetensors.h"
 #include "base/scratch.h"
 #include "ops/cases.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
-#include <memory>
 
 #include "onnx/operations.h"
 

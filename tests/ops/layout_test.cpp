@@ -2,7 +2,6 @@
 // Results that lie channels-last behind row-major tensors, what is prepared once, and several threads.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 #include <thread>
 
@@ -10,7 +9,6 @@
 #include "ballast/threads.h"
 #include "ops/cache.h"
 #include "ops/cases.h"
-#include "ops/native.h"
 
 namespace ballast {
 namespace {

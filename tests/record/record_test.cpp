@@ -2,6 +2,8 @@
 #include "ballast/record.h"
 
 #include <gmock/gmock.h>
+
+#include "ballast/safetensors.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Casts of plain vectors, by every instruction set this machine has.
 #pragma once
 
-#include <cstring>
 #include <span>
 #include <vector>
 

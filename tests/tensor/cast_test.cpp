@@ -8,7 +8,6 @@
 #include <cmath>
 #include <fstream>
 #include <random>
-#include <sstream>
 
 #include "ballast/error.h"
 #include "tensor/cast_support.h"

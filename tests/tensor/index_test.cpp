@@ -2,7 +2,6 @@
 // Tensor::index against NumPy: index_cases.txt comes from make_index_cases.py.
 #include <gmock/gmock.h>
 
-#include <charconv>
 #include <fstream>
 #include <numeric>
 #include <sstream>

@@ -8,7 +8,7 @@
 #include "ballast/error.h"
 #include "ballast/tensor.h"
 #include "tensor/cast_support.h"
-#include "tensor/lazy_cast.h"
+#include "tensor/concat.h"
 
 namespace ballast {
 namespace {
@@ -26,6 +26,18 @@ std::vector<std::byte> bytes_of(const Tensor& tensor) {
   tensor.read(0, bytes);
   return bytes;
 }
+
+class ChangedStorage final : public Storage {
+ public:
+  ChangedStorage() : Storage(4) {}
+
+  [[nodiscard]] const std::byte* data() const override { return bytes_; }
+
+  void check_unchanged() const override { throw Error(Errc::file_changed, "test", "changed"); }
+
+ private:
+  std::byte bytes_[4] = {};
+};
 
 void expect_pieces(const Tensor& tensor, const std::vector<std::byte>& whole) {
   ASSERT_EQ(whole.size(), tensor.size_bytes());
@@ -92,6 +104,36 @@ TEST(Read, ALazyCastOfALazyCastIsBoth) {
   const Tensor source = noise(DType::f64, {50}, 5);
   EXPECT_EQ(bytes_of(source.to_lazy(DType::f32).to_lazy(DType::f16)),
             bytes_of(source.to(DType::f32).to(DType::f16)));
+}
+
+TEST(Read, PiecesOfAJoinAreThoseOfTheWhole) {
+  for (const std::int64_t dim : {0, 1, 2}) {
+    const std::vector<Tensor> parts = {noise(DType::bf16, {6, 31, 40}, 6),
+                                       noise(DType::bf16, {6, 40, 31}, 7).transpose(1, 2)};
+    const Tensor joined = concat_lazy(parts, dim);
+    const Tensor whole = joined.clone();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::int64_t length = parts[i].shape()[static_cast<std::size_t>(dim)];
+      EXPECT_EQ(bytes_of(whole.narrow(dim, static_cast<std::int64_t>(i) * length, length)),
+                bytes_of(parts[i]));
+    }
+    expect_pieces(joined, bytes_of(whole));
+    EXPECT_FALSE(joined.storage()->ready());  // nothing was kept
+  }
+}
+
+TEST(Read, ACastOfAJoinKeepsNothing) {
+  const std::vector<Tensor> parts = {noise(DType::bf16, {3, 9}, 8), noise(DType::bf16, {3, 9}, 9)};
+  const Tensor joined = concat_lazy(parts, 0);
+  EXPECT_EQ(bytes_of(joined.to(DType::f32).narrow(0, 3, 3)), bytes_of(parts[1].to(DType::f32)));
+  EXPECT_FALSE(joined.storage()->ready());
+}
+
+TEST(Read, AJoinAsksAllItsSourcesWhetherTheyChanged) {
+  const auto fresh = Tensor::zeros(DType::u8, {4});
+  const auto changed = std::make_shared<ChangedStorage>();
+  const std::vector<Tensor> parts = {fresh, Tensor::contiguous_view(DType::u8, {4}, changed)};
+  EXPECT_THROW(concat_lazy(parts, 0).storage()->check_unchanged(), Error);
 }
 
 TEST(Read, ShapesWithoutDataSaySo) {

@@ -4,7 +4,6 @@
 // looking for the nearest value in a sorted list.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>

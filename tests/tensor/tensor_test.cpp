@@ -193,15 +193,32 @@ TEST(Storage, BorrowedMemoryIsReleasedWhenTheLastTensorIsGone) {
   EXPECT_EQ(values[1], 5);
 }
 
-TEST(DType, EveryCodeAndTorchNameLeadsBack) {
+TEST(DType, EveryNameLeadsBack) {
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
     EXPECT_EQ(dtype_from_code(info(dtype).code), dtype);
+    if (!info(dtype).numpy.empty()) {
+      EXPECT_EQ(dtype_from_numpy(info(dtype).numpy), dtype);
+    }
     if (info(dtype).torch_name.empty()) continue;
     EXPECT_EQ(dtype_from_torch(info(dtype).torch_name), dtype);
+    EXPECT_EQ(dtype_from_torch_scalar(info(dtype).torch_scalar), dtype);
   }
   EXPECT_EQ(dtype_from_code(""), std::nullopt);
   EXPECT_EQ(dtype_from_torch(""), std::nullopt);
+  EXPECT_EQ(dtype_from_numpy(""), std::nullopt);
+}
+
+TEST(DType, ItsNameIsReadAsPeopleWriteIt) {
+  for (const char* name : {"BF16", "bf16", "bfloat16", "torch.bfloat16"})
+    EXPECT_EQ(dtype_from_name(name), DType::bf16) << name;
+  EXPECT_EQ(dtype_from_name("full"), DType::f32);
+  EXPECT_EQ(dtype_from_name("half"), DType::f16);
+  EXPECT_EQ(dtype_from_name("double"), DType::f64);
+  EXPECT_EQ(dtype_from_name("F8_e4m3"), DType::f8_e4m3);
+  EXPECT_EQ(dtype_from_name("f31"), std::nullopt);
+  EXPECT_EQ(dtype_from_name(""), std::nullopt);
+  EXPECT_EQ(dtype_from_name("torch."), std::nullopt);
 }
 
 }  // namespace

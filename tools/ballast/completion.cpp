@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ballast/display.h"
+#include "ballast/io.h"
 #include "commands.h"
 #include "help.h"
 
@@ -40,7 +41,7 @@ std::string values_of(const std::string& flag) {
   if (flag == "--sort") return "file name size";
   if (flag == "--dtype") return "f32 f16 bf16 f64 f8_e4m3 f8_e5m2";
   if (flag == "--quantize") return "int8";
-  if (flag == "--to") return "safetensors record torch-zip torch-legacy";
+  if (flag == "--to") return fmt::format("{}", fmt::join(ballast::writable_formats(), " "));
   return "";
 }
 

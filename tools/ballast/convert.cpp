@@ -4,7 +4,6 @@
 #include "ballast/convert.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cmath>
 
@@ -13,9 +12,9 @@
 #include "commands.h"
 #include "rows.h"
 #include "selection.h"
-#include "shards.h"
 #include "table.h"
 #include "text.h"
+#include "written.h"
 
 namespace tool {
 namespace {
@@ -47,16 +46,8 @@ std::vector<ballast::RenameRule> parse_rules(const std::vector<std::string>& tex
   return rules;
 }
 
-// "f32", "F32", "float32" and "full" are one.
 ballast::DType parse_dtype(const std::string& word) {
-  std::string code = word;
-  std::transform(code.begin(), code.end(), code.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  auto dtype = ballast::dtype_from_code(code);
-  if (!dtype) dtype = ballast::dtype_from_torch(word);
-  if (word == "half") dtype = ballast::DType::f16;
-  if (word == "full") dtype = ballast::DType::f32;
-  if (word == "double") dtype = ballast::DType::f64;
+  const auto dtype = ballast::dtype_from_name(word);
   if (!dtype) {
     throw ballast::Error(
         ballast::Errc::invalid_argument, "--dtype",

@@ -7,8 +7,8 @@
 #include "ballast/error.h"
 #include "ballast/steps.h"
 #include "commands.h"
-#include "shards.h"
 #include "text.h"
+#include "written.h"
 
 namespace tool {
 namespace {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "ballast/safetensors.h"
+#include "ballast/progress.h"
 #include "terminal.h"
 
 namespace tool {

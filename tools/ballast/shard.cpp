@@ -5,8 +5,8 @@
 #include "ballast/display.h"
 #include "ballast/root.h"
 #include "commands.h"
-#include "shards.h"
 #include "text.h"
+#include "written.h"
 
 namespace tool {
 namespace {

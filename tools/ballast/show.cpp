@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast show: what a file is. Its format, size and metadata; for PyTorch files everything that was saved,
 // as a tree of types and one-line values; for a single tensor its place, its first values and their range.
-#include <sys/stat.h>
-
-#include <cmath>
-
 #include "ballast/display.h"
 #include "ballast/stats.h"
 #include "commands.h"
@@ -12,6 +8,7 @@
 #include "table.h"
 #include "text.h"
 #include "value_lines.h"
+#include "written.h"
 
 namespace tool {
 namespace {
@@ -24,12 +21,6 @@ struct ShowOptions {
   ValueLimits limits;
   bool inert = false;
 };
-
-std::uint64_t file_size(const std::string& path) {
-  struct stat status {};
-
-  return stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
-}
 
 std::vector<double> first_values(const ballast::Tensor& tensor) {
   const std::int64_t count = std::min(kPreview, tensor.numel());
@@ -99,7 +90,7 @@ int show_tensor(Session& session, const std::string& name, const ballast::Tensor
 
 void show_summary(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
   const Terminal& terminal = session.stdout_terminal;
-  const std::uint64_t size = file_size(options.file);
+  const std::uint64_t size = size_of_file(options.file);
   session.out.line(terminal.paint(ballast::display(options.file), Style::bold));
   Table table({{""}, {""}});
   table.add({"format", checkpoint.format});
@@ -122,7 +113,7 @@ int show_file(Session& session, const ShowOptions& options, const ballast::Check
     Json object = {{"schema", 1},
                    {"file", options.file},
                    {"format", checkpoint.format},
-                   {"file_bytes", file_size(options.file)},
+                   {"file_bytes", size_of_file(options.file)},
                    {"tensors", totals.tensors},
                    {"parameters", totals.parameters},
                    {"bytes", totals.bytes},

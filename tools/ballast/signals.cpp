@@ -38,10 +38,10 @@ struct Prepared {
   }
 };
 
-Prepared shrunk_message;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handlers have
-                          // no arguments
-Prepared shrunk_json;     // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-std::atomic<bool> bar{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+// Global: signal handlers have no arguments.
+Prepared shrunk_message;
+Prepared shrunk_json;
+std::atomic<bool> bar{false};
 
 void wipe_progress_line() {
   if (!bar.load()) return;

@@ -22,13 +22,11 @@ struct Column {
 };
 
 struct Cell {
-  Cell(std::string t, Style s = Style::plain)
-      : text(std::move(t)), style(s) {}  // NOLINT(google-explicit-constructor)
+  Cell(std::string t, Style s = Style::plain) : text(std::move(t)), style(s) {}
 
-  Cell(const char* t, Style s = Style::plain) : text(t), style(s) {}  // NOLINT(google-explicit-constructor)
+  Cell(const char* t, Style s = Style::plain) : text(t), style(s) {}
 
-  Cell(std::string_view t, Style s = Style::plain)
-      : text(t), style(s) {}  // NOLINT(google-explicit-constructor)
+  Cell(std::string_view t, Style s = Style::plain) : text(t), style(s) {}
 
   std::string text;
   Style style;

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <numeric>
 #include <vector>
+
+#include "ballast/nearest.h"
 
 namespace tool {
 namespace {
@@ -32,25 +32,6 @@ bool is_wide(char32_t c) {
 bool is_combining(char32_t c) {
   return (c >= 0x0300 && c <= 0x036F) || (c >= 0x1AB0 && c <= 0x1AFF) || (c >= 0x20D0 && c <= 0x20FF) ||
          (c >= 0xFE00 && c <= 0xFE0F) || (c >= 0xFE20 && c <= 0xFE2F);
-}
-
-// Insertions, deletions, substitutions and swaps of neighbours.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before_last(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        row[j] = std::min(row[j], before_last[j - 2] + 1);
-    }
-    std::swap(before_last, last);
-    std::swap(last, row);
-  }
-  return last[b.size()];
 }
 
 }  // namespace
@@ -106,17 +87,9 @@ std::size_t screen_width(std::string_view text) {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string> candidates) {
-  std::string_view best;
-  std::size_t best_distance = word.size() < 3 ? 2 : word.size() / 2 + 1;  // further away is no misspelling
-  best_distance = std::min<std::size_t>(best_distance, 4);
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word.substr(0, 64), candidate);
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
+  const std::vector<std::string_view> names(candidates.begin(), candidates.end());
+  const auto found = ballast::nearest(word, names, 1);
+  return found.empty() ? std::string_view() : found.front();
 }
 
 }  // namespace tool

@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
-#include <utility>
 
 #include "ballast/display.h"
 #include "table.h"

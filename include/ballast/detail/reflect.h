@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxFields = 64;
 // callers of it, and a type without linkage could not get one elsewhere.
 struct Any {
   template <class T>
-  operator T() const {  // NOLINT(google-explicit-constructor)
+  operator T() const {
     __builtin_unreachable();
   }
 };
@@ -149,7 +149,6 @@ constexpr void for_each_field(T& object, Visit&& visit) {
 
 }  // namespace ballast::detail
 
-// NOLINTBEGIN(cppcoreguidelines-macro-usage): a list of names cannot be had otherwise
 /// Inside a class, in its public part: these are the fields. For classes that are not aggregates, or to leave
 /// fields out.
 #define BALLAST_FIELDS(...)                                                   \
@@ -170,4 +169,3 @@ constexpr void for_each_field(T& object, Visit&& visit) {
 #define BALLAST_DETAIL_EXPAND2(...) \
   BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(BALLAST_DETAIL_EXPAND1(__VA_ARGS__))))
 #define BALLAST_DETAIL_EXPAND1(...) __VA_ARGS__
-// NOLINTEND(cppcoreguidelines-macro-usage)

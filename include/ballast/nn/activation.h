@@ -25,7 +25,7 @@ struct PReLU {
 
   PReLU() : PReLU(1) {}
 
-  PReLU(std::int64_t parameters, const PReLUOptions& options = {});  // NOLINT(google-explicit-constructor)
+  PReLU(std::int64_t parameters, const PReLUOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("PReLU", [&] { return prelu(x, alpha); });

@@ -31,8 +31,7 @@ struct BatchNorm {
   Tensor num_batches_tracked;  ///< I64 []
   Place place;
 
-  BatchNorm(std::int64_t features,
-            const BatchNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+  BatchNorm(std::int64_t features, const BatchNormOptions& options = {});
 
   /// With the running statistics, or with x's own when there are none, and the activation applied to the
   /// result. x is [batch, features, size…].
@@ -88,8 +87,7 @@ struct InstanceNorm {
   Tensor num_batches_tracked;
   Place place;
 
-  InstanceNorm(std::int64_t features,
-               const InstanceNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+  InstanceNorm(std::int64_t features, const InstanceNormOptions& options = {});
 
   /// x is [batch, features, size…], or the same without batch for the spatial dimensions of its kind.
   [[nodiscard]] Tensor forward(const Tensor& x, std::size_t spatial) const;
@@ -140,10 +138,9 @@ struct LayerNorm {
   Place place;
 
   LayerNorm(std::int64_t size, const LayerNormOptions& norm_options = {})
-      : LayerNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
+      : LayerNorm(Shape{size}, norm_options) {}
 
-  LayerNorm(const Shape& normalized_shape,
-            const LayerNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+  LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 
@@ -191,11 +188,9 @@ struct RMSNorm {
   Tensor gamma;
   Place place;
 
-  RMSNorm(std::int64_t size, const RMSNormOptions& norm_options = {})
-      : RMSNorm(Shape{size}, norm_options) {}  // NOLINT(google-explicit-constructor)
+  RMSNorm(std::int64_t size, const RMSNormOptions& norm_options = {}) : RMSNorm(Shape{size}, norm_options) {}
 
-  RMSNorm(const Shape& normalized_shape,
-          const RMSNormOptions& options = {});  // NOLINT(google-explicit-constructor)
+  RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 

@@ -28,7 +28,7 @@ struct MaxPool {
   Place place;
 
   MaxPool(Size<N> kernel, const MaxPoolOptions<N>& pool_options = {})
-      : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+      : kernel_size(kernel), options(pool_options) {}
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 
@@ -63,7 +63,7 @@ struct AvgPool {
   Place place;
 
   AvgPool(Size<N> kernel, const AvgPoolOptions<N>& pool_options = {})
-      : kernel_size(kernel), options(pool_options) {}  // NOLINT(google-explicit-constructor)
+      : kernel_size(kernel), options(pool_options) {}
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 
@@ -88,10 +88,9 @@ struct AdaptivePool {
   std::array<std::optional<std::int64_t>, N> output_size;
   Place place;
 
-  AdaptivePool(std::int64_t all) { output_size.fill(all); }  // NOLINT(google-explicit-constructor)
+  AdaptivePool(std::int64_t all) { output_size.fill(all); }
 
-  AdaptivePool(const std::array<std::optional<std::int64_t>, N>& each)
-      : output_size(each) {}  // NOLINT(google-explicit-constructor)
+  AdaptivePool(const std::array<std::optional<std::int64_t>, N>& each) : output_size(each) {}
 
   [[nodiscard]] Tensor average(const Tensor& x) const;
   [[nodiscard]] Tensor maximum(const Tensor& x) const;

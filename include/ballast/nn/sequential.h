@@ -23,8 +23,7 @@ struct Sequential {
 
   Sequential() requires(std::is_default_constructible_v<Layers>&&...) = default;
 
-  Sequential(
-      Layers... each)  // NOLINT(google-explicit-constructor): Sequential<Linear, ReLU> head{{2, 3}, {}}
+  Sequential(Layers... each)  // Sequential<Linear, ReLU> head{{2, 3}, {}}
       requires(sizeof...(Layers) > 0)
       : layers(std::move(each)...) {}
 

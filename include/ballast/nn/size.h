@@ -14,14 +14,12 @@ template <std::size_t N>
 struct Size {
   std::array<std::int64_t, N> values{};
 
-  constexpr Size(std::int64_t all) {
-    values.fill(all);
-  }  // NOLINT(google-explicit-constructor): Conv2d{3, 64, 7}
+  constexpr Size(std::int64_t all) { values.fill(all); }  // Conv2d{3, 64, 7}
 
   template <std::convertible_to<std::int64_t>... Each>
 
   requires(sizeof...(Each) == N && N > 1) constexpr Size(Each... each)
-      : values{static_cast<std::int64_t>(each)...} {}  // NOLINT(google-explicit-constructor): {7, 7}
+      : values{static_cast<std::int64_t>(each)...} {}  // {7, 7}
 
   constexpr std::int64_t operator[](std::size_t i) const { return values[i]; }
 
@@ -38,19 +36,17 @@ struct Padding {
   Size<N> amount = 0;
   bool same = false;
 
-  constexpr Padding(std::int64_t all) : amount(all) {}  // NOLINT(google-explicit-constructor)
+  constexpr Padding(std::int64_t all) : amount(all) {}
 
-  constexpr Padding(const Size<N>& each) : amount(each) {}  // NOLINT(google-explicit-constructor)
+  constexpr Padding(const Size<N>& each) : amount(each) {}
 
   template <std::convertible_to<std::int64_t>... Each>
 
-  requires(sizeof...(Each) == N && N > 1) constexpr Padding(Each... each)
-      : amount(each...) {}  // NOLINT(google-explicit-constructor)
+  requires(sizeof...(Each) == N && N > 1) constexpr Padding(Each... each) : amount(each...) {}
 
   /// Errc::invalid_argument for any other name.
   template <std::size_t Length>
-  Padding(const char (&name)[Length])
-      : same(is_same(name)) {}  // NOLINT(google-explicit-constructor): a literal, as 0 is a pointer too
+  Padding(const char (&name)[Length]) : same(is_same(name)) {}  // a literal, as 0 is a pointer too
 
  private:
   static bool is_same(std::string_view name);

@@ -55,8 +55,7 @@ struct Activation {
 
   Activation() = default;
 
-  Activation(Kind which, double parameter = 0)
-      : kind(which), alpha(parameter) {}  // NOLINT(google-explicit-constructor)
+  Activation(Kind which, double parameter = 0) : kind(which), alpha(parameter) {}
 };
 
 [[nodiscard]] Tensor activate(const Tensor& x, Activation activation);

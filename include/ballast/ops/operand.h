@@ -20,10 +20,9 @@ namespace ballast {
 /// A tensor or a number.
 class Operand {
  public:
-  Operand(const Tensor& tensor) : tensor_(tensor) {}  // NOLINT(google-explicit-constructor): add(x, y)
+  Operand(const Tensor& tensor) : tensor_(tensor) {}  // add(x, y)
   template <class Number>
-  requires std::is_arithmetic_v<Number> Operand(
-      Number number);  // NOLINT(google-explicit-constructor): add(x, 2)
+  requires std::is_arithmetic_v<Number> Operand(Number number);  // add(x, 2)
 
   [[nodiscard]] const Tensor& tensor() const noexcept {
     return tensor_;

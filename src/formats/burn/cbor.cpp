@@ -2,7 +2,6 @@
 #include "formats/burn/cbor.h"
 
 #include <bit>
-#include <cmath>
 
 #include "ballast/display.h"
 #include "base/utf8.h"

@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
-#include <limits>
 #include <optional>
 
 #include "ballast/display.h"
@@ -27,28 +25,6 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kMaxDict = 10'000;  // what NumPy itself reads without being told to
 constexpr std::size_t kMaxRank = 64;
-
-struct Described {
-  std::string_view type;  // kind and size, without the byte order
-  DType dtype;
-};
-
-constexpr std::array<Described, 14> kTypes = {{
-    {"b1", DType::boolean},
-    {"u1", DType::u8},
-    {"i1", DType::i8},
-    {"u2", DType::u16},
-    {"i2", DType::i16},
-    {"f2", DType::f16},
-    {"u4", DType::u32},
-    {"i4", DType::i32},
-    {"f4", DType::f32},
-    {"u8", DType::u64},
-    {"i8", DType::i64},
-    {"f8", DType::f64},
-    {"c8", DType::c64},
-    {"c16", DType::c128},
-}};
 
 // The dict, in the forms NumPy has ever written it.
 class DictReader {
@@ -91,13 +67,10 @@ class DictReader {
     std::string_view type = descr;
     const char order = type.empty() ? '\0' : type[0];
     if (order == '<' || order == '>' || order == '|' || order == '=') type.remove_prefix(1);
-    for (const Described& row : kTypes) {
-      if (row.type != type) continue;
-      header.dtype = row.dtype;
-      header.big_endian = order == '>' && info(row.dtype).bits > 8;
-      return;
-    }
-    refuse(type, descr);
+    const auto dtype = dtype_from_numpy(type);
+    if (!dtype) refuse(type, descr);
+    header.dtype = *dtype;
+    header.big_endian = order == '>' && info(*dtype).bits > 8;
   }
 
   [[noreturn]] void refuse(std::string_view type, std::string_view descr) const {
@@ -211,13 +184,12 @@ Header header_of(std::span<const std::byte> first, std::uint64_t size, const std
 }
 
 std::string header_text(const Entry& entry, const std::string& where) {
-  const auto row = std::find_if(kTypes.begin(), kTypes.end(),
-                                [&](const Described& type) { return type.dtype == entry.dtype; });
-  if (row == kTypes.end())
+  const DTypeInfo& type = info(entry.dtype);
+  if (type.numpy.empty())
     fail(Errc::not_representable, where, "tensor {} is {}, which NumPy does not have (cast it first)",
-         quoted(entry.name), info(entry.dtype).code);
+         quoted(entry.name), type.code);
   std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': (",
-                                 info(entry.dtype).bits > 8 ? '<' : '|', row->type);
+                                 type.bits > 8 ? '<' : '|', type.numpy);
   for (std::size_t i = 0; i < entry.shape.size(); ++i)
     dict += fmt::format("{}{}", i == 0 ? "" : ", ", entry.shape[i]);
   dict += entry.shape.size() == 1 ? ",), }" : "), }";

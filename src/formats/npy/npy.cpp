@@ -4,7 +4,6 @@
 #include "formats/npy/npy.h"
 
 #include <algorithm>
-#include <cstring>
 #include <unordered_set>
 
 #include "ballast/display.h"

@@ -60,17 +60,15 @@ ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {
 std::shared_ptr<const Storage> ExternalFiles::bytes_of(const Opened& opened, const Span& span) const {
   if (opened.file)
     return Source(opened.file, source_.access()).elements(span.begin, span.end - span.begin, span.item);
-  return streamed_storage(
-      span.end - span.begin,
-      [path = opened.path, size = opened.size, begin = span.begin, io = source_.file()->io()](
-          std::uint64_t offset, std::span<std::byte> out) {
-        const auto file = File::open(path, {.io = io});
-        if (file->size() != size)
-          fail(Errc::file_changed, display(path), "has {} bytes, it had {} when it was opened", file->size(),
-               size);
-        file->read(begin + offset, out);
-      },
-      nullptr);
+  const auto read_again = [path = opened.path, size = opened.size, begin = span.begin,
+                           io = source_.file()->io()](std::uint64_t offset, std::span<std::byte> out) {
+    const auto file = File::open(path, {.io = io});
+    if (file->size() != size)
+      fail(Errc::file_changed, display(path), "has {} bytes, it had {} when it was opened", file->size(),
+           size);
+    file->read(begin + offset, out);
+  };
+  return streamed_storage(span.end - span.begin, read_again, {});
 }
 
 std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& tensor) {

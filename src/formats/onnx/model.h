@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 
 #include "ballast/onnx_file.h"
 #include "formats/onnx/tensor.h"

@@ -87,6 +87,9 @@ void check_numbers(WireReader& wire, const TensorDescription& tensor) {
        quoted(tensor.name), info(dtype).code, to_string(ShapeView(tensor.shape)), tensor.bytes / unit, count);
 }
 
+namespace {
+
+// Fills `out`, whose size is the tensor's, from its int32_data, float_data, ….
 void decode_numbers(const Source& source, const TensorDescription& tensor, std::span<std::byte> out) {
   const std::size_t unit = tensor.type->unit;
   std::size_t at = 0;
@@ -103,6 +106,8 @@ void decode_numbers(const Source& source, const TensorDescription& tensor, std::
   if (at != out.size()) fail(Errc::file_changed, source.where(), "was written to while it was read");
   if (source.file()) source.file()->check_unchanged();
 }
+
+}  // namespace
 
 std::shared_ptr<const Storage> storage_of(const Source& source, const TensorDescription& tensor) {
   if (tensor.data == DataIn::numbers) {

@@ -68,8 +68,6 @@ struct TensorDescription {
 [[nodiscard]] std::shared_ptr<const Storage> storage_of(const Source& source,
                                                         const TensorDescription& tensor);
 
-/// Fills `out`, whose size is the tensor's, from its int32_data, float_data, ….
-void decode_numbers(const Source& source, const TensorDescription& tensor, std::span<std::byte> out);
 /// That the numbers are as many as the shape needs, and fit their dtype: Errc::size_mismatch, bad_onnx.
 void check_numbers(WireReader& wire, const TensorDescription& tensor);
 

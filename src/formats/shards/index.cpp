@@ -4,7 +4,6 @@
 //   {"metadata": {"total_size": 123}, "weight_map": {"fc.weight": "model-00001-of-00002.safetensors", …}}
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <map>
 
 #include "ballast/display.h"

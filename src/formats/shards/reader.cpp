@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shards as one Checkpoint: headers read side by side, data left where it is.
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "ballast/display.h"
@@ -9,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "formats/confine.h"
 #include "formats/open.h"
+#include "formats/save.h"
 #include "formats/shards/shards.h"
 
 namespace ballast::shards {
@@ -17,9 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kNamesInAMessage = 5;
-constexpr std::array<std::string_view, 12> kModelFiles = {".safetensors", ".record", ".pt",  ".pth",
-                                                          ".bin",         ".ckpt",   ".th",  ".mpk",
-                                                          ".mpk.gz",      ".bpk",    ".npz", ".npy"};
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;
@@ -150,9 +147,7 @@ std::string find_in_folder(const std::string& folder) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with('.') || !entry.is_regular_file(error)) continue;
     if (name.ends_with(".index.json")) indices.push_back(name);
-    if (std::any_of(kModelFiles.begin(), kModelFiles.end(),
-                    [&](std::string_view suffix) { return name.ends_with(suffix); }))
-      files.push_back(name);
+    if (has_known_extension(name)) files.push_back(name);
     if (name.ends_with(".onnx")) graphs.push_back(name);
   }
   if (error) fail(Errc::io_error, display(folder), "the folder cannot be read: {}", error.message());

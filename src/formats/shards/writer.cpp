@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "ballast/display.h"
+#include "ballast/safetensors.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/json_writer.h"

@@ -2,7 +2,6 @@
 #include "formats/torch/globals.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "ballast/dtype.h"

@@ -11,13 +11,13 @@
 // The storages come after the pickles that use them: until then their tensors look at an empty promise.
 #include "formats/torch/legacy.h"
 
-#include <cstring>
 #include <unordered_map>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "formats/torch/reader.h"
+#include "tensor/forwarding.h"
 
 namespace ballast::torch {
 namespace {
@@ -26,22 +26,14 @@ constexpr std::size_t kFirstLoad = std::size_t{1} << 20U;
 constexpr std::size_t kSmallPickle = 64;  // a magic number in any protocol is smaller
 
 // Bytes whose place is learned later.
-class PromisedStorage final : public Storage {
+class PromisedStorage final : public ForwardingStorage {
  public:
-  explicit PromisedStorage(std::uint64_t size) : Storage(size) {}
-
-  [[nodiscard]] const std::byte* data() const override { return kept().data(); }
-
-  [[nodiscard]] std::byte* mutable_data() override { return const_cast<Storage&>(kept()).mutable_data(); }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override { kept().read(offset, out); }
-
-  [[nodiscard]] std::optional<FileSpan> file_span() const override { return kept().file_span(); }
+  explicit PromisedStorage(std::uint64_t size) : ForwardingStorage(size) {}
 
   void keep(std::shared_ptr<const Storage> storage) { kept_ = std::move(storage); }
 
  private:
-  [[nodiscard]] const Storage& kept() const {
+  [[nodiscard]] const Storage& content() const override {
     if (!kept_) fail(Errc::missing_storage, "storage", "its bytes are not in the file");
     return *kept_;
   }

@@ -98,8 +98,16 @@ bool is_container(Form form) noexcept {
   return false;
 }
 
+bool is_dict(Form form) noexcept {
+  return form == Form::dict || form == Form::ordered_dict || form == Form::counter;
+}
+
 bool is_made_last(Form form) noexcept {
   return form == Form::tuple || form == Form::size || form == Form::set || form == Form::counter;
+}
+
+bool has_identity(Form form) noexcept {
+  return is_container(form) || form == Form::tensor || form == Form::bytes || form == Form::bytearray;
 }
 
 bool is_hashable(Form form) noexcept {

@@ -39,8 +39,12 @@ struct FormOptions {
 
 [[nodiscard]] Form form_of(const Value& value, const FormOptions& options);
 [[nodiscard]] bool is_container(Form form) noexcept;
+/// Made of keys and values.
+[[nodiscard]] bool is_dict(Form form) noexcept;
 /// Made of its elements, so that it cannot contain itself in a pickle.
 [[nodiscard]] bool is_made_last(Form form) noexcept;
+/// Two references to it are two references to one thing, which is written once.
+[[nodiscard]] bool has_identity(Form form) noexcept;
 /// May be a key of a dict or an element of a set.
 [[nodiscard]] bool is_hashable(Form form) noexcept;
 /// With `simplify`: what stands for a dict- or list-like object; the value itself otherwise.

@@ -16,23 +16,6 @@ struct NumpyType {
   char kind = 0;            // b i u f c U S O M m V
   std::uint64_t bytes = 0;  // of one element
   std::optional<DType> dtype;
-  std::string_view scalar;  // "numpy.float64"
-};
-
-struct Known {
-  std::string_view code;
-  DType dtype;
-  std::string_view scalar;
-};
-
-constexpr Known kKnown[] = {
-    {"b1", DType::boolean, "numpy.bool_"}, {"i1", DType::i8, "numpy.int8"},
-    {"u1", DType::u8, "numpy.uint8"},      {"i2", DType::i16, "numpy.int16"},
-    {"u2", DType::u16, "numpy.uint16"},    {"i4", DType::i32, "numpy.int32"},
-    {"u4", DType::u32, "numpy.uint32"},    {"i8", DType::i64, "numpy.int64"},
-    {"u8", DType::u64, "numpy.uint64"},    {"f2", DType::f16, "numpy.float16"},
-    {"f4", DType::f32, "numpy.float32"},   {"f8", DType::f64, "numpy.float64"},
-    {"c8", DType::c64, "numpy.complex64"}, {"c16", DType::c128, "numpy.complex128"},
 };
 
 NumpyType need_type(Objects& objects, Ref value) {
@@ -53,13 +36,13 @@ NumpyType need_type(Objects& objects, Ref value) {
     type.bytes = type.bytes * 10 + static_cast<std::uint64_t>(digit - '0');
   }
   if (type.kind == 'U') type.bytes *= 4;
-  for (const Known& known : kKnown) {
-    if (known.code == text) {
-      type.dtype = known.dtype;
-      type.scalar = known.scalar;
-    }
-  }
+  type.dtype = dtype_from_numpy(text);
   return type;
+}
+
+// "numpy.float64": but for one, NumPy's scalars are called like PyTorch's dtypes.
+std::string scalar_class(DType dtype) {
+  return dtype == DType::boolean ? "numpy.bool_" : "numpy." + std::string(info(dtype).torch_name);
 }
 
 std::uint64_t swap_unit(DType dtype) {
@@ -151,7 +134,8 @@ Ref scalar(Objects& objects, const Call& call) {
     objects.refuse(Errc::size_mismatch, "a NumPy scalar of {} bytes, its dtype has {}", data.size(),
                    type.bytes);
   }
-  return type.dtype ? scalar_of(objects, type, data, type.scalar) : numpy_text(objects, type, data);
+  return type.dtype ? scalar_of(objects, type, data, scalar_class(*type.dtype))
+                    : numpy_text(objects, type, data);
 }
 
 struct ArrayShape {

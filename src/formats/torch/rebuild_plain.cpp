@@ -3,7 +3,6 @@
 // paths, dates, namespaces.
 #include <algorithm>
 
-#include "ballast/display.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python's own containers, numbers and ways to make objects.
-#include <algorithm>
 
-#include "ballast/display.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle_text.h"
 

@@ -7,7 +7,6 @@
 #include "base/checked.h"
 #include "formats/source.h"
 #include "formats/torch/objects.h"
-#include "formats/torch/pickle_text.h"
 
 namespace ballast::torch {
 namespace {

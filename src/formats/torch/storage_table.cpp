@@ -2,36 +2,15 @@
 #include "formats/torch/storage_table.h"
 
 #include <algorithm>
-#include <mutex>
 
-#include "base/checked.h"
-#include "base/file.h"
+#include "base/fail.h"
+#include "formats/tensor_image.h"
+#include "formats/torch/dtypes.h"
 
 namespace ballast::torch {
 namespace {
 
 constexpr std::uint32_t kNoRecord = 0xFFFFFFFF;
-
-// The row-major form of a view PyTorch cannot express, streamed.
-class RowMajorStorage final : public Storage {
- public:
-  explicit RowMajorStorage(const Tensor& tensor) : Storage(tensor.size_bytes()), tensor_(tensor) {}
-
-  [[nodiscard]] const std::byte* data() const override {
-    std::call_once(once_, [this] { copy_ = tensor_.contiguous(); });
-    return copy_.data();
-  }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    check_range(offset, out.size());
-    tensor_.read(offset, out);
-  }
-
- private:
-  Tensor tensor_;
-  mutable std::once_flag once_;
-  mutable Tensor copy_;
-};
 
 // Two 4-bit floats are one element to PyTorch; everything else below a byte is quantized, counted in elements
 // and packed by row-major order.
@@ -43,12 +22,8 @@ bool is_packed(DType dtype) {
   return info(dtype).bits < 8;
 }
 
-std::uint64_t item_bytes(DType dtype) {
-  return std::max<std::uint64_t>(info(dtype).bits / 8, 1);
-}
-
 std::string_view storage_scalar(DType dtype) {
-  return has_storage_class(dtype) ? info(dtype).torch_scalar : std::string_view();
+  return info(dtype).torch_storage ? info(dtype).torch_scalar : std::string_view();
 }
 
 struct Span {
@@ -84,48 +59,6 @@ Shape shape_for_torch(const Tensor& tensor) {
 }
 
 }  // namespace
-
-bool has_storage_class(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::boolean:
-    case DType::u8:
-    case DType::i8:
-    case DType::i16:
-    case DType::f16:
-    case DType::bf16:
-    case DType::i32:
-    case DType::f32:
-    case DType::c64:
-    case DType::f64:
-    case DType::i64:
-    case DType::c128:
-    case DType::qi8:
-    case DType::qu8:
-    case DType::qi32:
-    case DType::qu4x2:
-    case DType::qu2x4:
-      return true;
-    case DType::f4:
-    case DType::f6_e2m3:
-    case DType::f6_e3m2:
-    case DType::f8_e5m2:
-    case DType::f8_e4m3:
-    case DType::f8_e8m0:
-    case DType::f8_e4m3fnuz:
-    case DType::f8_e5m2fnuz:
-    case DType::u16:
-    case DType::u32:
-    case DType::u64:
-    case DType::c32:
-    case DType::bits1x8:
-    case DType::bits2x4:
-    case DType::bits4x2:
-    case DType::bits8:
-    case DType::bits16:
-      return false;
-  }
-  return false;
-}
 
 bool StorageTable::keep_whole(const Storage& storage) const {
   if (extent_ != Extent::automatic) return extent_ == Extent::whole;
@@ -203,7 +136,7 @@ Placement StorageTable::place(const Tensor& tensor) {
 Placement StorageTable::place_copy(const Tensor& tensor) {
   const std::string_view scalar = storage_scalar(tensor.dtype());
   const std::uint64_t size = tensor.size_bytes();
-  const auto storage = std::make_shared<RowMajorStorage>(tensor);
+  const auto storage = tensor_image(tensor);  // its row-major form, streamed
   Placement placement{
       .record =
           add_record({storage, 0, size, scalar.empty() ? size : size / item_bytes(tensor.dtype()), scalar}),

@@ -35,10 +35,6 @@ struct Placement {
   Strides strides = {};
 };
 
-/// Whether PyTorch has a storage class of its own for it; the others go through UntypedStorage and
-/// _rebuild_tensor_v3 (PyTorch 2.1 and later).
-[[nodiscard]] bool has_storage_class(DType dtype) noexcept;
-
 class StorageTable {
  public:
   /// `extent` is whole, used, or automatic: whole but for data of a file.

@@ -6,7 +6,6 @@
 //   pickle([(key, root, offset, count)…]) of views tensors    pickle(count); for each: pickle((key, storage
 //   key, class)), dims (int32), 4 bytes unused, sizes, strides, offset (int64 each) pickle     the object;
 //   tensors are persistent ids: a key, as text or number
-#include <charconv>
 #include <unordered_map>
 
 #include "ballast/display.h"

@@ -37,7 +37,7 @@ std::vector<const Tensor*> parts_of(const Sparse& sparse) {
 
 void TensorPickler::note(const Tensor& tensor, const Where& where) {
   if (!tensor.defined()) fail(Errc::not_representable, where(), "a tensor that was never given a value");
-  if (legacy_ && !has_storage_class(tensor.dtype())) {
+  if (legacy_ && !info(tensor.dtype()).torch_storage) {
     fail(Errc::not_representable, where(), "the legacy format has no storage for {}",
          info(tensor.dtype()).code);
   }
@@ -84,7 +84,8 @@ void TensorPickler::write(const Tensor& tensor, bool requires_grad) {
 // function (storage, offset, size, stride, [quantizer,] requires_grad, hooks [, dtype])
 void TensorPickler::write_plain(const Tensor& tensor, bool requires_grad, const Quantization* quantization) {
   if (!tensor.has_data()) return write_shape_only(tensor, requires_grad);
-  const bool typed = has_storage_class(tensor.dtype());
+  // What has no storage class goes through UntypedStorage and _rebuild_tensor_v3 (PyTorch 2.1 and later).
+  const bool typed = info(tensor.dtype()).torch_storage;
   if (quantization != nullptr)
     out_.global("torch._utils\n_rebuild_qtensor\n");
   else

@@ -2,8 +2,6 @@
 // Tensors as calls of PyTorch's _rebuild functions.
 #pragma once
 
-#include <string>
-
 #include "ballast/value.h"
 #include "formats/torch/pickle_emitter.h"
 #include "formats/torch/storage_table.h"

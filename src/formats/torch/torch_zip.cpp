@@ -20,6 +20,7 @@
 #include "formats/torch/script.h"
 #include "formats/zip.h"
 #include "formats/zip_names.h"
+#include "tensor/forwarding.h"
 
 namespace ballast::torch {
 namespace {
@@ -28,23 +29,13 @@ constexpr std::uint64_t kSmallRecord = std::uint64_t{1} << 20U;
 
 // The content of one record. Thousands of them lie side by side in a pool, and nothing of the archive is read
 // before the first is used.
-class RecordStorage final : public Storage {
+class RecordStorage final : public ForwardingStorage {
  public:
   RecordStorage(const ZipArchive& zip, const ZipEntry& entry, FileAccess access)
-      : Storage(entry.size), zip_(zip), entry_(entry), access_(access) {}
-
-  [[nodiscard]] const std::byte* data() const override { return content().data(); }
-
-  [[nodiscard]] std::byte* mutable_data() override { return const_cast<Storage&>(content()).mutable_data(); }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override { content().read(offset, out); }
-
-  [[nodiscard]] std::optional<FileSpan> file_span() const override { return content().file_span(); }
-
-  void check_unchanged() const override { content().check_unchanged(); }
+      : ForwardingStorage(entry.size), zip_(zip), entry_(entry), access_(access) {}
 
  private:
-  [[nodiscard]] const Storage& content() const {
+  [[nodiscard]] const Storage& content() const override {
     std::call_once(once_, [this] { content_ = zip_.storage(entry_, access_); });
     return *content_;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that write files in pieces share: sizes as people write them, and what was written.
+// What the commands that write files share: is it there already, how large may a piece be, what was written.
 #pragma once
 
 #include <chrono>

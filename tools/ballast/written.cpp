@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shards.h"
+#include "written.h"
 
 #include <sys/stat.h>
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types as PyTorch's classes and dtypes name and count them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "ballast/dtype.h"
+
+namespace ballast::torch {
+
+/// "torch.float16", "float16", "torch.half" → its dtype.
+[[nodiscard]] std::optional<DType> dtype_of_torch_name(std::string_view name) noexcept;
+/// Bytes of one element as PyTorch counts them; sub-byte types are packed into bytes of their own.
+[[nodiscard]] std::uint64_t item_bytes(DType dtype) noexcept;
+
+}  // namespace ballast::torch

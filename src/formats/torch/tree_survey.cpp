@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/torch/tree_survey.h"
+
+#include "ballast/display.h"
+#include "base/fail.h"
+#include "formats/torch/pickle_text.h"
+
+namespace ballast::torch {
+
+void TreeSurvey::run(const Value& root) {
+  visit(root, false);
+  while (!stack_.empty()) {
+    Frame& frame = stack_.back();
+    const std::size_t index = frame.next++;
+    const std::size_t count = frame.child_count();
+    if (index < count) {
+      const bool must_hash = (is_dict(frame.form) && index % 2 == 0) || frame.form == Form::set;
+      visit(frame.child(index), must_hash);
+    } else if (const auto attributes = frame.attributes(); attributes && index == count) {
+      visit(*attributes, false);
+    } else {
+      open_.erase(identity(frame.value));
+      stack_.pop_back();
+    }
+  }
+}
+
+void TreeSurvey::visit(const Value& given, bool must_hash) {
+  const Value value = written_value(given, options_);
+  const Form form = form_of(value, options_);
+  if (form == Form::unrepresentable) {
+    const bool has_more = value.kind() == Kind::tensor && !value.attributes().is_none();
+    fail(Errc::not_representable, path(), "{} ({}{}) is not something torch.load(weights_only=True) reads{}",
+         value.summary(), display(value.type()), has_more ? " with Python attributes" : "",
+         options_.simplify ? "" : "; simplify writes it as what it is made of, where it can");
+  }
+  if (must_hash && !is_hashable(form))
+    fail(Errc::not_representable, path(), "{} cannot be a key or an element of a set", value.summary());
+  check_leaf(value, form);
+  if (form == Form::string) {
+    const auto [found, is_new] = strings_.try_emplace(value.as_string(), false);
+    if (!is_new) found->second = true;
+  }
+  if (!has_identity(form)) return;
+  if (!seen_.insert(identity(value)).second) {
+    if (is_made_last(form) && open_.contains(identity(value)))
+      fail(Errc::not_representable, path(), "{} contains itself", value.summary());
+    shared_.insert(identity(value));
+    return;
+  }
+  if (form == Form::tensor) tensors_.note(value.tensor_value(), [this] { return path(); });
+  if (!is_container(form)) return;
+  if (is_made_last(form)) open_.insert(identity(value));
+  stack_.push_back({value, form});
+}
+
+void TreeSurvey::check_leaf(const Value& value, Form form) const {
+  if (form == Form::string && (!is_utf8(value.as_string()) || value.as_string().size() > 0xFFFFFFFF)) {
+    fail(Errc::not_representable, path(), "text that is not UTF-8, or longer than 4 GiB");
+  }
+  if (form == Form::bytes && value.as_bytes().size() > 0x7FFFFFFF)
+    fail(Errc::not_representable, path(), "more than 2 GiB of bytes");
+  if (form == Form::integer && !value.fits_int() && !PickleEmitter().big_integer(value.as_decimal())) {
+    fail(Errc::not_representable, path(), "an integer of more than 255 bytes");
+  }
+}
+
+std::string TreeSurvey::path() const {
+  std::string dotted;
+  for (const Frame& frame : stack_) dotted += (dotted.empty() ? "" : ".") + frame.label();
+  return dotted.empty() ? "the root" : dotted;
+}
+
+}  // namespace ballast::torch

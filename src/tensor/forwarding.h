@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storage whose bytes are all of another's, which is found or made when they are first asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "ballast/storage.h"
+
+namespace ballast {
+
+class ForwardingStorage : public Storage {
+ public:
+  [[nodiscard]] const std::byte* data() const final { return content().data(); }
+
+  [[nodiscard]] std::byte* mutable_data() final { return const_cast<Storage&>(content()).mutable_data(); }
+
+  void read(std::uint64_t offset, std::span<std::byte> out) const final { content().read(offset, out); }
+
+  [[nodiscard]] std::optional<FileSpan> file_span() const final { return content().file_span(); }
+
+  void check_unchanged() const final { content().check_unchanged(); }
+
+ protected:
+  using Storage::Storage;
+
+  /// The same each time, from any thread.
+  [[nodiscard]] virtual const Storage& content() const = 0;
+};
+
+}  // namespace ballast
