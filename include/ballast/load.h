@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -60,8 +61,8 @@ struct ReindexOptions {
 };
 
 struct LoadOptions {
-  std::string root =
-      {};  ///< key or dotted path of the state dict in the file; found by itself when it is clear
+  std::optional<std::string> root =
+      {};  ///< dotted path of the state dict; "" takes everything; absent: it is found by itself
   std::vector<RenameRule> rename = {};
   std::vector<rules::Rule> rules = {};  ///< after rename
   bool strip_prefixes =
@@ -73,7 +74,7 @@ struct LoadOptions {
   Adapter adapter = Adapter::automatic;
   OnQuantized quantized = OnQuantized::dequantize;
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> not_narrowed = {
+  std::vector<LayerKind> keep_dtype = {
       LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
   OnMissing missing = OnMissing::error;
   OnUnused unused = OnUnused::ignore;
@@ -84,7 +85,7 @@ struct LoadOptions {
 /// What a model's tensors become when they are saved. Only floating-point tensors are cast.
 struct ModelCast {
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> not_narrowed = {
+  std::vector<LayerKind> keep_dtype = {
       LayerKind::batch_norm};             ///< layers whose tensors half and bf16 leave as they are
   std::shared_ptr<CastCount> count = {};  ///< grows as values are read
 };

@@ -31,7 +31,7 @@ struct SaveModelOptions {
   /// Whose names and layouts are written; automatic: Burn's in Burn's formats, else PyTorch's.
   Adapter adapter = Adapter::automatic;
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> not_narrowed = {
+  std::vector<LayerKind> keep_dtype = {
       LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
   SaveOptions file = {};
 };
@@ -45,7 +45,7 @@ void save(const Model& model, const std::string& path, const SaveModelOptions& o
     const bool is_burn = format == "bpk" || format == "mpk" || format == "mpk-gz";
     adapter = is_burn ? Adapter::burn : Adapter::pytorch;
   }
-  save(to_checkpoint(model, adapter, {.dtype = options.dtype, .not_narrowed = options.not_narrowed}), path,
+  save(to_checkpoint(model, adapter, {.dtype = options.dtype, .keep_dtype = options.keep_dtype}), path,
        options.file);
 }
 

@@ -8,12 +8,13 @@ from . import _native
 from ._errors import BadIndexError, SafetensorError
 from ._frameworks import CODES, NAMES, numpy_tools, torch_tools
 
+_WORDS = {"full": "F32", "half": "F16", "double": "F64"}  # as the command line takes them
 _BITS = {1: "U8", 2: "U16", 4: "U32", 8: "U64"}
 
 
 def dtype_code(dtype: str) -> str:
-    """"float16", "f16" and "F16" are one dtype."""
-    return CODES.get(dtype, dtype.upper())
+    """"float16", "half", "f16" and "F16" are one dtype."""
+    return _WORDS.get(dtype) or CODES.get(dtype, dtype.upper())
 
 
 class Tensor(_native.Tensor):

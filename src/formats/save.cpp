@@ -45,7 +45,12 @@ std::string format_for(const std::string& path, const std::string& format) {
   for (const Extension& extension : kExtensions) {
     if (path.ends_with(extension.suffix)) return std::string(extension.format);
   }
-  fail(Errc::invalid_argument, display(path), "no format is known by this name; name one: {}", kFormats);
+  if (path.ends_with(".onnx"))
+    fail(Errc::unsupported, display(path),
+         "an ONNX file holds a computation, which weights alone are not: a C++ model is exported by "
+         "ballast::onnx::save()");
+  fail(Errc::invalid_argument, display(path), "the extension says no format; say it (format, --to): {}",
+       kFormats);
 }
 
 void save(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
