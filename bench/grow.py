@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How cost grows with the number of tensors and with the size of the data: whole processes, time and peak memory, and each row over the one before."""
-from measure import BALLAST, seconds_and_rss
+"""How cost grows with the number of tensors and with the size of the data: whole processes, time, peak memory and page faults, and each row over the one before."""
+from measure import BALLAST, process
 from workloads import matrices, tiny, write_safetensors
 
 
 def best(rounds, *command):
-    return min(seconds_and_rss(*command) for _ in range(rounds))
+    return min(process(*command) for _ in range(rounds))
 
 
 def series(table, what, sizes, measure):
     before = None
     for size in sizes:
-        seconds, rss = measure(size)
-        note = f"peak {rss:.0f} MB"
+        done = measure(size)
+        note = f"peak {done.peak_mb:.0f} MB, {done.faults:,} page faults"
         if before:
-            note += f"; {seconds / before[1]:.1f} × the time for {size / before[0]:.0f} × as many"
-        table.add(f"{what}, {size:,}", seconds, 0, "-", "", 0, note)
-        before = (size, seconds)
+            note += f"; {done.seconds / before[1]:.1f} × the time for {size / before[0]:.0f} × as many"
+        table.add(f"{what}, {size:,}", done.seconds, 0, "-", "", 0, note)
+        before = (size, done.seconds)
 
 
 def job_grow(table, folder):
@@ -28,7 +28,7 @@ def job_grow(table, folder):
     def listed_pt(count):
         source, path = folder / "many.safetensors", folder / "many.pt"
         write_safetensors(source, tiny(count), count * 32)
-        seconds_and_rss(BALLAST, "convert", "-f", source, path)
+        process(BALLAST, "convert", "-f", source, path)
         return best(table.rounds, BALLAST, "ls", "--plain", path)
 
     def over_bytes(*command):

@@ -34,6 +34,22 @@ def job_load(table, folder):
                   f"grew by {middle(ours, 'read_rss_mb'):.0f} MB, pages of the file")
 
 
+def job_load_cast(table, folder):
+    """The same with another dtype, which needs every byte."""
+    make = ROOT / "tests/fixtures/models/make.py"
+    subprocess.run(["/usr/bin/python3", "-B", str(make), "--weights", str(folder)], check=True)
+    for dtype in ("f16", "bf16"):
+        ours, peers = [], []
+        for number in range(table.rounds + 1):
+            mine = answer(BENCH / "load_bench", "vit_b_16", folder / "vit_b_16.pt", dtype)["read_seconds"]
+            theirs = answer("/usr/bin/python3", "-B", ROOT / "bench/torch_load.py", "vit_b_16", folder / "vit_b_16.pt", dtype)["seconds"]
+            if number > 0:
+                ours.append(mine)
+                peers.append(theirs)
+        middle = statistics.median(ours)
+        table.add(f"load vit_b_16 as {dtype} and read every byte", middle, statistics.median(peers), "torch.load + load_state_dict + to", "≤ 0.5", (max(ours) - min(ours)) / middle)
+
+
 def job_load_big(table, folder):
     """Eight GiB into a struct. The file is a hole: pages nobody wrote are zeros, which is all a load that reads no data needs."""
     path = folder / "wide.safetensors"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads a model of examples/models and prints {"seconds", "read_seconds", "rss_mb", "read_rss_mb"}: the load
 // alone, and with every byte read after it; bench/run.py compares with torch.load and load_state_dict.
-//   load_bench resnet50|vit_b_16|gpt2|wide FILE
+//   load_bench resnet50|vit_b_16|gpt2|wide FILE [f16|bf16]
 #include <unistd.h>
 
 #include <chrono>
@@ -71,12 +71,18 @@ int measure(const std::string& path, ballast::LoadOptions options, bool read_all
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const std::string model = argc == 3 ? argv[1] : "";
-  if (model == "resnet50") return measure<models::ResNet50>(argv[2], {});
-  if (model == "vit_b_16") return measure<models::VitB16>(argv[2], models::VitB16::load_options());
-  if (model == "gpt2") return measure<models::Gpt2>(argv[2], models::Gpt2::load_options(true));
+  const std::string model = argc == 3 || argc == 4 ? argv[1] : "";
+  const auto with_dtype = [&](ballast::LoadOptions options) {
+    if (argc == 4)
+      options.dtype = argv[3] == std::string("f16") ? ballast::Precision::half : ballast::Precision::bf16;
+    return options;
+  };
+  if (model == "resnet50") return measure<models::ResNet50>(argv[2], with_dtype({}));
+  if (model == "vit_b_16")
+    return measure<models::VitB16>(argv[2], with_dtype(models::VitB16::load_options()));
+  if (model == "gpt2") return measure<models::Gpt2>(argv[2], with_dtype(models::Gpt2::load_options(true)));
   if (model == "wide") return measure<Wide>(argv[2], {}, false);
-  std::cerr << "usage: load_bench resnet50|vit_b_16|gpt2|wide FILE\n";
+  std::cerr << "usage: load_bench resnet50|vit_b_16|gpt2|wide FILE [f16|bf16]\n";
   return 2;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

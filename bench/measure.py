@@ -6,6 +6,7 @@ import pathlib
 import statistics
 import subprocess
 import time
+from collections import namedtuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("BALLAST_BENCH_BUILD", "build/release")  # another one to try a job out; its times mean nothing
@@ -42,19 +43,18 @@ class Table:
         print(self.line(self.rows[-1]), flush=True)
 
     @staticmethod
+    def reached(row):
+        """Whether its aim is; None where there is none that can be computed."""
+        if not row["aim"].startswith("≤ ") or not row["peer_ms"]:
+            return None
+        return row["ours_over_peer"] <= float(row["aim"].removeprefix("≤ "))
+
+    @staticmethod
     def line(row):
         ratio, theirs = (f"{row['ours_over_peer']:.3g}", f"{row['peer_ms']:.2f} ms") if row["peer_ms"] else ("–", "–")
-        aim, limit = row["aim"], row["aim"].removeprefix("≤ ")
-        if aim.startswith("≤ ") and row["peer_ms"]:
-            aim += " ✓" if row["ours_over_peer"] <= float(limit) else " **missed**"
+        aim = row["aim"] + {True: " ✓", False: " **missed**", None: ""}[Table.reached(row)]
         return f"| {row['job']} | {row['ours_ms']:.2f} ms | {row['peer']} | {theirs} | {ratio} | ±{row['spread'] / 2:.0%} | {aim} | {row['note']} |"
 
-    def document(self, machine, command):
-        text = f"# Performance\n\nWhat `{command}` printed on: {machine}. Ours and the peer's were measured in turn; medians of {self.rounds} rounds; a ratio below 1 is faster.\n"
-        for job in dict.fromkeys(row["section"] for row in self.rows):
-            lines = "\n".join(self.line(row) for row in self.rows if row["section"] == job)
-            text += f"\n## {job}\n\n{self.HEAD}\n{lines}\n"
-        return text
 
 
 def timed(work):
@@ -73,17 +73,20 @@ import json, os, subprocess, sys, time
 start = time.perf_counter()
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
 _, status, usage = os.wait4(child.pid, 0)
-print(json.dumps([os.waitstatus_to_exitcode(status), time.perf_counter() - start, usage.ru_maxrss / 1024]))
+print(json.dumps([os.waitstatus_to_exitcode(status), time.perf_counter() - start, usage.ru_maxrss / 1024, usage.ru_minflt + usage.ru_majflt]))
 """
 
 
-def seconds_and_rss(*command, expect=(0,)):
-    """Wall time and peak resident set (MB) of one process."""
+Process = namedtuple("Process", "seconds peak_mb faults")
+
+
+def process(*command, expect=(0,)):
+    """Wall time, peak resident set (MB) and page faults of one process."""
     done = subprocess.run(["/usr/bin/python3", "-ES", "-c", MEASURE, *map(str, command)], check=True, capture_output=True, text=True)
-    code, seconds, rss = json.loads(done.stdout)
+    code, *measured = json.loads(done.stdout)
     if code not in expect:
         raise SystemExit(f"{command} exited with {code}: {done.stderr}")
-    return seconds, rss
+    return Process(*measured)
 
 
 def forget(*paths):

@@ -41,6 +41,21 @@ def job_cold(table, folder):
         return timed(lambda: run(*command))
 
     table.compare("verify, 2 GB, cold", lambda: cold(BALLAST, "verify", source), lambda: cold("cat", source), "cat", "")
+    for way in ("map", "read", "direct"):
+        table.compare(f"hash --io {way}, 2 GB, cold", lambda: cold(BALLAST, "hash", "--io", way, source), lambda: cold("dd", f"if={source}", "of=/dev/null", "bs=4M", "iflag=direct", "status=none"),
+                      "dd iflag=direct, one thread", "")
+    files = folder / "files"
+    files.mkdir()
+    (files / "model.pt").symlink_to(source)
+    served = Served([BENCH / "read_bench", "--serve", "--threads", 2, "--seconds", "0"], env={**os.environ, "BALLAST_BENCH_FOLDER": str(files)})
+
+    def cold_case(name):
+        forget(source)
+        return served.ask(name + " model.pt")[0]
+
+    table.compare("read every byte in place, 2 GB, cold", lambda: cold_case("read in place"), lambda: cold_case("bare map"), "bare mmap and sum", "≤ 1.15")
+    table.compare("load into memory, 2 GB, cold", lambda: cold_case("bring into memory"), lambda: cold_case("bare reads"), "bare reads into new memory", "≤ 1.11")
+    served.close()
     table.compare("ls, 2 GB, cold", lambda: cold(BALLAST, "ls", source), lambda: cold("head", "-c", "65536", source), "head -c 65536", "")
 
 

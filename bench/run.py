@@ -14,10 +14,11 @@ import shutil
 import sys
 import tempfile
 
+from document import document
 from measure import Table
 
 # job: the module that has job_<name>
-JOBS = {"open": "files", "list": "read", "open-pt": "files", "big": "files", "read": "read", "cold": "read", "load": "load", "load-big": "load", "save": "files",
+JOBS = {"open": "files", "list": "read", "open-pt": "files", "big": "files", "read": "read", "cold": "read", "python": "python_module", "load": "load", "load-cast": "load", "load-big": "load", "save": "files",
         "convert": "files", "proof": "files", "cast": "compute", "ops": "compute", "forward": "forward", "grow": "grow"}
 
 
@@ -33,12 +34,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--dir")
     parser.add_argument("--json")
-    parser.add_argument("--markdown", help="the table as a document, with the machine and the command")
+    parser.add_argument("--markdown", help="the table as a document, with the machine, the command and bench/remarks.md")
+    parser.add_argument("--from", dest="taken", nargs="*", default=[], metavar="JSON", help="rows of earlier runs on this machine, in front")
     options = parser.parse_args()
     unknown = [job for job in options.jobs if job not in JOBS]
     if unknown:
         parser.error(f"no job {unknown[0]}; there are {', '.join(JOBS)}")
     table = Table(options.rounds)
+    for path in options.taken:
+        table.rows += json.loads(pathlib.Path(path).read_text())["rows"]
     print(Table.HEAD)
     for job in options.jobs or JOBS:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="ballast-bench-", dir=options.dir))
@@ -51,7 +55,7 @@ def main():
         pathlib.Path(options.json).write_text(json.dumps({"schema": 1, "machine": machine(), "rounds": options.rounds, "rows": table.rows}, indent=1) + "\n")
     if options.markdown:
         command = "scripts/bench " + " ".join([*options.jobs, "--rounds", str(options.rounds)])
-        pathlib.Path(options.markdown).write_text(table.document(machine(), command))
+        pathlib.Path(options.markdown).write_text(document(table.rows, options.rounds, machine(), command))
 
 
 if __name__ == "__main__":

@@ -43,19 +43,26 @@ inline double median(std::vector<double>& times) {
   return *middle;
 }
 
-/// The medians of as many runs as fit into `least` seconds, three at least.
+inline Time time_of_one(const std::function<void()>& run) {
+  const auto start = std::chrono::steady_clock::now();
+  const double cpu_start = cpu_now();
+  run();
+  const double cpu = cpu_now() - cpu_start;
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), cpu};
+}
+
+/// The medians of as many runs as fit into `least` seconds, three at least; a single run when that is 0.
 inline Time time_of(const std::function<void()>& run, double least = 0.1) {
+  if (least == 0) return time_of_one(run);
   std::vector<double> wall;
   std::vector<double> cpu;
   run();
   double total = 0;
   while (total < least || wall.size() < 3) {
-    const auto start = std::chrono::steady_clock::now();
-    const double cpu_start = cpu_now();
-    run();
-    wall.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    cpu.push_back(cpu_now() - cpu_start);
-    total += wall.back();
+    const Time one = time_of_one(run);
+    wall.push_back(one.wall);
+    cpu.push_back(one.cpu);
+    total += one.wall;
   }
   return {median(wall), median(cpu)};
 }

@@ -42,7 +42,8 @@ void check_on_disk(std::string_view file) {
     std::abort();
   const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
   const std::string in_memory = outcome("", file, {});
-  if (outcome(path, file, {.map = false}) != in_memory || outcome(path, file, {.map = true}) != in_memory) {
+  if (outcome(path, file, {.io = Io::read}) != in_memory ||
+      outcome(path, file, {.io = Io::map}) != in_memory) {
     std::fputs("a file on the disk is read differently\n", stderr);
     std::abort();
   }

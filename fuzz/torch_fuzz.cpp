@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size != 0) std::memcpy(copy->mutable_data(), data, size);
   Checkpoint checkpoint;
   try {
-    checkpoint = open_bytes(copy, {.map = true, .inert = size % 2 == 1});
+    checkpoint = open_bytes(copy, {.inert = size % 2 == 1});
   } catch (const Error&) {
     return 0;
   }

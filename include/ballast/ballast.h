@@ -16,6 +16,7 @@
 #include "ballast/hash.h"
 #include "ballast/init.h"
 #include "ballast/io.h"
+#include "ballast/io_mode.h"
 #include "ballast/layer_kind.h"
 #include "ballast/load.h"
 #include "ballast/load_file.h"

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/detail/name_index.h"
 #include "ballast/tensor.h"
 #include "ballast/value.h"
 
@@ -142,21 +143,12 @@ class Checkpoint {
     return {record.name, record.name_size};
   }
 
-  // Where a name's record is. Half of the hash is kept, so that other names are passed over without being
-  // looked at.
-  struct Slot {
-    std::uint32_t position_plus_1 = 0;  // 0: free
-    std::uint32_t tag = 0;
-  };
-
-  [[nodiscard]] std::size_t slot_of(std::string_view name, std::uint64_t hash) const noexcept;
   bool append(const Record& record);
-  void grow_index(std::size_t tensors);
 
   std::vector<Record> records_;
   std::vector<std::int64_t> dims_;
   std::vector<std::shared_ptr<const Storage>> storages_;
-  std::vector<Slot> index_;  // open addressing; a power of two, at most half full
+  detail::NameIndex index_;
   std::vector<std::shared_ptr<const void>> owners_;
   NameBlocks names_;
 };

@@ -22,7 +22,8 @@ using TargetDType = std::variant<Precision, DType>;
 
 /// In the order of work.
 struct ConvertOptions {
-  bool inert = false;  ///< read past calls in a pickle that could run code
+  Io io = Io::automatic;  ///< how the input comes into memory
+  bool inert = false;     ///< read past calls in a pickle that could run code
   std::optional<std::string> root =
       {};  ///< dotted path of the state dict; "" takes everything; absent: it is found by itself
   std::vector<RenameRule> rename = {};

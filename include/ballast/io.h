@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/io_mode.h"
 #include "ballast/safetensors.h"
 
 namespace ballast {
 
 struct OpenOptions {
-  bool map = true;        ///< false: nothing is mapped; tensors are read by position when they are needed
+  Io io = Io::automatic;  ///< how tensors come into memory
   bool inert = false;     ///< read past calls that could run code; they stay inert objects in the tree
   bool writable = false;  ///< tensors may be written where they lie in the file; the file never changes
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/io_mode.h"
 
 namespace ballast {
 
@@ -35,8 +36,7 @@ enum class Mode : std::uint8_t {
 
 struct ReadOptions {
   Mode mode = Mode::strict;
-  bool map =
-      true;  ///< false: tensors are read by position when they are needed, nothing of the file is mapped
+  Io io = Io::automatic;  ///< how tensors come into memory
   bool writable = false;  ///< tensors may be written; the file never changes, nor does what others see of it
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ballast/dtype.h"
+#include "ballast/io_mode.h"
 #include "ballast/safetensors.h"
 #include "ballast/shape.h"
 
@@ -18,6 +19,7 @@ namespace ballast {
 
 /// In the order of work.
 struct VerifyOptions {
+  Io io = Io::read;                      ///< how tensors come into memory
   bool inert = false;                    ///< read past calls in a pickle that could run code
   std::optional<std::string> root = {};  ///< only what lies at this dotted path
   std::vector<std::string> include = {};

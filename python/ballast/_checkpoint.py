@@ -123,14 +123,15 @@ Mapping.register(Checkpoint)
 _native.register_checkpoint_class(Checkpoint)
 
 
-def open(path: StrPath, *, writable: bool = False, mmap: bool = True, inert: bool = False) -> Checkpoint:
+def open(path: StrPath, *, writable: bool = False, io: str = "auto", inert: bool = False) -> Checkpoint:
     """Any file Ballast reads: Safetensors, PyTorch's (zip, legacy, tar, TorchScript, bare pickle), ``.npz``, ``.npy``, ONNX models (their initializers), Burn's, records,
     an ``index.json`` of shards or a folder with one. By content, never by name; nothing in it is run.
 
     Tensors are read-only views of the mapped file. ``writable``: they may be written, in memory of this process alone; the file never
-    changes. ``mmap=False``: nothing is mapped, tensors are read when they are needed. ``inert``: read past calls that could run code.
+    changes. ``io="read"``: nothing is mapped, tensors are read when they are needed;
+    ``"direct"``: the same past the page cache; ``"auto"`` maps, and reads on a network file system. ``inert``: read past calls that could run code.
     """
-    return _native.open(path, {"map": mmap, "writable": writable, "inert": inert})  # type: ignore[return-value]
+    return _native.open(path, {"io": io, "writable": writable, "inert": inert})  # type: ignore[return-value]
 
 
 def open_value(path: StrPath, dotted: str = "") -> Any:

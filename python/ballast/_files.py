@@ -50,10 +50,10 @@ def checkpoint(tensors: Tensors, metadata: Optional[Dict[str, str]] = None) -> C
     return open_checkpoint(tensors)  # type: ignore[arg-type]
 
 
-def _taken(source: Tensors, root: Optional[str], include: Patterns, exclude: Patterns, inert: bool) -> Checkpoint:
+def _taken(source: Tensors, root: Optional[str], include: Patterns, exclude: Patterns, inert: bool, io: str) -> Checkpoint:
     """What is compared, hashed or measured: the state dict of a file (``root=None`` finds it, ``""`` takes everything), all of what is in memory."""
     is_path = not hasattr(source, "items")
-    taken = open_checkpoint(source, mmap=False, inert=inert) if is_path else checkpoint(source)  # type: ignore[arg-type]
+    taken = open_checkpoint(source, io=io, inert=inert) if is_path else checkpoint(source)  # type: ignore[arg-type]
     if root or (root is None and is_path):
         taken = taken.root(root)
     return taken.filter(include, exclude) if include or exclude else taken
@@ -115,6 +115,7 @@ def convert(
     shard_size: Union[int, str, None] = None,
     receipt: Optional[StrPath] = None,
     inert: bool = False,
+    io: str = "auto",
     progress: Progress = None,
 ) -> Conversion:
     """One file into another, streamed; in the order of the options: root, rename, rules, reindex, filter, cast.
@@ -128,7 +129,7 @@ def convert(
         "rules": rules, "reindex": reindex, "include": include, "exclude": exclude,
         "dtype": dtype_code(dtype) if dtype else None, "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
-        "receipt": receipt, "inert": inert, "progress": progress,
+        "receipt": receipt, "inert": inert, "io": io, "progress": progress,
     }  # fmt: skip
     return Conversion(**_native.convert(source, target, options))
 
@@ -188,6 +189,7 @@ def diff(
     relative: float = 0.0,
     find_renamed: bool = True,
     inert: bool = False,
+    io: str = "read",
     progress: Progress = None,
 ) -> DiffReport:
     """Two files, checkpoints or dicts of tensors, compared by every name, shape, dtype and value.
@@ -196,7 +198,7 @@ def diff(
     """
     options = {"tolerance": tolerance, "relative": relative, "find_renamed": find_renamed, "progress": progress}
     found = []
-    left, right = (_taken(side, root, include, exclude, inert) for side in (a, b))
+    left, right = (_taken(side, root, include, exclude, inert, io) for side in (a, b))
     for entry in _native.diff(left, right, options):
         distance = entry.pop("distance")
         found.append(Difference(**entry, distance=Distance(**distance) if distance else None))
@@ -232,10 +234,11 @@ def stats(
     include: Patterns = None,
     exclude: Patterns = None,
     inert: bool = False,
+    io: str = "read",
     progress: Progress = None,
 ) -> Dict[str, Dict[str, Any]]:
     """count, nan, inf, zeros, min, max, mean, std and absmax of each tensor."""
-    return _native.stats(_taken(source, root or "", include, exclude, inert), progress)
+    return _native.stats(_taken(source, root or "", include, exclude, inert, io), progress)
 
 
 def verify(
@@ -248,12 +251,13 @@ def verify(
     allow_zeros: bool = False,
     max_abs: Optional[float] = None,
     inert: bool = False,
+    io: str = "read",
     progress: Progress = None,
 ) -> VerifyReport:
     """Is this file sound? Its structure (by opening it: what is wrong there is raised), its checksums, and its values."""
     options = {
         "root": root, "include": include, "exclude": exclude, "receipt": receipt, "allow_zeros": allow_zeros,
-        "max_abs": max_abs, "inert": inert, "progress": progress,
+        "max_abs": max_abs, "inert": inert, "io": io, "progress": progress,
     }  # fmt: skip
     report = _native.verify(path, options)
     return VerifyReport([Finding(**finding) for finding in report["findings"]], report["notes"])
@@ -290,7 +294,8 @@ def hash(
     include: Patterns = None,
     exclude: Patterns = None,
     inert: bool = False,
+    io: str = "read",
     progress: Progress = None,
 ) -> Manifest:
     """Equal roots, equal tensors: whatever the format, the order, the shards. What is taken of a file: see diff()."""
-    return Manifest(**_native.hash(_taken(source, root, include, exclude, inert), progress))
+    return Manifest(**_native.hash(_taken(source, root, include, exclude, inert, io), progress))

@@ -121,7 +121,7 @@ def open_file(filename: Any, backend: str) -> Any:
         expected = ", ".join(f'"{name}"' for name in _BACKENDS)
         raise SafetensorError(f'backend "{backend}" is invalid (expected one of: {expected})')
     try:
-        return _native.open(filename, {"safetensors": True, "map": backend == "mmap", "writable": backend == "mmap"})
+        return _native.open(filename, {"safetensors": True, "io": "map" if backend == "mmap" else "read", "writable": backend == "mmap"})
     except MissingFileError as error:
         missing = MissingFileError(f"No such file or directory: {os.fspath(filename)}", error.code, error.where)
         missing.errno = error.errno

@@ -218,7 +218,7 @@ def load_file(filename: StrPath, device: Union[str, int] = "cpu", *, backend: st
     """
     where = device_of(device)
     if _is_foreign(filename):
-        checkpoint: Any = _native.open(filename, {"map": backend == "mmap", "writable": backend == "mmap"})
+        checkpoint: Any = _native.open(filename, {"io": "map" if backend == "mmap" else "read", "writable": backend == "mmap"})
         checkpoint = checkpoint._root(None)
     else:
         checkpoint = open_file(filename, backend)

@@ -12,7 +12,7 @@
 namespace py {
 namespace {
 
-// open(path, {map, writable, inert, safetensors})
+// open(path, {io, writable, inert, safetensors})
 PyObject* open(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* path_object = nullptr;
@@ -20,15 +20,15 @@ PyObject* open(PyObject* /*module*/, PyObject* args) {
     if (PyArg_ParseTuple(args, "OO", &path_object, &options_object) == 0) throw Raised{};
     const std::string path = path_of(path_object);
     const Options options(options_object);
-    const bool map = options.flag("map", true);
+    const ballast::Io io = ballast::io_from_name(options.text("io"));
     const bool writable = options.flag("writable");
     const bool inert = options.flag("inert");
     const bool safetensors = options.flag("safetensors");
     ballast::Checkpoint checkpoint;
     {
       const Unlocked unlocked;
-      checkpoint = safetensors ? ballast::safetensors::open(path, {.map = map, .writable = writable})
-                               : ballast::open(path, {.map = map, .inert = inert, .writable = writable});
+      checkpoint = safetensors ? ballast::safetensors::open(path, {.io = io, .writable = writable})
+                               : ballast::open(path, {.io = io, .inert = inert, .writable = writable});
     }
     return wrap(std::move(checkpoint));
   });
@@ -116,6 +116,7 @@ ballast::TargetDType target_of(const std::string& code) {
 
 ballast::ConvertOptions convert_options_of(const Options& given) {
   ballast::ConvertOptions options;
+  options.io = ballast::io_from_name(given.text("io"));
   options.inert = given.flag("inert");
   if (given.find("root") != nullptr) options.root = given.text("root");
   options.rename = rename_rules_of(given.find("rename"));

@@ -120,7 +120,7 @@ Ref verify_finding(const ballast::VerifyFinding& finding) {
       .object();
 }
 
-// verify(path, {root, include, exclude, receipt, allow_zeros, max_abs, inert, progress})
+// verify(path, {io, root, include, exclude, receipt, allow_zeros, max_abs, inert, progress})
 PyObject* verify(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* path_object = nullptr;
@@ -129,6 +129,7 @@ PyObject* verify(PyObject* /*module*/, PyObject* args) {
     const std::string path = path_of(path_object);
     const Options options(given);
     ballast::VerifyOptions how;
+    how.io = ballast::io_from_name(options.text("io"));
     how.inert = options.flag("inert");
     if (options.find("root") != nullptr) how.root = options.text("root");
     how.include = options.texts("include");

@@ -61,7 +61,7 @@ def test_arrays_of_a_file_are_read_only_unless_asked(tmp_path):
     assert ballast.open(path)["x"].tolist() == [0, 0, 0, 0]
     array = ballast.open(path).load()["x"].numpy()
     array[0] = 1
-    assert ballast.open(path, mmap=False)["x"].tolist() == [0, 0, 0, 0]
+    assert ballast.open(path, io="read")["x"].tolist() == [0, 0, 0, 0]
     array = ballast.open(path)["x"].copy().numpy()
     array[0] = 1
 

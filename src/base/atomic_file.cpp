@@ -225,7 +225,8 @@ void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t
     fail(Errc::truncated, display(source.path()), "needs {} bytes at offset {}, the file has {}", length,
          source_offset, source.size());
   }
-  while (length > 0) {
+  const bool by_kernel = source.io() != Io::direct;  // which would go through the page cache
+  while (by_kernel && length > 0) {
     auto from = static_cast<off_t>(source_offset);
     auto to = static_cast<off_t>(offset);
     const ssize_t count = copy_file_range(source.descriptor(), &from, descriptor_, &to,

@@ -2,16 +2,20 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <mutex>
 
 #include "ballast/display.h"
 #include "base/checked.h"
+#include "base/direct_file.h"
 
 namespace ballast {
 namespace {
@@ -25,6 +29,28 @@ const char* kind_of(mode_t mode) {
   return "a device";
 }
 
+// Where the bytes may be on another machine. Not all of these are in the system's list.
+bool is_remote(int descriptor) {
+  constexpr std::array<std::uint32_t, 12> kRemote = {NFS_SUPER_MAGIC,
+                                                     SMB_SUPER_MAGIC,
+                                                     0xFF534D42U /* CIFS */,
+                                                     0xFE534D42U /* SMB2 */,
+                                                     CODA_SUPER_MAGIC,
+                                                     AFS_SUPER_MAGIC,
+                                                     V9FS_MAGIC,
+                                                     0x65735546U /* FUSE */,
+                                                     0x00C36400U /* Ceph */,
+                                                     0x0BD00BD0U /* Lustre */,
+                                                     0x47504653U /* GPFS */,
+                                                     0x19830326U /* BeeGFS */};
+
+  struct statfs system {};
+
+  return fstatfs(descriptor, &system) == 0 &&
+         std::find(kRemote.begin(), kRemote.end(), static_cast<std::uint32_t>(system.f_type)) !=
+             kRemote.end();
+}
+
 }  // namespace
 
 struct File::Mapping {
@@ -36,9 +62,10 @@ struct File::Mapping {
   }
 };
 
-File::File(std::string path, int descriptor, Sharing sharing)
+File::File(std::string path, int descriptor, const FileOptions& options)
     : path_(std::move(path)),
-      sharing_(sharing),
+      sharing_(options.sharing),
+      io_(options.io),
       descriptor_(descriptor),
       mapping_(std::make_unique<Mapping>()) {}
 
@@ -46,7 +73,7 @@ File::~File() {
   close(descriptor_);
 }
 
-std::shared_ptr<const File> File::open(const std::string& path, Sharing sharing) {
+std::shared_ptr<const File> File::open(const std::string& path, const FileOptions& options) {
   if (path.find('\0') != std::string::npos)
     fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
   // O_NONBLOCK: opening a pipe must not wait for its writer.
@@ -55,7 +82,7 @@ std::shared_ptr<const File> File::open(const std::string& path, Sharing sharing)
     const int reason = errno;
     fail_errno(reason, display(path), "cannot open");
   }
-  const std::shared_ptr<File> file(new File(path, descriptor, sharing));
+  const std::shared_ptr<File> file(new File(path, descriptor, options));
 
   struct stat status {};
 
@@ -71,6 +98,8 @@ std::shared_ptr<const File> File::open(const std::string& path, Sharing sharing)
   file->modified_nanoseconds_ = status.st_mtim.tv_nsec;
   file->device_ = status.st_dev;
   file->inode_ = status.st_ino;
+  if (options.io == Io::automatic) file->io_ = is_remote(descriptor) ? Io::read : Io::map;
+  if (options.io == Io::direct) file->direct_ = std::make_unique<DirectFile>(descriptor, path);
   return file;
 }
 
@@ -78,6 +107,11 @@ void File::read(std::uint64_t offset, std::span<std::byte> out) const {
   if (!fits(offset, out.size(), size_)) {
     fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", out.size(), offset,
          size_);
+  }
+  if (direct_ && out.size() >= DirectFile::kSmallest) {
+    const std::size_t count = direct_->read(offset, out);
+    out = out.subspan(count);
+    offset += count;
   }
   while (!out.empty()) {
     const ssize_t count =

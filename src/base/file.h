@@ -10,15 +10,24 @@
 #include <string>
 #include <vector>
 
+#include "ballast/io_mode.h"
+
 namespace ballast {
+
+class DirectFile;
+
+/// What map() gives: the file itself, or memory that may be written and then belongs to this process alone.
+enum class Sharing : std::uint8_t { read_only, copy_on_write };
+
+struct FileOptions {
+  Sharing sharing = Sharing::read_only;
+  Io io = Io::automatic;
+};
 
 class File : public std::enable_shared_from_this<File> {
  public:
-  /// What map() gives: the file itself, or memory that may be written and then belongs to this process alone.
-  enum class Sharing : std::uint8_t { read_only, copy_on_write };
-
   /// Regular files only: a folder, pipe or device is Errc::not_regular_file, and opening one never blocks.
-  static std::shared_ptr<const File> open(const std::string& path, Sharing sharing = Sharing::read_only);
+  static std::shared_ptr<const File> open(const std::string& path, const FileOptions& options = {});
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File();
@@ -26,6 +35,9 @@ class File : public std::enable_shared_from_this<File> {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  /// How its tensors come into memory: never automatic.
+  [[nodiscard]] Io io() const noexcept { return io_; }
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
@@ -44,10 +56,11 @@ class File : public std::enable_shared_from_this<File> {
 
  private:
   struct Mapping;
-  File(std::string path, int descriptor, Sharing sharing);
+  File(std::string path, int descriptor, const FileOptions& options);
 
   std::string path_;
   Sharing sharing_;
+  Io io_;
   int descriptor_;
   std::uint64_t size_ = 0;
   std::int64_t modified_seconds_ = 0;
@@ -55,6 +68,7 @@ class File : public std::enable_shared_from_this<File> {
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
   std::unique_ptr<Mapping> mapping_;
+  std::unique_ptr<const DirectFile> direct_;
 };
 
 }  // namespace ballast

@@ -50,51 +50,25 @@ Checkpoint::NameBlocks& Checkpoint::NameBlocks::operator=(const NameBlocks& othe
   return *this;
 }
 
-namespace {
-
-std::uint32_t tag_of(std::uint64_t hash) {
-  return static_cast<std::uint32_t>(hash >> 32U);
-}
-
-}  // namespace
-
-// Where `name` is, or the free slot it would take.
-std::size_t Checkpoint::slot_of(std::string_view name, std::uint64_t hash) const noexcept {
-  const std::size_t mask = index_.size() - 1;
-  for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
-    const Slot& slot = index_[i];
-    if (slot.position_plus_1 == 0) return i;
-    if (slot.tag == tag_of(hash) && name_of(records_[slot.position_plus_1 - 1]) == name) return i;
-  }
-}
-
-void Checkpoint::grow_index(std::size_t tensors) {
-  std::size_t slots = std::max<std::size_t>(index_.size(), 16);
-  while (slots < tensors * 2) slots *= 2;
-  if (slots == index_.size()) return;
-  index_.assign(slots, {});
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    const std::uint64_t hash = hash_name(name_of(records_[i]));
-    index_[slot_of(name_of(records_[i]), hash)] = {static_cast<std::uint32_t>(i + 1), tag_of(hash)};
-  }
-}
-
 void Checkpoint::reserve(std::size_t tensors) {
   records_.reserve(tensors);
   dims_.reserve(tensors * 2);
-  grow_index(tensors);
+  index_.reserve(tensors);
 }
 
 bool Checkpoint::append(const Record& record) {
   if (records_.size() >= kNoStorage - 1)
     fail(Errc::too_many, display(path), "more than {} tensors", records_.size());
-  grow_index(records_.size() + 1);
-  const std::uint64_t hash = hash_name(name_of(record));
-  Slot& slot = index_[slot_of(name_of(record), hash)];
-  if (slot.position_plus_1 != 0) return false;
+  index_.reserve(records_.size() + 1);
+  const std::string_view name = name_of(record);
+  const auto same = [&](std::size_t i) { return name_of(records_[i]) == name; };
+  if (!index_.add(hash_name(name), records_.size(), same)) return false;
   records_.push_back(record);
-  slot = {static_cast<std::uint32_t>(records_.size()), tag_of(hash)};
   return true;
+}
+
+std::optional<std::size_t> Checkpoint::position(std::string_view name) const noexcept {
+  return index_.find(hash_name(name), [&](std::size_t i) { return name_of(records_[i]) == name; });
 }
 
 std::uint32_t Checkpoint::add_storage(std::shared_ptr<const Storage> storage) {
@@ -154,13 +128,6 @@ void Checkpoint::add(std::string_view name, const Tensor& tensor) {
           .dims = dims_.size()});
   dims_.insert(dims_.end(), tensor.shape().begin(), tensor.shape().end());
   if (strided) dims_.insert(dims_.end(), tensor.strides().begin(), tensor.strides().end());
-}
-
-std::optional<std::size_t> Checkpoint::position(std::string_view name) const noexcept {
-  if (index_.empty()) return std::nullopt;
-  const std::uint32_t found = index_[slot_of(name, hash_name(name))].position_plus_1;
-  if (found == 0) return std::nullopt;
-  return found - 1;
 }
 
 Entry Checkpoint::at(std::string_view name) const {

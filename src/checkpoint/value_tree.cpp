@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "ballast/detail/name_index.h"
 #include "base/checked.h"
 #include "base/hash.h"
 
@@ -43,27 +44,28 @@ class KeyText {
   std::optional<std::string_view> text_;
 };
 
+auto has(const Node* dict, std::string_view key) {
+  return [=](std::size_t pair) { return KeyText(dict->refs[pair * 2]).text() == key; };
+}
+
 }  // namespace
 
-// Open addressing over pair numbers; equal keys: the later one is found.
+// Equal keys: the later one is found.
 struct ValueTree::DictIndex {
   explicit DictIndex(const Node* dict) {
-    slots.assign(std::bit_ceil(std::size_t{dict->size} * 2), 0);
-    for (std::uint32_t i = 0; i < dict->size; ++i) {
-      const KeyText key(dict->refs[std::size_t{i} * 2]);
-      if (key.text()) slots[slot_of(dict, *key.text())] = i + 1;
+    pairs_.reserve(dict->size);
+    for (std::size_t i = 0; i < dict->size; ++i) {
+      const KeyText key(dict->refs[i * 2]);
+      if (key.text()) pairs_.put(hash_name(*key.text()), i, has(dict, *key.text()));
     }
   }
 
-  [[nodiscard]] std::size_t slot_of(const Node* dict, std::string_view key) const {
-    const std::size_t mask = slots.size() - 1;
-    std::size_t slot = hash_name(key) & mask;
-    while (slots[slot] != 0 && KeyText(dict->refs[std::size_t{slots[slot] - 1} * 2]).text() != key)
-      slot = (slot + 1) & mask;
-    return slot;
+  [[nodiscard]] std::optional<std::size_t> find(const Node* dict, std::string_view key) const {
+    return pairs_.find(hash_name(key), has(dict, key));
   }
 
-  std::vector<std::uint32_t> slots;
+ private:
+  detail::NameIndex pairs_;
 };
 
 ValueTree::ValueTree() : types_{""} {}
@@ -291,8 +293,8 @@ const Ref* ValueTree::find(const Node* dict, std::string_view key) const {
   const std::scoped_lock lock(index_mutex_);
   auto& index = indices_[dict];
   if (!index) index = std::make_unique<DictIndex>(dict);
-  const std::uint32_t found = index->slots[index->slot_of(dict, key)];
-  return found == 0 ? nullptr : &dict->refs[std::size_t{found - 1} * 2 + 1];
+  const auto pair = index->find(dict, key);
+  return pair ? &dict->refs[*pair * 2 + 1] : nullptr;
 }
 
 void ValueTree::forget_indices() {

@@ -47,8 +47,8 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
 }
 
 Checkpoint open_file(const std::string& path, const OpenOptions& options, bool may_be_index) {
-  const auto sharing = options.writable ? File::Sharing::copy_on_write : File::Sharing::read_only;
-  const auto file = File::open(path, sharing);
+  const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
+  const auto file = File::open(path, {.sharing = sharing, .io = options.io});
   const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
   const Family family = family_of(head, file->size(), path);
   if (family == Family::index && !may_be_index)
@@ -56,9 +56,8 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool m
   if (family == Family::index) return shards::open_index(path, options);
   if (family == Family::safetensors)
     return safetensors::open(
-        path, {.mode = safetensors::Mode::strict, .map = options.map, .writable = options.writable});
-  Checkpoint checkpoint = open_source(Source(file, options.map ? FileAccess::map : FileAccess::read), family,
-                                      path, options.inert);
+        path, {.mode = safetensors::Mode::strict, .io = options.io, .writable = options.writable});
+  Checkpoint checkpoint = open_source(Source(file), family, path, options.inert);
   checkpoint.path = path;
   return checkpoint;
 }

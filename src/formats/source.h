@@ -16,6 +16,7 @@ namespace ballast {
 class Source {
  public:
   Source(std::shared_ptr<const File> file, FileAccess access);
+  explicit Source(const std::shared_ptr<const File>& file) : Source(file, access_of(*file)) {}
   Source(std::shared_ptr<const Storage> bytes, std::string where);
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }

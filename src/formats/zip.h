@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/detail/name_index.h"
 #include "ballast/storage.h"
 #include "tensor/mapped.h"
 
@@ -61,8 +62,7 @@ struct ZipSource {
 struct ZipDirectory {
   std::unique_ptr<char[]> bytes;  // the central directory; names are views of it
   std::vector<ZipEntry> entries;  // in the directory's order
-  std::vector<std::uint64_t>
-      index;  // open addressing by the name in lower case: high half of its hash, position + 1; 0 is free
+  detail::NameIndex index;        // by the name in lower case
   std::vector<std::string> anomalies;
   std::uint64_t start = 0;  // of the directory
 };

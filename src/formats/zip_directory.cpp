@@ -63,7 +63,6 @@ class DirectoryReader {
   void check_extents();
   void check_growth() const;
   void build_index();
-  void insert(std::size_t position, std::uint64_t hash);
   void note_anomalies();
 
   const ZipSource& source_;
@@ -331,37 +330,20 @@ void DirectoryReader::check_growth() const {
 }
 
 void DirectoryReader::build_index() {
-  constexpr std::size_t kAhead =
-      16;  // slots fetched before they are needed: the table does not fit into the cache
-  std::size_t slots = 16;
-  while (slots < out_.entries.size() * 2) slots *= 2;
-  out_.index.assign(slots, 0);
-  std::array<std::uint64_t, kAhead> hashes{};
+  const std::vector<ZipEntry>& entries = out_.entries;
   std::string folded;
-  for (std::size_t first = 0; first < out_.entries.size(); first += kAhead) {
-    const std::size_t count = std::min(kAhead, out_.entries.size() - first);
-    for (std::size_t i = 0; i < count; ++i) {
-      fold_case(out_.entries[first + i].name, folded);
-      hashes[i] = hash_name(folded);
-      __builtin_prefetch(&out_.index[hashes[i] & (slots - 1)], 1);
-    }
-    for (std::size_t i = 0; i < count; ++i) insert(first + i, hashes[i]);
-  }
-}
-
-void DirectoryReader::insert(std::size_t position, std::uint64_t hash) {
-  const std::size_t mask = out_.index.size() - 1;
-  std::size_t slot = hash & mask;
-  for (; out_.index[slot] != 0; slot = (slot + 1) & mask) {
-    if (out_.index[slot] >> 32U != hash >> 32U) continue;  // most neighbours, without a look at their names
-    const std::string_view name = out_.entries[position].name;
-    const std::string_view other = out_.entries[(out_.index[slot] & 0xFFFFFFFFU) - 1].name;
-    if (equal_any_case(other, name)) {
-      fail(Errc::duplicate_entry, where(name),
-           "is there twice (the other is {}): readers differ in which one they take", quoted(other));
-    }
-  }
-  out_.index[slot] = (hash >> 32U << 32U) | (position + 1);
+  out_.index.put_all(
+      entries.size(),
+      [&](std::size_t i) {
+        fold_case(entries[i].name, folded);
+        return hash_name(folded);
+      },
+      [&](std::size_t i, std::size_t j) { return equal_any_case(entries[i].name, entries[j].name); },
+      [&](std::size_t i, std::size_t j) {
+        fail(Errc::duplicate_entry, where(entries[j].name),
+             "is there twice (the other is {}): readers differ in which one they take",
+             quoted(entries[i].name));
+      });
 }
 
 void DirectoryReader::note_anomalies() {

@@ -295,14 +295,11 @@ const ZipEntry* ZipArchive::find(std::string_view name, bool any_case) const noe
   const ZipDirectory& directory = state_->directory;
   std::string folded;
   fold_case(name, folded);
-  const std::size_t mask = directory.index.size() - 1;
-  const std::uint64_t hash = hash_name(folded);
-  for (std::size_t slot = hash & mask; directory.index[slot] != 0; slot = (slot + 1) & mask) {
-    if (directory.index[slot] >> 32U != hash >> 32U) continue;
-    const ZipEntry& entry = directory.entries[(directory.index[slot] & 0xFFFFFFFFU) - 1];
-    if (entry.name == name || (any_case && equal_any_case(entry.name, name))) return &entry;
-  }
-  return nullptr;
+  const auto found = directory.index.find(hash_name(folded), [&](std::size_t i) {
+    const std::string_view other = directory.entries[i].name;
+    return other == name || (any_case && equal_any_case(other, name));
+  });
+  return found ? &directory.entries[*found] : nullptr;
 }
 
 std::shared_ptr<const Storage> ZipArchive::storage(const ZipEntry& entry, FileAccess access) const {

@@ -156,7 +156,7 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
     fail(Errc::not_representable, display(out),
          "{} has no place to say what is quantized; write safetensors or record", format);
   }
-  const Checkpoint file = open(in, {.map = true, .inert = options.inert});
+  const Checkpoint file = open(in, {.io = options.io, .inert = options.inert});
   record::require_readable(file);
   ConvertOptions steps = options;
   if (keeps_everything(out, options)) steps.root = "";

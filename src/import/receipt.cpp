@@ -128,7 +128,7 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_dtype = options.keep_dtype;
   for (const RenameRule& rule : options.rename)
     receipt.steps.rename.push_back({rule.pattern, rule.replacement});
-  receipt.output = receipt_side(open(out, {.map = false, .inert = options.inert}));
+  receipt.output = receipt_side(open(out, {.io = Io::read, .inert = options.inert}));
   return receipt;
 }
 
@@ -140,7 +140,7 @@ Receipt read_receipt(const std::string& path) {
 }
 
 ReceiptCheck check_receipt(const std::string& path, const Receipt& receipt, const Progress& progress) {
-  Checkpoint checkpoint = open(path, {.map = false, .inert = true});
+  Checkpoint checkpoint = open(path, {.io = Io::read, .inert = true});
   ReceiptCheck check;
   const std::vector<Receipt::File> files = hashed_files(checkpoint);
   check.is_input = same_files(files, receipt.input.files) && !same_files(files, receipt.output.files);

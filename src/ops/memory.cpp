@@ -16,14 +16,14 @@ using Block = std::shared_ptr<Storage>;
 
 class Pool {
  public:
-  // Of at least `size` bytes and not much more; null when there is none.
+  // The smallest of at least `size` bytes, so that each layer can use what larger ones before it left; but
+  // not so large that a small result keeps much. Null when there is none.
   Block take(std::uint64_t size) {
     const std::lock_guard lock(mutex_);
     auto best = blocks_.end();
     for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
       const std::uint64_t has = (*block)->size();
-      if (has >= size && has <= size + size / 4 && (best == blocks_.end() || has < (*best)->size()))
-        best = block;
+      if (has >= size && has <= size * 4 && (best == blocks_.end() || has < (*best)->size())) best = block;
     }
     if (best == blocks_.end()) return {};
     Block taken = std::move(*best);

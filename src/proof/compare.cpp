@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits by memcmp; values as doubles, in blocks that stay in the first-level cache, with independent lanes so
-// that the compiler may use vectors. Partial results are put together in the order of the data.
+// Bits by memcmp; values as doubles, in blocks that stay in the first-level cache. Partial results are put
+// together in the order of the data.
 #include "proof/compare.h"
 
 #include <algorithm>
@@ -8,10 +8,9 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 
 #include "base/thread_pool.h"
+#include "proof/compare_kernels.h"
 #include "tensor/cast.h"
 #include "tensor/meaning.h"
 
@@ -22,8 +21,6 @@ constexpr std::uint64_t kPieceBytes = 4U << 20U;   // one thread's share when bi
 constexpr std::uint64_t kReadBytes = 256U << 10U;  // of each side
 constexpr std::uint64_t kPieceValues = 1U << 20U;  // a multiple of 8: pieces begin on bytes
 constexpr std::size_t kBlock = 1024;               // values at once
-constexpr std::size_t kLanes = 8;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Pieces of all pairs, numbered through: pair p has the pieces [starts[p], starts[p + 1]).
 class Pieces {
@@ -94,101 +91,35 @@ struct Part {
   }
 };
 
-struct Lanes {
-  std::array<double, kLanes> max_abs{};
-  std::array<double, kLanes> max_rel{};
-  std::array<double, kLanes> ab{};
-  std::array<double, kLanes> aa{};
-  std::array<double, kLanes> bb{};
-  std::array<double, kLanes> differing{};  // counts, as doubles: one type in all lanes makes vectors
-  std::array<double, kLanes> outside{};
-};
-
-// `padded` values, a multiple of the lanes; those behind the real ones are zero on both sides.
-Part compare_padded(const double* a, const double* b, std::size_t padded, const DiffOptions& options) {
-  Lanes lanes;
-  for (std::size_t i = 0; i < padded; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) {
-      const double left = a[i + k];
-      const double right = b[i + k];
-      const bool same = left == right || (left != left && right != right);
-      const bool finite = std::fabs(left) < kInfinity && std::fabs(right) < kInfinity;
-      const double difference = std::fabs(left - right);
-      const double larger = std::fabs(left) > std::fabs(right) ? std::fabs(left) : std::fabs(right);
-      const double distance = same ? 0 : finite ? difference : kInfinity;
-      const double relative = same ? 0 : finite ? difference / larger : kInfinity;
-      const double allowed = options.tolerance + (finite ? options.relative * larger : 0);
-      lanes.differing[k] += same ? 0.0 : 1.0;
-      lanes.outside[k] += distance > allowed ? 1.0 : 0.0;
-      lanes.max_abs[k] = distance > lanes.max_abs[k] ? distance : lanes.max_abs[k];
-      lanes.max_rel[k] = relative > lanes.max_rel[k] ? relative : lanes.max_rel[k];
-      lanes.ab[k] += finite ? left * right : 0;
-      lanes.aa[k] += finite ? left * left : 0;
-      lanes.bb[k] += finite ? right * right : 0;
-    }
-  }
-  Part part;
-  for (std::size_t k = 0; k < kLanes; ++k) {
-    part.distance.differing += static_cast<std::uint64_t>(lanes.differing[k]);
-    part.distance.outside += static_cast<std::uint64_t>(lanes.outside[k]);
-    part.distance.max_abs = std::max(part.distance.max_abs, lanes.max_abs[k]);
-    part.distance.max_rel = std::max(part.distance.max_rel, lanes.max_rel[k]);
-    part.ab += lanes.ab[k];
-    part.aa += lanes.aa[k];
-    part.bb += lanes.bb[k];
-  }
+Part part_of(const double* a, const double* b, std::size_t count, const DiffOptions& options) {
+  const Comparison found = compare_values(a, b, count, {options.tolerance, options.relative}, best_isa());
+  Part part{.distance = {}, .ab = found.ab, .aa = found.aa, .bb = found.bb};
+  part.distance.count = count;
+  part.distance.differing = found.differing;
+  part.distance.outside = found.outside;
+  part.distance.max_abs = found.max_abs;
+  part.distance.max_rel = found.max_rel;
   return part;
 }
 
 // Values that are the same on both sides: all there is to know is their length as a vector.
-Part equal_padded(const double* values, std::size_t padded) {
-  std::array<double, kLanes> sums{};
-  for (std::size_t i = 0; i < padded; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) {
-      const double value = values[i + k];
-      sums[k] += std::fabs(value) < kInfinity ? value * value : 0;
-    }
-  }
-  Part part;
-  for (const double sum : sums) part.aa += sum;
-  part.ab = part.aa;
-  part.bb = part.aa;
+Part part_of_equal(const double* values, std::size_t count) {
+  const double sum = squares(values, count, best_isa());
+  Part part{.distance = {}, .ab = sum, .aa = sum, .bb = sum};
+  part.distance.count = count;
   return part;
-}
-
-// Floating-point numbers in their order as integers; 0 and -0 are one.
-template <class Signed>
-std::uint64_t ulps(const std::byte* a, const std::byte* b, std::size_t count, Signed exponent) {
-  using Unsigned = std::make_unsigned_t<Signed>;
-  constexpr Signed kLow = std::numeric_limits<Signed>::min();
-  Unsigned most = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    Signed left = 0;
-    Signed right = 0;
-    std::memcpy(&left, a + i * sizeof(Signed), sizeof left);
-    std::memcpy(&right, b + i * sizeof(Signed), sizeof right);
-    const bool finite = (left & exponent) != exponent && (right & exponent) != exponent;
-    const auto x = left < 0 ? static_cast<Signed>(kLow - left) : left;
-    const auto y = right < 0 ? static_cast<Signed>(kLow - right) : right;
-    const auto up = static_cast<Unsigned>(static_cast<Unsigned>(x) - static_cast<Unsigned>(y));
-    const auto down = static_cast<Unsigned>(static_cast<Unsigned>(y) - static_cast<Unsigned>(x));
-    const Unsigned apart = x > y ? up : down;
-    const Unsigned counted = finite ? apart : Unsigned{0};
-    most = counted > most ? counted : most;
-  }
-  return most;
 }
 
 std::optional<std::uint64_t> ulps_of(DType dtype, const std::byte* a, const std::byte* b, std::size_t count) {
   switch (dtype) {
     case DType::f64:
-      return ulps<std::int64_t>(a, b, count, 0x7FF0000000000000);
+      return most_ulps<std::int64_t>(a, b, count, 0x7FF0000000000000, best_isa());
     case DType::f32:
-      return ulps<std::int32_t>(a, b, count, 0x7F800000);
+      return most_ulps<std::int32_t>(a, b, count, 0x7F800000, best_isa());
     case DType::f16:
-      return ulps<std::int16_t>(a, b, count, 0x7C00);
+      return most_ulps<std::int16_t>(a, b, count, 0x7C00, best_isa());
     case DType::bf16:
-      return ulps<std::int16_t>(a, b, count, 0x7F80);
+      return most_ulps<std::int16_t>(a, b, count, 0x7F80, best_isa());
     default:
       return std::nullopt;
   }
@@ -216,10 +147,8 @@ class Side {
   /// Of so many values.
   [[nodiscard]] std::size_t bytes(std::size_t count) const { return (count * info(stored_).bits + 7) / 8; }
 
-  const double* values(std::uint64_t at, std::size_t count, std::size_t padded) {
+  const double* values(std::uint64_t at, std::size_t count) {
     cast_elements(stored_, raw(at), DType::f64, reinterpret_cast<std::byte*>(values_.data()), count);
-    std::fill(values_.begin() + static_cast<std::ptrdiff_t>(count),
-              values_.begin() + static_cast<std::ptrdiff_t>(padded), 0.0);
     return values_.data();
   }
 
@@ -248,17 +177,13 @@ Part compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64_t co
     b.read(first + done, in_reach);
     for (std::uint64_t at = 0; at < in_reach; at += kBlock) {
       const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, in_reach - at));
-      const std::size_t padded = (size + kLanes - 1) / kLanes * kLanes;
-      const double* left = a.values(at, size, padded);
+      const double* left = a.values(at, size);
       if (a.stored() == b.stored() && std::memcmp(a.raw(at), b.raw(at), a.bytes(size)) == 0) {
-        Part block = equal_padded(left, padded);
-        block.distance.count = size;
-        part.append(block);
+        part.append(part_of_equal(left, size));
         continue;
       }
-      const double* right = b.values(at, size, padded);
-      Part block = compare_padded(left, right, padded, options);
-      block.distance.count = size;
+      const double* right = b.values(at, size);
+      Part block = part_of(left, right, size, options);
       if (block.distance.differing > 0)
         block.distance.first = first + done + at + first_difference(left, right);
       if (a.stored() == b.stored()) block.distance.max_ulp = ulps_of(a.stored(), a.raw(at), b.raw(at), size);

@@ -13,6 +13,9 @@ enum class FileAccess : std::uint8_t {
   read,  ///< data() reads the range into memory of its own
 };
 
+/// What the file was opened for.
+[[nodiscard]] FileAccess access_of(const File& file) noexcept;
+
 /// Bytes [offset, offset + size) of `file`, which must lie inside it. `holds_many`: see
 /// Storage::holds_many().
 [[nodiscard]] std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file,

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "ballast/display.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/thread_pool.h"
 #include "tensor/mapped.h"
 
 namespace ballast {
@@ -110,7 +112,7 @@ class FileStorage final : public Storage {
     if (access_ == FileAccess::map) return file_->map().data() + offset_;
     std::call_once(once_, [this] {
       Bytes bytes = allocate(size());
-      file_->read(offset_, {bytes.get(), static_cast<std::size_t>(size())});
+      read_by_all_threads({bytes.get(), static_cast<std::size_t>(size())});
       bytes_ = std::move(bytes);
       ready_.store(true, std::memory_order_release);
     });
@@ -142,6 +144,16 @@ class FileStorage final : public Storage {
   void check_unchanged() const override { file_->check_unchanged(); }
 
  private:
+  // A disk, and a server even more, has more to give than one reader takes.
+  void read_by_all_threads(std::span<std::byte> out) const {
+    constexpr std::uint64_t kPiece = std::uint64_t{4} << 20U;
+    parallel_for((out.size() + kPiece - 1) / kPiece, 1, [&](std::uint64_t begin, std::uint64_t end) {
+      const std::uint64_t from = begin * kPiece;
+      file_->read(offset_ + from,
+                  out.subspan(from, std::min<std::uint64_t>(out.size(), end * kPiece) - from));
+    });
+  }
+
   std::shared_ptr<const File> file_;
   std::uint64_t offset_;
   FileAccess access_;
@@ -172,6 +184,10 @@ std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t s
 std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size,
                                                  std::function<void(std::span<std::byte>)> fill) {
   return std::make_shared<DeferredStorage>(size, std::move(fill));
+}
+
+FileAccess access_of(const File& file) noexcept {
+  return file.io() == Io::map ? FileAccess::map : FileAccess::read;
 }
 
 std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file, std::uint64_t offset,

@@ -2,6 +2,7 @@
 """ballast hash, diff, receipts, records: what they say is recomputed here."""
 import hashlib
 import json
+import os
 import pathlib
 import re
 import struct
@@ -32,6 +33,29 @@ class Hash(CliTest):
         self.assertEqual(len({line.split()[0] for line in out.splitlines()}), 1)
         self.run_tool("convert", source, self.path("half.pt"), "--dtype", "half")
         self.assertNotEqual(self.run_json("hash", self.path("half.pt"))["root"], self.run_json("hash", source)["root"])
+
+    def test_every_way_to_read_gives_the_same_bytes(self):
+        data = bytes(range(251)) * 4000  # a megabyte that no block size divides
+        source = self.file("a.safetensors", safetensors([("w", "U8", [len(data)], data), ("x", "U8", [3], b"abc")]))
+        root = self.run_json("hash", source)["root"]
+        for way in ("auto", "map", "read", "direct"):
+            with self.subTest(way):
+                if way == "direct" and not self.allows_direct(source):
+                    self.skipTest("this file system does not allow it")
+                self.assertEqual(self.run_json("hash", "--io", way, source)["root"], root)
+                for out in ("b.pt", "b.safetensors"):
+                    self.run_tool("convert", "-f", "--io", way, source, self.path(out))
+                    self.assertEqual(self.run_json("hash", self.path(out))["root"], root, out)
+                self.run_tool("verify", "--io", way, source)
+                self.run_tool("diff", "--io", way, source, self.path("b.pt"))
+        self.run_tool("hash", "--io", "mmap", source, code=2)
+
+    def allows_direct(self, path):
+        try:
+            os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+        except OSError:
+            return False
+        return True
 
     def test_lines_are_a_hash_and_a_name(self):
         out, _ = self.run_tool("hash", self.small())

@@ -65,8 +65,8 @@ void expect_net(const Checkpoint& checkpoint, bool with_ids = true) {
 using BurnFiles = Scratch;
 
 TEST(BurnMpk, ReadsARecordAsBurnWritesIt) {
-  for (const bool map : {true, false}) {
-    const Checkpoint checkpoint = open(fixture("net.mpk"), {.map = map});
+  for (const Io io : {Io::map, Io::read}) {
+    const Checkpoint checkpoint = open(fixture("net.mpk"), {.io = io});
     EXPECT_EQ(checkpoint.format, "mpk");
     expect_net(checkpoint);
     EXPECT_EQ(checkpoint.metadata->at("burn.version"), "0.18.0");
@@ -100,8 +100,8 @@ TEST(BurnMpk, SaysWhatItCannotRead) {
 }
 
 TEST(BurnPack, ReadsAPackAsBurnWritesIt) {
-  for (const bool map : {true, false}) {
-    const Checkpoint checkpoint = open(fixture("net.bpk"), {.map = map});
+  for (const Io io : {Io::map, Io::read}) {
+    const Checkpoint checkpoint = open(fixture("net.bpk"), {.io = io});
     EXPECT_EQ(checkpoint.format, "bpk");
     expect_net(checkpoint);
     EXPECT_EQ(checkpoint.metadata->at("version"), "0.21.0");

@@ -52,8 +52,8 @@ TEST_F(Npz, ReadsWhatNumpyWrites) {
                                  "np.savez(sys.argv[1] + '/a.npz', **out)\n"
                                  "np.savez_compressed(sys.argv[1] + '/z.npz', **out)\n");
   for (const std::string file : {"/a.npz", "/z.npz"}) {
-    for (const bool map : {true, false}) {
-      const Checkpoint checkpoint = open(folder + file, {.map = map});
+    for (const Io io : {Io::map, Io::read}) {
+      const Checkpoint checkpoint = open(folder + file, {.io = io});
       EXPECT_EQ(checkpoint.format, "npz");
       ASSERT_EQ(checkpoint.size(), 18U * 2 + 3);
       for (const Entry& entry : checkpoint) {

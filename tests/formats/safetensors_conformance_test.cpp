@@ -120,7 +120,7 @@ TEST(SafetensorsConformance, OpenAndParseGiveTheSameVerdictsAsTheHeader) {
     };
     const std::string mapped = result([&] { return open(file.path(), {.mode = Mode::reference}); });
     const std::string positioned =
-        result([&] { return open(file.path(), {.mode = Mode::reference, .map = false}); });
+        result([&] { return open(file.path(), {.mode = Mode::reference, .io = Io::read}); });
     const std::string parsed = result([&] { return parse(in_memory(test.file), {.mode = Mode::reference}); });
     EXPECT_EQ(mapped, positioned);
     EXPECT_EQ(mapped.substr(0, mapped.find(" in ")), parsed.substr(0, parsed.find(" in ")));

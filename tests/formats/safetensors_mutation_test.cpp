@@ -39,7 +39,7 @@ TEST(SafetensorsMutation, EveryTruncationIsRefused) {
       EXPECT_FALSE(properties::read(*in_memory(cut), Mode::reference).header) << size;
       EXPECT_EQ(properties::broken(cut), "") << size;
       const TemporaryFile on_disk(cut);
-      EXPECT_THROW(static_cast<void>(open(on_disk.path(), {.map = false})), Error) << size;
+      EXPECT_THROW(static_cast<void>(open(on_disk.path(), {.io = Io::read})), Error) << size;
     }
   }
 }

@@ -27,7 +27,7 @@ Error refusal(std::string_view file, Mode mode = Mode::strict) {
 TEST(SafetensorsReader, ReadsTensorsFromMapFileAndMemory) {
   const TemporaryFile file(kTwo);
   for (const Checkpoint& checkpoint :
-       {open(file.path()), open(file.path(), {.map = false}), parse(in_memory(kTwo))}) {
+       {open(file.path()), open(file.path(), {.io = Io::read}), parse(in_memory(kTwo))}) {
     ASSERT_EQ(checkpoint.size(), 2U);
     EXPECT_EQ(checkpoint.format, "safetensors");
     EXPECT_EQ(checkpoint[0].name, "w");
@@ -236,8 +236,8 @@ TEST(SafetensorsReader, OpensAFileLargerThanMemoryWithoutTouchingItsData) {
   const TemporaryFile file(file_of(header));
   if (truncate(file.path().c_str(), static_cast<off_t>(8 + header.size() + (std::size_t{1} << 40U))) != 0)
     GTEST_SKIP() << "no sparse files here";
-  for (const bool map : {true, false}) {
-    const Checkpoint checkpoint = open(file.path(), {.map = map});
+  for (const Io io : {Io::map, Io::read}) {
+    const Checkpoint checkpoint = open(file.path(), {.io = io});
     std::byte last{1};
     checkpoint.tensor("a").read((std::uint64_t{1} << 40U) - 1, {&last, 1});
     EXPECT_EQ(last, std::byte{0});

@@ -48,7 +48,7 @@ TEST(SafetensorsSave, WritesTheSameBytesFromMemoryFromAMapAndFromAFile) {
   EXPECT_EQ(contents(folder.file("a")), expected);
   save(open(folder.file("a")), folder.file("b"));
   EXPECT_EQ(contents(folder.file("b")), expected);
-  save(open(folder.file("a"), {.map = false}), folder.file("c"));
+  save(open(folder.file("a"), {.io = Io::read}), folder.file("c"));
   EXPECT_EQ(contents(folder.file("c")), expected);
   EXPECT_EQ(folder.count(), 3U);
 }
@@ -104,8 +104,8 @@ TEST(SafetensorsSave, PublishesNothingWhenTheSourceIsTruncatedOrRewritten) {
   for (const bool truncated : {true, false}) {
     const TemporaryFolder folder;
     save(many_sizes(), folder.file("a"));
-    for (const bool map : {true, false}) {
-      const Checkpoint checkpoint = open(folder.file("a"), {.map = map});
+    for (const Io io : {Io::map, Io::read}) {
+      const Checkpoint checkpoint = open(folder.file("a"), {.io = io});
       const std::string bytes = contents(folder.file("a"));
       // The change comes while the copy is under way: after its first piece.
       bool changed = false;

@@ -96,7 +96,7 @@ TEST(TorchAttacks, EveryHostileFileIsRefusedWithItsCode) {
 }
 
 TEST(TorchAttacks, AndWithoutMappingTheFile) {
-  check([](const std::string& path) { return open(path, {.map = false}); });
+  check([](const std::string& path) { return open(path, {.io = Io::read}); });
 }
 
 TEST(TorchAttacks, ScanFindsWhatOpenRefusesAndNothingInLegalFiles) {

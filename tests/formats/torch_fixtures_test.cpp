@@ -159,8 +159,8 @@ void check_quantization(const Checkpoint& checkpoint, std::string_view name, ele
     EXPECT_EQ(points.index({static_cast<std::int64_t>(i++)}).item(), number_of(point));
 }
 
-void check_file(const std::string& path, std::string_view file, element expected, bool map) {
-  const Checkpoint checkpoint = open(path, {.map = map, .inert = needs_inert(file)});
+void check_file(const std::string& path, std::string_view file, element expected, Io io) {
+  const Checkpoint checkpoint = open(path, {.io = io, .inert = needs_inert(file)});
   std::string_view format;
   if (expected["format"].get(format) == simdjson::SUCCESS) {
     EXPECT_EQ(checkpoint.format, format);
@@ -196,7 +196,7 @@ void check_file(const std::string& path, std::string_view file, element expected
   }
 }
 
-void check_folder(const std::string& folder, bool map) {
+void check_folder(const std::string& folder, Io io) {
   simdjson::dom::parser parser;
   const element all = parser.load(folder + "/expect.json");
   const object files = all["files"];
@@ -206,7 +206,7 @@ void check_folder(const std::string& folder, bool map) {
     ++count;
     if (file == "zip_storage_longer_than_declared.pt") continue;  // torch 2 refuses it as we do: see below
     try {
-      check_file(folder + "/files/" + std::string(file), file, expected, map);
+      check_file(folder + "/files/" + std::string(file), file, expected, io);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
@@ -215,11 +215,11 @@ void check_folder(const std::string& folder, bool map) {
 }
 
 TEST(TorchFixtures, EveryFileOfTorch113IsReadAsTorchReadsIt) {
-  check_folder(BALLAST_TEST_DATA "/fixtures/torch", true);
+  check_folder(BALLAST_TEST_DATA "/fixtures/torch", Io::map);
 }
 
 TEST(TorchFixtures, AndWithoutMappingTheFile) {
-  check_folder(BALLAST_TEST_DATA "/fixtures/torch", false);
+  check_folder(BALLAST_TEST_DATA "/fixtures/torch", Io::read);
 }
 
 // SHA-256 of torch 1.13's dequantize(), row-major.
@@ -250,7 +250,7 @@ TEST(TorchFixtures, AStorageLongerThanDeclaredIsRefusedAsTorch2Does) {
 }
 
 TEST(TorchFixtures, EveryFileOfTorch211IsReadAsTorchReadsIt) {
-  check_folder(BALLAST_TEST_DATA "/fixtures/torch_current", true);
+  check_folder(BALLAST_TEST_DATA "/fixtures/torch_current", Io::map);
 }
 
 }  // namespace

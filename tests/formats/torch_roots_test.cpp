@@ -42,7 +42,7 @@ TEST(Root, IsFoundWhereTorchUsersPutIt) {
     SCOPED_TRACE(std::string(name));
     ++claims;
     const bool inert = name.starts_with("legacy_trailing");
-    const FoundRoot found = find_root(open(file(std::string(name)), {.map = true, .inert = inert}));
+    const FoundRoot found = find_root(open(file(std::string(name)), {.inert = inert}));
     EXPECT_EQ(found.path, where);
     std::size_t below = 0;  // tensors named below the root, all of them and in order
     for (const element tensor : expected["tensors"].get_array()) {

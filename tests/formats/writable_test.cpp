@@ -32,8 +32,8 @@ TEST_P(Writable, TheFileStaysAndWhatWasWrittenIsSaved) {
   const std::string path = folder.file("in");
   save(thousand_ones(), path, {.format = GetParam()});
   const std::string before = content(path);
-  for (const bool map : {true, false}) {
-    Checkpoint opened = open(path, {.map = map, .writable = true});
+  for (const Io io : {Io::map, Io::read}) {
+    Checkpoint opened = open(path, {.io = io, .writable = true});
     Tensor tensor = opened.tensor("w");
     tensor.mutable_span<float>()[999] = 5.0F;
     EXPECT_EQ(content(path), before);

@@ -201,6 +201,7 @@ int convert(Session& session, const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   session.about_to_read(arguments.in);
   ballast::ConvertOptions options = options_of(arguments);
+  if (!session.io.empty()) options.io = ballast::io_from_name(session.io);
   // Shards have names of their own, which the library looks at before it writes.
   if (!arguments.dry_run && options.shard_bytes == 0) require_free(arguments.out, options.file.overwrite);
   const ballast::Converted done = [&] {
@@ -297,6 +298,7 @@ void add_convert(CLI::App& app, Session& session) {
   command.add_flag("--debug-keys", arguments->debug_keys,
                    "Print every key before and after, with shape and dtype");
   add_inert_option(command, arguments->options.inert);
+  add_io_option(command, session);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] { return convert(session, *arguments); };
   });

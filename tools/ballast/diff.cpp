@@ -186,7 +186,7 @@ void print_json(Session& session, const DiffArguments& arguments, const ballast:
 }
 
 ballast::Checkpoint read(Session& session, const DiffArguments& arguments, const std::string& path) {
-  const ballast::Checkpoint file = session.open(path, {.map = false, .inert = arguments.inert});
+  const ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = arguments.inert});
   return select(state_dict(session, ballast::dequantize(file), arguments.root), arguments.selection);
 }
 
@@ -235,6 +235,7 @@ void add_diff(CLI::App& app, Session& session) {
   command.add_flag("-a,--all", arguments->all, "List tensors that are equal, too");
   command.add_flag("--markdown", arguments->markdown, "A Markdown table");
   add_inert_option(command, arguments->inert);
+  add_io_option(command, session);
   command.callback(
       [&session, arguments] { session.run = [&session, arguments] { return diff(session, *arguments); }; });
 }

@@ -19,7 +19,7 @@ struct HashArguments {
 };
 
 int hash(Session& session, const HashArguments& arguments, const std::string& path, Json& object) {
-  const ballast::Checkpoint file = session.open(path, {.map = false, .inert = arguments.inert});
+  const ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = arguments.inert});
   const ballast::Checkpoint checkpoint =
       select(state_dict(session, file, arguments.root), arguments.selection);
   const ballast::Manifest manifest = [&] {
@@ -61,6 +61,7 @@ void add_hash(CLI::App& app, Session& session) {
   add_root_option(command, arguments->root, kStateDict);
   add_selection_options(command, arguments->selection);
   add_inert_option(command, arguments->inert);
+  add_io_option(command, session);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] {
       return for_each_file(session, arguments->files, [&](const std::string& path, Json& object) {

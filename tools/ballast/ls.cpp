@@ -96,7 +96,7 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::v
 }
 
 int list(Session& session, const LsOptions& options, const std::string& path, Json& object) {
-  ballast::Checkpoint whole = below(session.open(path, {.map = true, .inert = options.inert}), options.root);
+  ballast::Checkpoint whole = below(session.open(path, {.inert = options.inert}), options.root);
   const std::size_t in_file = whole.size();
   const ballast::Checkpoint checkpoint = select(std::move(whole), options.selection);
   std::vector<Row> rows = rows_of(checkpoint);

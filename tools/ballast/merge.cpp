@@ -25,7 +25,7 @@ struct MergeOptions {
 ballast::Checkpoint open_all(Session& session, const MergeOptions& options) {
   std::vector<ballast::Checkpoint> parts;
   for (auto file = options.files.begin(); file + 1 != options.files.end(); ++file) {
-    const ballast::Checkpoint opened = session.open(*file, {.map = true, .inert = options.inert});
+    const ballast::Checkpoint opened = session.open(*file, {.inert = options.inert});
     for (const std::string& note : opened.notes) session.note(note);
     parts.push_back(state_dict(session, opened, options.root));
   }
@@ -70,6 +70,7 @@ void add_merge(CLI::App& app, Session& session) {
   add_root_option(command, options->root, kStateDict);
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
   add_inert_option(command, options->inert);
+  add_io_option(command, session);
   command.callback(
       [&session, options] { session.run = [&session, options] { return merge(session, *options); }; });
 }

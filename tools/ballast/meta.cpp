@@ -113,7 +113,7 @@ int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint
 }
 
 int run(Session& session, const MetaOptions& options) {
-  const ballast::Checkpoint checkpoint = session.open(options.file, {.map = false});
+  const ballast::Checkpoint checkpoint = session.open(options.file, {.io = ballast::Io::read});
   if (options.action.empty()) return list(session, options, checkpoint);
   return options.action == "get" ? get(session, options, checkpoint) : edit(session, options, checkpoint);
 }

@@ -28,7 +28,7 @@ ballast::Converted weights_of(const ballast::Checkpoint& file, const NewOptions&
 }
 
 int run(Session& session, const NewOptions& options) {
-  const ballast::Checkpoint file = session.open(options.file, {.map = true, .inert = options.inert});
+  const ballast::Checkpoint file = session.open(options.file, {.inert = options.inert});
   const ballast::Converted weights = weights_of(file, options);
   for (const std::string& note : weights.checkpoint.notes) session.note(note);
   if (!options.out.empty()) require_free(options.out, options.force);

@@ -93,7 +93,9 @@ void Session::about_to_read(const std::string& path) const {
 
 ballast::Checkpoint Session::open(const std::string& path, const ballast::OpenOptions& options) const {
   about_to_read(path);
-  return ballast::open(path, options);
+  ballast::OpenOptions settled = options;
+  if (!io.empty()) settled.io = ballast::io_from_name(io);
+  return ballast::open(path, settled);
 }
 
 ProgressBar Session::progress(std::string_view verb, const std::string& path) const {
@@ -172,6 +174,15 @@ void add_common_options(CLI::App& command, Session& session) {
 
 void add_inert_option(CLI::App& command, bool& inert) {
   command.add_flag("--inert", inert, "Read past calls in a pickle that could run code; nothing is ever run");
+}
+
+void add_io_option(CLI::App& command, Session& session) {
+  command
+      .add_option("--io", session.io,
+                  "How files are read: auto, map, read (by position) or direct (past the page cache, which "
+                  "keeps what it holds)")
+      ->check(CLI::IsMember({"auto", "map", "read", "direct"}))
+      ->type_name("WAY");
 }
 
 CLI::App& add_bare_command(CLI::App& app, const std::string& name, const std::string& description,

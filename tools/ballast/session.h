@@ -32,6 +32,7 @@ struct Session {
   bool quiet = false;
   bool no_progress = false;
   int threads = 0;
+  std::string io;  ///< --io, where a subcommand has it; empty: what is best for that subcommand
   std::string color = "auto";
   std::function<int()> run;  ///< set by the subcommand that was chosen
 
@@ -62,6 +63,8 @@ int for_each_file(Session& session, const std::vector<std::string>& files,
 
 /// --json, --color, --quiet, --threads, --no-progress: the options every subcommand has.
 void add_common_options(CLI::App& command, Session& session);
+/// --io: for subcommands that read the values of tensors.
+void add_io_option(CLI::App& command, Session& session);
 /// What an output that is there already is told about; the library cannot know of -f.
 inline constexpr const char* kOverwriteHint = "is there already; -f overwrites it";
 

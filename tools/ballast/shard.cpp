@@ -21,7 +21,7 @@ struct ShardOptions {
 int shard(Session& session, const ShardOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t bytes = parse_size(options.size, "--shard-size");
-  const ballast::Checkpoint opened = session.open(options.in, {.map = true, .inert = options.inert});
+  const ballast::Checkpoint opened = session.open(options.in, {.inert = options.inert});
   for (const std::string& note : opened.notes) session.note(note);
   const ballast::Checkpoint checkpoint = state_dict(session, opened, options.root);
   Written written;
@@ -56,6 +56,7 @@ void add_shard(CLI::App& app, Session& session) {
   add_root_option(command, options->root, kStateDict);
   command.add_flag("-f,--force", options->force, "Replace the shards the index in place leads to");
   add_inert_option(command, options->inert);
+  add_io_option(command, session);
   command.callback(
       [&session, options] { session.run = [&session, options] { return shard(session, *options); }; });
 }

@@ -192,7 +192,7 @@ int show_prefix(Session& session, const ShowOptions& options, const ballast::Che
 }
 
 int show(Session& session, const ShowOptions& options) {
-  const ballast::Checkpoint checkpoint = session.open(options.file, {.map = true, .inert = options.inert});
+  const ballast::Checkpoint checkpoint = session.open(options.file, {.inert = options.inert});
   if (options.path.empty()) return show_file(session, options, checkpoint);
   if (checkpoint.contains(options.path))
     return show_tensor(session, options.path, checkpoint.tensor(options.path), options.file);

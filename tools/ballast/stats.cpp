@@ -129,8 +129,9 @@ std::vector<Histogram> histograms_of(const std::vector<ballast::Tensor>& tensors
 }
 
 int show_stats(Session& session, const StatsOptions& options, const std::string& path, Json& object) {
-  const ballast::Checkpoint checkpoint = select(
-      below(session.open(path, {.map = false, .inert = options.inert}), options.root), options.selection);
+  const ballast::Checkpoint checkpoint =
+      select(below(session.open(path, {.io = ballast::Io::read, .inert = options.inert}), options.root),
+             options.selection);
   std::vector<Row> rows = rows_of(checkpoint);
   std::erase_if(rows, [&](const Row& row) { return !checkpoint[row.first].tensor().has_data(); });
   sort_rows(rows, options.sort);
@@ -176,6 +177,7 @@ void add_stats(CLI::App& app, Session& session) {
       "--histogram", options->histogram,
       "How the values lie between the smallest and the largest, in 16 steps (always on a terminal)");
   add_inert_option(command, options->inert);
+  add_io_option(command, session);
   command.callback([&session, options] {
     session.run = [&session, options] {
       return for_each_file(session, options->files, [&](const std::string& path, Json& object) {

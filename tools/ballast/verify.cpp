@@ -92,6 +92,7 @@ int verify(Session& session, const VerifyArguments& arguments, const std::string
   ballast::VerifyOptions options = arguments.options;
   options.include = arguments.selection.include;
   options.exclude = arguments.selection.exclude;
+  if (!session.io.empty()) options.io = ballast::io_from_name(session.io);
   const VerifyReport report = [&] {
     ProgressBar bar = session.progress("verify", path);
     options.progress = bar.callback();
@@ -130,6 +131,7 @@ void add_verify(CLI::App& app, Session& session) {
                   "Compare with the receipt of a conversion: the file's bytes and every tensor")
       ->type_name("FILE");
   add_inert_option(command, arguments->options.inert);
+  add_io_option(command, session);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] {
       return for_each_file(session, arguments->files, [&](const std::string& path, Json& object) {

@@ -48,10 +48,9 @@ ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {
   const std::string path = locate(source_.file()->path(), location);
   if (path.empty())
     fail(Errc::missing_storage, where, "its data should be in {}, which is not there", quoted(location));
-  const auto sharing =
-      source_.file()->copies_on_write() ? File::Sharing::copy_on_write : File::Sharing::read_only;
+  const auto sharing = source_.file()->copies_on_write() ? Sharing::copy_on_write : Sharing::read_only;
   Opened opened;
-  opened.file = File::open(path, sharing);
+  opened.file = File::open(path, {.sharing = sharing, .io = source_.file()->io()});
   opened.path = path;
   opened.size = opened.file->size();
   if (files_.size() >= kMostHeldOpen) opened.file.reset();
@@ -63,9 +62,9 @@ std::shared_ptr<const Storage> ExternalFiles::bytes_of(const Opened& opened, con
     return Source(opened.file, source_.access()).elements(span.begin, span.end - span.begin, span.item);
   return streamed_storage(
       span.end - span.begin,
-      [path = opened.path, size = opened.size, begin = span.begin](std::uint64_t offset,
-                                                                   std::span<std::byte> out) {
-        const auto file = File::open(path);
+      [path = opened.path, size = opened.size, begin = span.begin, io = source_.file()->io()](
+          std::uint64_t offset, std::span<std::byte> out) {
+        const auto file = File::open(path, {.io = io});
         if (file->size() != size)
           fail(Errc::file_changed, display(path), "has {} bytes, it had {} when it was opened", file->size(),
                size);

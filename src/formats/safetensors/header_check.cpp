@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the header says, checked against itself and against the file: names, offsets, sizes.
 #include <algorithm>
-#include <array>
-#include <bit>
 
+#include "ballast/detail/name_index.h"
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
@@ -18,42 +17,6 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8;
 // Beyond it, positions in bits would not fit into 64 bits. No real file comes near.
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 60U;
-
-// Positions by name; remembers half of each hash, so that strangers are told apart without looking at their
-// names.
-class NameTable {
- public:
-  explicit NameTable(std::size_t names) : slots_(std::bit_ceil(std::max<std::size_t>(names * 2, 16))) {}
-
-  /// Starts to fetch the memory that put() will look at.
-  void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
-
-  /// Where the name of entries[position], whose hash this is, was put before, if it was; `position` takes its
-  /// place.
-  std::optional<std::size_t> put(std::uint64_t hash, std::size_t position,
-                                 const std::vector<HeaderEntry>& entries) {
-    const auto tag = static_cast<std::uint32_t>(hash >> 32U);
-    for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
-      Slot& slot = slots_[i];
-      if (slot.position_plus_1 == 0) {
-        slot = {static_cast<std::uint32_t>(position + 1), tag};
-        return std::nullopt;
-      }
-      const std::size_t before = slot.position_plus_1 - 1;
-      if (slot.tag != tag || entries[before].name() != entries[position].name()) continue;
-      slot.position_plus_1 = static_cast<std::uint32_t>(position + 1);
-      return before;
-    }
-  }
-
- private:
-  struct Slot {
-    std::uint32_t position_plus_1 = 0;
-    std::uint32_t tag = 0;
-  };
-
-  std::vector<Slot> slots_;
-};
 
 bool earlier(const HeaderEntry& a, const HeaderEntry& b) {
   if (a.begin != b.begin) return a.begin < b.begin;
@@ -141,22 +104,15 @@ void settle_metadata(Header& header, const std::string& where, Mode mode) {
 void settle_repeated_keys(Header& header, const std::string& where, Mode mode) {
   settle_metadata(header, where, mode);
   std::vector<HeaderEntry>& tensors = header.tensors;
-  NameTable table(tensors.size());
-  std::array<std::uint64_t, 16> hashes{};
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const std::size_t in_block = i % hashes.size();
-    if (in_block == 0) {  // a block of hashes ahead, so that the table's memory is there when it is needed
-      for (std::size_t k = 0; k < std::min(hashes.size(), tensors.size() - i); ++k) {
-        hashes[k] = hash_name(tensors[i + k].name());
-        table.prefetch(hashes[k]);
-      }
-    }
-    const auto before = table.put(hashes[in_block], i, tensors);
-    if (!before) continue;
-    if (mode == Mode::strict) repeated_name(header, tensors[*before], tensors[i], where);
-    tensors[*before].name_text = nullptr;
-    ++header.repeated_names;
-  }
+  detail::NameIndex index;
+  index.put_all(
+      tensors.size(), [&](std::size_t i) { return hash_name(tensors[i].name()); },
+      [&](std::size_t i, std::size_t j) { return tensors[i].name() == tensors[j].name(); },
+      [&](std::size_t i, std::size_t j) {
+        if (mode == Mode::strict) repeated_name(header, tensors[i], tensors[j], where);
+        tensors[i].name_text = nullptr;
+        ++header.repeated_names;
+      });
   if (header.repeated_names > 0) {
     std::erase_if(tensors, [](const HeaderEntry& entry) { return entry.name_text == nullptr; });
   }

@@ -67,12 +67,12 @@ std::optional<Metadata> metadata_of(const Header& header) {
 }
 
 Checkpoint open(const std::string& path, const ReadOptions& options) {
-  const auto sharing = options.writable ? File::Sharing::copy_on_write : File::Sharing::read_only;
-  const std::shared_ptr<const File> file = File::open(path, sharing);
+  const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
+  const std::shared_ptr<const File> file = File::open(path, {.sharing = sharing, .io = options.io});
   Header header =
       read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(path), options.mode);
   Checkpoint checkpoint = without_tensors(header, path);
-  if (options.map) {
+  if (access_of(*file) == FileAccess::map) {
     const std::uint32_t data = checkpoint.add_storage(
         file_storage(file, header.data_offset, header.data_size, FileAccess::map, true));
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); });

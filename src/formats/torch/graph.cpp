@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check of a finished object graph: no deeper than anything Python writes, and dicts with every key once.
-#include <bit>
 #include <unordered_map>
 
+#include "ballast/detail/name_index.h"
 #include "base/hash.h"
 #include "formats/torch/objects.h"
 
@@ -44,6 +44,18 @@ std::optional<Ref> child(const ValueTree& tree, const Node* node, std::size_t in
   return std::nullopt;
 }
 
+// Nodes lie far apart when there are many of them: those of a few children ahead are on their way meanwhile.
+// Inlined by force: g++ takes a function that does nothing but this for one that does nothing.
+[[gnu::always_inline]] inline void prefetch_child(const Node* node, std::size_t index) {
+  constexpr std::size_t kAhead = 64;
+  const bool sequence = node->kind == NodeKind::list || node->kind == NodeKind::tuple;
+  const std::size_t count = sequence                       ? node->size
+                            : node->kind == NodeKind::dict ? std::size_t{node->size} * 2
+                                                           : 0;
+  if (index + kAhead < count && node->refs[index + kAhead].is_node())
+    __builtin_prefetch(node->refs[index + kAhead].node(), 1);
+}
+
 // Text, numbers and None; other keys are never equal here.
 std::optional<std::string_view> key_bytes(const Ref& key) {
   if (!key.is_node()) return std::string_view(reinterpret_cast<const char*>(&key), sizeof key);
@@ -53,52 +65,32 @@ std::optional<std::string_view> key_bytes(const Ref& key) {
 
 bool same_key(const Ref& a, const Ref& b) {
   if (a == b) return true;
-  if (!a.is_node() || !b.is_node() || a.node()->kind != NodeKind::string ||
-      b.node()->kind != NodeKind::string)
-    return false;
-  return key_bytes(a) == key_bytes(b);
+  return a.is_node() && b.is_node() && a.node()->kind == NodeKind::string &&
+         b.node()->kind == NodeKind::string && key_bytes(a) == key_bytes(b);
 }
 
-// Open addressing with the hash beside the number, so that few keys are looked at.
-class SeenKeys {
- public:
-  bool has_repeated(const Node* dict) {
-    if (dict->size <= 8) return has_repeated_few(dict);
-    slots_.assign(std::bit_ceil(std::size_t{dict->size} * 2), {});
-    const std::size_t mask = slots_.size() - 1;
-    for (std::uint32_t i = 0; i < dict->size; ++i) {
-      const auto key = key_bytes(dict->refs[std::size_t{i} * 2]);
-      if (!key) continue;
-      const std::uint64_t hash = hash_name(*key);
-      const auto tag = static_cast<std::uint32_t>(hash >> 32U);
-      std::size_t slot = hash & mask;
-      for (; slots_[slot].number != 0; slot = (slot + 1) & mask) {
-        if (slots_[slot].tag == tag &&
-            same_key(dict->refs[std::size_t{slots_[slot].number - 1} * 2], dict->refs[std::size_t{i} * 2]))
-          return true;
-      }
-      slots_[slot] = {tag, i + 1};
-    }
-    return false;
-  }
-
- private:
-  struct Slot {
-    std::uint32_t tag = 0;
-    std::uint32_t number = 0;  // pair + 1; 0 is free
-  };
-
-  static bool has_repeated_few(const Node* dict) {
+bool has_repeated_keys(const Node* dict) {
+  const auto key = [&](std::size_t i) -> const Ref& { return dict->refs[i * 2]; };
+  constexpr std::size_t kFew = 8;  // for which a look at each pair is faster
+  if (dict->size <= kFew) {
     for (std::size_t i = 1; i < dict->size; ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (same_key(dict->refs[i * 2], dict->refs[j * 2])) return true;
+        if (same_key(key(i), key(j))) return true;
       }
     }
     return false;
   }
-
-  std::vector<Slot> slots_;
-};
+  const auto hash = [&](std::size_t i) {
+    const std::string_view itself(reinterpret_cast<const char*>(&key(i)), sizeof(Ref));
+    return hash_name(key_bytes(key(i)).value_or(itself));
+  };
+  bool repeated = false;
+  detail::NameIndex index;
+  index.put_all(
+      dict->size, hash, [&](std::size_t i, std::size_t j) { return same_key(key(i), key(j)); },
+      [&](std::size_t, std::size_t) { repeated = true; });
+  return repeated;
+}
 
 // Python's rule: the place of the first, the value of the last.
 void make_unique(Node* dict) {
@@ -140,13 +132,12 @@ bool has_children(const Node* node) {
 
 void Objects::check_graph(Ref root) {
   std::vector<Frame> frames;
-  SeenKeys seen;
   const auto enter = [&](Ref value) {
     if (!value.is_node()) return;
     Node* node = value.node();
     if (node->visited || !has_children(node)) return;
     node->visited = true;
-    if (node->kind == NodeKind::dict && seen.has_repeated(node)) make_unique(node);
+    if (node->kind == NodeKind::dict && has_repeated_keys(node)) make_unique(node);
     frames.push_back({node, 0});
     if (frames.size() > kMaxDepth) refuse(Errc::too_deep, "objects nested more than {} deep", kMaxDepth);
   };
@@ -154,7 +145,7 @@ void Objects::check_graph(Ref root) {
   while (!frames.empty()) {
     Frame& top = frames.back();
     if (const auto next = child(*tree_, top.node, top.next)) {
-      ++top.next;
+      prefetch_child(top.node, top.next++);
       enter(*next);
     } else {
       frames.pop_back();
