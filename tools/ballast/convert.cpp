@@ -242,7 +242,7 @@ void add_convert(CLI::App& app, Session& session) {
   CLI::App& command = add_command(
       app, session, "convert", "write a file again in another format or dtype, or with other names",
       "  ballast convert model.pt model.safetensors\n"
-      "  ballast convert model.safetensors half.safetensors --dtype bf16\n"
+      "  ballast convert model.safetensors bf16.safetensors --dtype bf16\n"
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
       "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
       "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys\n"

@@ -20,7 +20,7 @@ constexpr const char* kExamples =
     "  ballast ls model.safetensors\n"
     "  ballast verify model.safetensors\n"
     "  ballast convert model.pt model.safetensors\n"
-    "  ballast convert model.safetensors half.safetensors --dtype bf16";
+    "  ballast convert model.safetensors bf16.safetensors --dtype bf16";
 
 void add_commands(CLI::App& app, Session& session) {
   app.formatter(std::make_shared<Help>());
