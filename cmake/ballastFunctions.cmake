@@ -1,20 +1,20 @@
 # Weights at build time.
 #
-#   ballast_convert(TARGET app INPUT model.pt OUTPUT model.record [PRECISION half] [QUANTIZE int8] [ROOT key] [OPTIONS …])
+#   ballast_convert(TARGET app INPUT model.pt OUTPUT model.record [DTYPE half] [QUANTIZE int8] [ROOT key] [OPTIONS …])
 #       makes OUTPUT (in the binary folder) whenever INPUT (in the source folder) changes, before `app` is built. The format follows
 #       OUTPUT's extension. OPTIONS are further words for `ballast convert`. Values that do not fit the precision stop the build.
 #
-#   ballast_embed(TARGET app INPUT model.pt SYMBOL weights [PRECISION half] [QUANTIZE int8] [ROOT key] [OPTIONS …])
+#   ballast_embed(TARGET app INPUT model.pt SYMBOL weights [DTYPE half] [QUANTIZE int8] [ROOT key] [OPTIONS …])
 #       links the weights into `app`, which then says
 #           #include "weights.h"
 #           weights::load(net);                  // no file, no copy
 #           weights::values<"fc.weight">();      // std::span<const float, 7840>; a wrong name does not compile
 
 function(_ballast_convert_command input output)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "PRECISION;QUANTIZE;ROOT" "OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "DTYPE;QUANTIZE;ROOT" "OPTIONS")
   set(words)
-  if(DEFINED arg_PRECISION)
-    list(APPEND words --dtype ${arg_PRECISION})
+  if(DEFINED arg_DTYPE)
+    list(APPEND words --dtype ${arg_DTYPE})
   endif()
   if(DEFINED arg_QUANTIZE)
     list(APPEND words --quantize ${arg_QUANTIZE})
@@ -47,12 +47,12 @@ function(_ballast_need command)
 endfunction()
 
 function(ballast_convert)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;INPUT;OUTPUT;PRECISION;QUANTIZE;ROOT" "OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;INPUT;OUTPUT;DTYPE;QUANTIZE;ROOT" "OPTIONS")
   _ballast_need(ballast_convert TARGET INPUT OUTPUT)
   cmake_path(ABSOLUTE_PATH arg_INPUT BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE input)
   cmake_path(ABSOLUTE_PATH arg_OUTPUT BASE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} NORMALIZE OUTPUT_VARIABLE output)
   set(more)
-  foreach(word PRECISION QUANTIZE ROOT OPTIONS)
+  foreach(word DTYPE QUANTIZE ROOT OPTIONS)
     if(DEFINED arg_${word})
       list(APPEND more ${word} ${arg_${word}})
     endif()
@@ -63,7 +63,7 @@ function(ballast_convert)
 endfunction()
 
 function(ballast_embed)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;INPUT;SYMBOL;PRECISION;QUANTIZE;ROOT" "OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TARGET;INPUT;SYMBOL;DTYPE;QUANTIZE;ROOT" "OPTIONS")
   _ballast_need(ballast_embed TARGET INPUT SYMBOL)
   cmake_path(ABSOLUTE_PATH arg_INPUT BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE input)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/ballast_embed/${arg_TARGET})
@@ -71,7 +71,7 @@ function(ballast_embed)
   set(header ${folder}/${arg_SYMBOL}.h)
   set(source ${folder}/${arg_SYMBOL}.cpp)
   set(more)
-  foreach(word PRECISION QUANTIZE ROOT OPTIONS)
+  foreach(word DTYPE QUANTIZE ROOT OPTIONS)
     if(DEFINED arg_${word})
       list(APPEND more ${word} ${arg_${word}})
     endif()

@@ -17,5 +17,12 @@ install(FILES ${PROJECT_BINARY_DIR}/ballastConfig.cmake ${PROJECT_BINARY_DIR}/ba
               ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake ${CMAKE_CURRENT_LIST_DIR}/ballastFunctions.cmake
         DESTINATION ${package_dir})
 
-configure_file(${CMAKE_CURRENT_LIST_DIR}/ballast.pc.in ${PROJECT_BINARY_DIR}/ballast.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/ballast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# pkg-config: ballast reads and writes files, ballast-nn runs models too. The libraries are static, so what they use is public here.
+file(RELATIVE_PATH pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" pc_up ${pc_up})
+function(ballast_pkg_config pc_name pc_description pc_requires pc_libs)
+  configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ballast.pc.in ${PROJECT_BINARY_DIR}/${pc_name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+ballast_pkg_config(ballast "${PROJECT_DESCRIPTION}" "fmt libcrypto libdeflate re2 simdjson zlib" "-lballast_import -lballast_core -pthread")
+ballast_pkg_config(ballast-nn "Layers and operations of Ballast, on the CPU" "ballast = ${PROJECT_VERSION}" "-lballast_nn -ldnnl -lgomp")

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens any checkpoint and uses what is inside: names, the object tree, the numbers of one tensor.
+// Opens a training checkpoint and uses what is inside: names, the object tree, the numbers of one tensor.
+//   example_inspect data/net.pt
+// (Another file opens just as well; what it holds beside its tensors will have other names.)
 #include <ballast/ballast.h>
 
 #include <iostream>

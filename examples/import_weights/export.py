@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes net.pt: a small convolutional net and its configuration, as a training script would save them."""
+"""Writes net.pt: a small convolutional net and its configuration, as a training script would save them.
+
+    export.py net.pt
+"""
 import sys
 
 import torch

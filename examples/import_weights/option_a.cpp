@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Option A: the program reads PyTorch's file when it runs. Links ballast::import and ballast::nn.
-//   option_a net.pt net.safetensors net.json
+//   example_import_option_a net.pt net.safetensors net.json
 // loads the model, prints what happened, and writes what option B needs.
 #include <iostream>
 
@@ -9,7 +9,7 @@
 
 int main(int argc, char** argv) try {
   if (argc != 4) {
-    std::cerr << "usage: option_a NET.pt OUT.safetensors OUT.json\n";
+    std::cerr << "usage: example_import_option_a NET.pt OUT.safetensors OUT.json\n";
     return 2;
   }
   const auto config = ballast::load_config<NetConfig>(argv[1], "config");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Option B: the weights were converted beforehand; the program that ships has no PyTorch reader in it. Links
 // ballast::core and ballast::nn.
-//   option_b net.safetensors
+//   example_import_option_b net.safetensors
 #include <iostream>
 
 #include "ballast/load.h"
@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) try {
   if (argc != 2) {
-    std::cerr << "usage: option_b NET.safetensors\n";
+    std::cerr << "usage: example_import_option_b NET.safetensors\n";
     return 2;
   }
   Net net = Net::make({.channels = 8, .depth = 2, .labels = {"digit"}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A state dict, a C++ model, an ONNX file: what torch.onnx.export does, without PyTorch.
-//   pth_to_onnx net.pth net.onnx
+//   example_pth_to_onnx net.pth net.onnx
 #include <iostream>
 
 #include "ballast/load_file.h"
@@ -9,7 +9,7 @@
 
 int main(int argc, char** argv) try {
   if (argc != 3) {
-    std::cerr << "usage: pth_to_onnx NET.pth OUT.onnx\n";
+    std::cerr << "usage: example_pth_to_onnx NET.pth OUT.onnx\n";
     return 2;
   }
   SmallResNet net;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training checkpoint as PyTorch's ImageNet script leaves it (.pth.tar: epoch, optimizer, and every name
 // with DataParallel's "module." before it) to an ONNX file: images of any size, batch norms folded.
-//   tar_to_onnx checkpoint.pth.tar net.onnx
+//   example_tar_to_onnx checkpoint.pth.tar net.onnx
 #include <iostream>
 #include <string>
 
@@ -13,7 +13,7 @@
 
 int main(int argc, char** argv) try {
   if (argc != 3) {
-    std::cerr << "usage: tar_to_onnx CHECKPOINT.pth.tar OUT.onnx\n";
+    std::cerr << "usage: example_tar_to_onnx CHECKPOINT.pth.tar OUT.onnx\n";
     return 2;
   }
   SmallResNet net;

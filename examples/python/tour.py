@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PyTorch checkpoint without PyTorch: look into it, take a part of it, convert it, see that nothing changed.
 
-    python3 tour.py net.pt
+    python3 examples/python/tour.py examples/import_weights/net.pt
 """
 import pathlib
 import sys
@@ -28,8 +28,10 @@ def main(path):
         print(f"converted: {len(done.tensors)} tensors, {done.cast} to half precision, {done.overflowed} values lost")
         with safe_open(out, framework="np") as f:  # as with the package safetensors
             print("head.bias starts with", f.get_slice("head.bias")[:2])
-        print("the same within 1e-3:", ballast.diff(file.root(), out, tolerance=1e-3).same)
+        print("the same within 1e-3:", ballast.diff(path, out, tolerance=1e-3).same)
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: tour.py NET.pt (examples/import_weights/net.pt)")
     main(sys.argv[1])

@@ -45,3 +45,4 @@
 #include "ballast/threads.h"
 #include "ballast/torch.h"
 #include "ballast/value.h"
+#include "ballast/verify.h"

@@ -36,8 +36,8 @@ struct ConvertOptions {
   TargetDType dtype = Precision::keep;
   /// Patterns: tensors that keep their dtype when the new one is narrower. By default the statistics of batch
   /// norms.
-  std::vector<std::string> not_narrowed = {R"((^|\.)running_(mean|var)$)"};
-  bool quantize_int8 = false;  ///< weights as 8-bit integers with scales (quantized.h)
+  std::vector<std::string> keep_dtype = {R"((^|\.)running_(mean|var)$)"};
+  Quantize quantize = Quantize::none;  ///< tensors of two dimensions and more (quantized.h)
   SaveOptions file = {};
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
   std::string receipt = {};       ///< where to write a receipt (receipt.h); none when empty
@@ -46,12 +46,12 @@ struct ConvertOptions {
 /// What the steps made of a checkpoint.
 struct Converted {
   Checkpoint checkpoint;
-  std::vector<std::string> origins;  ///< for each tensor the key or keys ("a + b") it comes from
-  std::string root;                  ///< where the state dict was found by itself
-  std::vector<std::string> idle;     ///< patterns that matched nothing
-  Checkpoint before = {};            ///< the input
-  Checkpoint taken = {};             ///< what lies under its root
-  std::uint64_t cast = 0;            ///< tensors that have another dtype now
+  std::vector<std::string> origins;    ///< for each tensor the key or keys ("a + b") it comes from
+  std::string root;                    ///< where the state dict was found by itself
+  std::vector<std::string> unmatched;  ///< patterns that matched nothing
+  Checkpoint before = {};              ///< the input
+  Checkpoint taken = {};               ///< what lies under its root
+  std::uint64_t cast = 0;              ///< tensors that have another dtype now
   /// What the cast did to values; counted as they are read, so complete when the output is written.
   std::shared_ptr<CastCount> count = std::make_shared<CastCount>();
   std::vector<QuantizedTensor> quantized = {};  ///< with the error of each

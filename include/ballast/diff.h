@@ -71,6 +71,7 @@ struct DiffReport {
   [[nodiscard]] bool same() const noexcept;
 };
 
+/// Quantized weights are compared as the values they stand for.
 [[nodiscard]] DiffReport diff(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options = {});
 
 }  // namespace ballast

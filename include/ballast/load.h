@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,8 +66,8 @@ struct ReindexOptions {
 };
 
 struct LoadOptions {
-  std::string root =
-      {};  ///< key or dotted path of the state dict in the file; found by itself when it is clear
+  std::optional<std::string> root =
+      {};  ///< dotted path of the state dict; "" takes everything; absent: it is found by itself
   std::vector<RenameRule> rename = {};
   std::vector<rules::Rule> rules = {};  ///< after rename
   bool strip_prefixes =
@@ -78,7 +79,7 @@ struct LoadOptions {
   Adapter adapter = Adapter::automatic;
   OnQuantized quantized = OnQuantized::dequantize;
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> not_narrowed = {
+  std::vector<LayerKind> keep_dtype = {
       LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
   OnMissing missing = OnMissing::error;
   OnUnused unused = OnUnused::ignore;
@@ -89,7 +90,7 @@ struct LoadOptions {
 /// What a model's tensors become when they are saved. Only floating-point tensors are cast.
 struct ModelCast {
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> not_narrowed = {
+  std::vector<LayerKind> keep_dtype = {
       LayerKind::batch_norm};             ///< layers whose tensors half and bf16 leave as they are
   std::shared_ptr<CastCount> count = {};  ///< grows as values are read
 };

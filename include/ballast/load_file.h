@@ -31,7 +31,7 @@ struct SaveModelOptions {
   /// Whose names and layouts are written; automatic: Burn's in Burn's formats, else PyTorch's.
   Adapter adapter = Adapter::automatic;
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> not_narrowed = {
+  std::vector<LayerKind> keep_dtype = {
       LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
   SaveOptions file = {};
 };
@@ -42,7 +42,7 @@ void save(const Model& model, const std::string& path, const SaveModelOptions& o
   const Adapter adapter = options.adapter == Adapter::automatic
                               ? usual_adapter(format_for(path, options.file.format))
                               : options.adapter;
-  save(to_checkpoint(model, adapter, {.dtype = options.dtype, .not_narrowed = options.not_narrowed}), path,
+  save(to_checkpoint(model, adapter, {.dtype = options.dtype, .keep_dtype = options.keep_dtype}), path,
        options.file);
 }
 

@@ -19,6 +19,12 @@ namespace ballast {
 /// quantized.
 [[nodiscard]] Tensor dequantized(const TensorValue& value);
 
+/// What to do with weights when a file is written.
+enum class Quantize : std::uint8_t {
+  none,
+  int8,  ///< 8-bit integers with one scale for each output channel
+};
+
 /// How one tensor came through quantization.
 struct QuantizedTensor {
   std::string name;

@@ -35,10 +35,11 @@ struct Receipt {
     std::string root;   ///< the key that was taken, asked for or found; empty for everything
     std::string rules;  ///< the text of the rules file
     std::vector<Rename> rename;
+    std::vector<std::string> reindex;
     std::vector<std::string> include;
     std::vector<std::string> exclude;
     std::string dtype;  ///< Safetensors' code; empty when nothing was cast
-    std::vector<std::string> not_narrowed;
+    std::vector<std::string> keep_dtype;
     std::string quantize;          ///< "int8" or empty
     std::uint64_t rounded = 0;     ///< values the cast changed
     std::uint64_t overflowed = 0;  ///< finite values that are finite no more

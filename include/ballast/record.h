@@ -32,17 +32,12 @@ class RecordConfig {
   std::string type = {};
 };
 
-enum class Quantize : std::uint8_t {
-  none,
-  int8,  ///< weights of linear, convolutional, embedding and recurrent layers, by output channel
-};
-
 struct RecordOptions {
-  Precision precision = Precision::keep;
+  Precision dtype = Precision::keep;
+  std::vector<LayerKind> keep_dtype = {
+      LayerKind::batch_norm};          ///< layers whose tensors half and bf16 leave as they are
+  Quantize quantize = Quantize::none;  ///< weights of linear, convolutional, embedding and recurrent layers
   RecordConfig config = {};
-  std::vector<LayerKind> not_narrowed = {
-      LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
-  Quantize quantize = Quantize::none;
   bool overwrite = false;
   Progress progress = {};
 };

@@ -36,7 +36,7 @@ struct Renamed {
   Checkpoint checkpoint;           ///< same tensors, same order
   std::vector<KeyChange> changed;  ///< only those whose name changed
   std::vector<std::string>
-      idle;  ///< patterns of rules that matched nothing; also said in the checkpoint's notes
+      unmatched;  ///< patterns of rules that matched nothing; also said in the checkpoint's notes
 };
 
 /// All rules in order, each on the result of the one before, every match in the key. Errc::duplicate_key when
@@ -164,8 +164,8 @@ using Rule = std::variant<Rename, Drop, Alias, Change, Split, Join>;
 
 struct Applied {
   Checkpoint checkpoint;
-  std::vector<std::string> origins;  ///< for each tensor the key or keys ("a + b") it comes from
-  std::vector<std::string> idle;     ///< patterns that matched nothing
+  std::vector<std::string> origins;    ///< for each tensor the key or keys ("a + b") it comes from
+  std::vector<std::string> unmatched;  ///< patterns that matched nothing
 };
 
 [[nodiscard]] Applied apply(const Checkpoint& in, const std::vector<Rule>& rules);

@@ -65,9 +65,12 @@ class BadIndexError(SafetensorError, IndexError):
 _ERRNO: Dict[Type[SafetensorError], int] = {MissingFileError: errno.ENOENT, ExistingFileError: errno.EEXIST, ForbiddenFileError: errno.EACCES}
 
 
+_ABOUT_FILES = ("cannot open", "cannot look at", "its folder", "is a folder without")
+
+
 def _class_of(code: str, what: str) -> Type[SafetensorError]:
     if code == "not-found":
-        return MissingFileError if "cannot open" in what or "cannot look at" in what else MissingKeyError
+        return MissingFileError if any(words in what for words in _ABOUT_FILES) else MissingKeyError
     if code == "already-exists":
         return ExistingFileError
     if code in ("io-error", "no-space"):

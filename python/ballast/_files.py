@@ -9,12 +9,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 from . import _native
 from ._checkpoint import Checkpoint, Patterns, Renames, StrPath
 from ._checkpoint import open as open_checkpoint
-from ._errors import SafetensorError
 from ._frameworks import numpy_spec
 from ._tensor import Tensor
 
 Progress = Optional[Callable[[int, int], Any]]
-Source = Union[StrPath, Checkpoint]
+Tensors = Union[StrPath, Checkpoint, Mapping[str, Any]]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
@@ -42,7 +41,7 @@ def _spec_of(name: str, value: Any) -> Any:
     return numpy_spec(name, array, "C128" if array.dtype.name == "complex128" else "")
 
 
-def checkpoint(tensors: Union[Source, Mapping[str, Any]], metadata: Optional[Dict[str, str]] = None) -> Checkpoint:
+def checkpoint(tensors: Tensors, metadata: Optional[Dict[str, str]] = None) -> Checkpoint:
     """A Checkpoint of whatever holds tensors: a path, a Checkpoint, or a mapping of names to ours, NumPy's or PyTorch's."""
     if isinstance(tensors, Checkpoint):
         return tensors
@@ -51,22 +50,32 @@ def checkpoint(tensors: Union[Source, Mapping[str, Any]], metadata: Optional[Dic
     return open_checkpoint(tensors)  # type: ignore[arg-type]
 
 
+def _taken(source: Tensors, root: Optional[str], include: Patterns, exclude: Patterns, inert: bool, io: str) -> Checkpoint:
+    """What is compared, hashed or measured: the state dict of a file (``root=None`` finds it, ``""`` takes everything), all of what is in memory."""
+    is_path = not hasattr(source, "items")
+    taken = open_checkpoint(source, io=io, inert=inert) if is_path else checkpoint(source)  # type: ignore[arg-type]
+    if root or (root is None and is_path):
+        taken = taken.root(root)
+    return taken.filter(include, exclude) if include or exclude else taken
+
+
 def save(
     path: StrPath,
     tensors: Union[Checkpoint, Mapping[str, Any]],
     metadata: Optional[Dict[str, str]] = None,
     *,
     format: Optional[str] = None,
-    overwrite: bool = True,
+    simplify: bool = False,
+    overwrite: bool = False,
     shard_size: Union[int, str, None] = None,
     progress: Progress = None,
 ) -> None:
     """Tensors as a file, whose format follows its extension: .safetensors, .pt, .npz, .npy, .bpk, .mpk, .record.
 
     ``tensors``: names to Tensor, numpy.ndarray or torch.Tensor, mixed as you like, or a Checkpoint. The old file or the whole new one is
-    there afterwards, whatever happens. ``shard_size``: Safetensors files of at most so much each ("5GB"), and an index.
+    there afterwards, whatever happens; an old one is replaced only with ``overwrite=True``. ``shard_size``: Safetensors files of at most so much each ("5GB"), and an index.
     """
-    options = {"format": format, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "progress": progress}
+    options = {"format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "progress": progress}
     if metadata is not None and isinstance(tensors, Checkpoint):
         tensors = dict(tensors.items())
     _native.save(checkpoint(tensors, metadata), path, options)
@@ -106,6 +115,7 @@ def convert(
     shard_size: Union[int, str, None] = None,
     receipt: Optional[StrPath] = None,
     inert: bool = False,
+    io: str = "auto",
     progress: Progress = None,
 ) -> Conversion:
     """One file into another, streamed; in the order of the options: root, rename, rules, reindex, filter, cast.
@@ -119,7 +129,7 @@ def convert(
         "rules": rules, "reindex": reindex, "include": include, "exclude": exclude,
         "dtype": dtype, "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
-        "receipt": receipt, "inert": inert, "progress": progress,
+        "receipt": receipt, "inert": inert, "io": io, "progress": progress,
     }  # fmt: skip
     return Conversion(**_native.convert(source, target, options))
 
@@ -169,18 +179,27 @@ class DiffReport:
 
 
 def diff(
-    a: Union[Source, Mapping[str, Any]],
-    b: Union[Source, Mapping[str, Any]],
+    a: Tensors,
+    b: Tensors,
     *,
+    root: Optional[str] = None,
+    include: Patterns = None,
+    exclude: Patterns = None,
     tolerance: float = 0.0,
     relative: float = 0.0,
     find_renamed: bool = True,
+    inert: bool = False,
+    io: str = "read",
     progress: Progress = None,
 ) -> DiffReport:
-    """Two files, checkpoints or dicts of tensors, compared by every name, shape, dtype and value."""
+    """Two files, checkpoints or dicts of tensors, compared by every name, shape, dtype and value.
+
+    Of a file the state dict is taken, found by itself unless ``root`` says where (``""``: everything); a Checkpoint or a dict as it is.
+    """
     options = {"tolerance": tolerance, "relative": relative, "find_renamed": find_renamed, "progress": progress}
     found = []
-    for entry in _native.diff(checkpoint(a), checkpoint(b), options):
+    left, right = (_taken(side, root, include, exclude, inert, io) for side in (a, b))
+    for entry in _native.diff(left, right, options):
         distance = entry.pop("distance")
         found.append(Difference(**entry, distance=Distance(**distance) if distance else None))
     return DiffReport(found)
@@ -197,7 +216,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VerifyReport:
     """``if verify(path).clean: …``"""
 
     findings: List[Finding]
@@ -208,60 +227,40 @@ class Verdict:
         return not self.findings
 
 
-def stats(source: Union[Source, Mapping[str, Any]], *, progress: Progress = None) -> Dict[str, Dict[str, Any]]:
-    """count, nan, inf, zeros, min, max, mean and std of each tensor."""
-    return _native.stats(checkpoint(source), progress)
-
-
-def _judge(name: str, numbers: Dict[str, Any], allow_zeros: bool, max_abs: Optional[float]) -> List[Finding]:
-    count = numbers["count"]
-    found = [Finding(name, kind, numbers[kind], f"{numbers[kind]} of {count} values") for kind in ("nan", "inf") if numbers[kind]]
-    if numbers["zeros"] == count and count > 1 and not allow_zeros:
-        found.append(Finding(name, "zero", count, f"{count} values"))
-    largest = max(-numbers["min"], numbers["max"]) if numbers["min"] == numbers["min"] else 0.0
-    if max_abs is not None and largest > max_abs:
-        found.append(Finding(name, "large", 1, f"largest magnitude {largest:.6g}"))
-    return found
-
-
-def _checksums(file: Checkpoint, progress: Progress) -> Verdict:
-    found: List[Finding] = []
-    notes: List[str] = []
-    if file.format in ("torch-zip", "torchscript"):
-        try:
-            without = _native.check_integrity(file.path)["without"]
-            if without:
-                notes.append(f"the file holds no checksum for {without} bytes of its data")
-        except SafetensorError as error:
-            if error.code != "bad-crc":
-                raise
-            found.append(Finding(None, "checksum", 1, error.message))
-    if file.format == "record":
-        for fault in _native.check_record(file, progress):
-            found.append(Finding(fault["name"], "checksum", 1, f"XXH3 is {fault['found']}, the record says {fault['expected']}"))
-    return Verdict(found, notes)
+def stats(
+    source: Tensors,
+    *,
+    root: Optional[str] = None,
+    include: Patterns = None,
+    exclude: Patterns = None,
+    inert: bool = False,
+    io: str = "read",
+    progress: Progress = None,
+) -> Dict[str, Dict[str, Any]]:
+    """count, nan, inf, zeros, min, max, mean, std and absmax of each tensor."""
+    return _native.stats(_taken(source, root or "", include, exclude, inert, io), progress)
 
 
 def verify(
     path: StrPath,
     *,
+    root: Optional[str] = None,
     include: Patterns = None,
     exclude: Patterns = None,
+    receipt: Optional[StrPath] = None,
     allow_zeros: bool = False,
     max_abs: Optional[float] = None,
-    receipt: Optional[StrPath] = None,
     inert: bool = False,
+    io: str = "read",
     progress: Progress = None,
-) -> Verdict:
+) -> VerifyReport:
     """Is this file sound? Its structure (by opening it: what is wrong there is raised), its checksums, and its values."""
-    file = open_checkpoint(path, io="read", inert=inert)
-    sums = _checksums(file, progress)
-    findings = list(sums.findings)
-    if receipt is not None:
-        findings += [Finding(None, "receipt", 1, problem) for problem in _native.check_receipt(path, receipt, progress)]
-    for name, numbers in _native.stats(file.filter(include, exclude), progress).items():
-        findings += _judge(name, numbers, allow_zeros, max_abs)
-    return Verdict(findings, file.notes + sums.notes)
+    options = {
+        "root": root, "include": include, "exclude": exclude, "receipt": receipt, "allow_zeros": allow_zeros,
+        "max_abs": max_abs, "inert": inert, "io": io, "progress": progress,
+    }  # fmt: skip
+    report = _native.verify(path, options)
+    return VerifyReport([Finding(**finding) for finding in report["findings"]], report["notes"])
 
 
 @dataclass(frozen=True)
@@ -288,6 +287,15 @@ class Manifest:
     tensors: Dict[str, str]
 
 
-def hash(source: Union[Source, Mapping[str, Any]], *, progress: Progress = None) -> Manifest:
-    """Equal roots, equal tensors: whatever the format, the order, the shards."""
-    return Manifest(**_native.hash(checkpoint(source), progress))
+def hash(
+    source: Tensors,
+    *,
+    root: Optional[str] = None,
+    include: Patterns = None,
+    exclude: Patterns = None,
+    inert: bool = False,
+    io: str = "read",
+    progress: Progress = None,
+) -> Manifest:
+    """Equal roots, equal tensors: whatever the format, the order, the shards. What is taken of a file: see diff()."""
+    return Manifest(**_native.hash(_taken(source, root, include, exclude, inert, io), progress))

@@ -115,6 +115,7 @@ ballast::TargetDType target_of(const std::string& code) {
 
 ballast::ConvertOptions convert_options_of(const Options& given) {
   ballast::ConvertOptions options;
+  options.io = ballast::io_from_name(given.text("io"));
   options.inert = given.flag("inert");
   if (given.find("root") != nullptr) options.root = given.text("root");
   options.rename = rename_rules_of(given.find("rename"));
@@ -123,8 +124,8 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.include = given.texts("include");
   options.exclude = given.texts("exclude");
   options.dtype = target_of(given.text("dtype"));
-  if (given.find("keep_dtype") != nullptr) options.not_narrowed = given.texts("keep_dtype");
-  options.quantize_int8 = given.flag("quantize_int8");
+  for (std::string& pattern : given.texts("keep_dtype")) options.keep_dtype.push_back(std::move(pattern));
+  if (given.flag("quantize_int8")) options.quantize = ballast::Quantize::int8;
   options.file.format = given.text("format");
   options.file.simplify = given.flag("simplify");
   options.file.overwrite = given.flag("overwrite");
@@ -140,7 +141,7 @@ Ref conversion(const ballast::Converted& done) {
   return dict.set("tensors", names)
       .set("origins", done.origins)
       .set("root", done.root)
-      .set("unmatched", done.idle)
+      .set("unmatched", done.unmatched)
       .set("cast", done.cast)
       .set("rounded", std::uint64_t{done.count->rounded})
       .set("overflowed", std::uint64_t{done.count->overflowed})

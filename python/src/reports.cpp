@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/diff.h"
 #include "ballast/hash.h"
-#include "ballast/receipt.h"
-#include "ballast/record_file.h"
 #include "ballast/scan.h"
 #include "ballast/stats.h"
+#include "ballast/verify.h"
 #include "checkpoint.h"
 #include "files.h"
 
@@ -77,6 +76,7 @@ Ref statistics(const ballast::TensorStats& stats) {
       .set("max", stats.max)
       .set("mean", stats.mean)
       .set("std", stats.std)
+      .set("absmax", stats.absmax())
       .object();
 }
 
@@ -111,36 +111,38 @@ PyObject* check_integrity(PyObject* /*module*/, PyObject* path_object) {
   });
 }
 
-PyObject* check_record(PyObject* /*module*/, PyObject* args) {
-  return guarded([&] {
-    PyObject* checkpoint_object = nullptr;
-    PyObject* progress = nullptr;
-    if (PyArg_ParseTuple(args, "OO", &checkpoint_object, &progress) == 0) throw Raised{};
-    const ballast::Checkpoint& checkpoint = checkpoint_of(checkpoint_object);
-    const ballast::Progress report = progress_of(progress);
-    const auto faults = unlocked([&] { return ballast::check_record(checkpoint, report); });
-    return list_of(faults, [](const ballast::RecordFault& fault) {
-      return Dict()
-          .set("name", fault.name)
-          .set("expected", fault.has_checksum ? to_python(fault.expected) : none())
-          .set("found", fault.found)
-          .object();
-    });
-  });
+Ref verify_finding(const ballast::VerifyFinding& finding) {
+  return Dict()
+      .set("name", finding.name.empty() ? none() : to_python(finding.name))
+      .set("kind", name(finding.kind))
+      .set("count", finding.count)
+      .set("detail", finding.detail)
+      .object();
 }
 
-PyObject* check_receipt(PyObject* /*module*/, PyObject* args) {
+// verify(path, {io, root, include, exclude, receipt, allow_zeros, max_abs, inert, progress})
+PyObject* verify(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* path_object = nullptr;
-    PyObject* receipt_object = nullptr;
-    PyObject* progress = nullptr;
-    if (PyArg_ParseTuple(args, "OOO", &path_object, &receipt_object, &progress) == 0) throw Raised{};
+    PyObject* given = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &path_object, &given) == 0) throw Raised{};
     const std::string path = path_of(path_object);
-    const std::string receipt = path_of(receipt_object);
-    const ballast::Progress report = progress_of(progress);
-    const auto checked =
-        unlocked([&] { return ballast::check_receipt(path, ballast::read_receipt(receipt), report); });
-    return to_python(checked.problems);
+    const Options options(given);
+    ballast::VerifyOptions how;
+    how.io = ballast::io_from_name(options.text("io"));
+    how.inert = options.flag("inert");
+    if (options.find("root") != nullptr) how.root = options.text("root");
+    how.include = options.texts("include");
+    how.exclude = options.texts("exclude");
+    how.receipt = options.path("receipt");
+    how.allow_zeros = options.flag("allow_zeros");
+    how.max_abs = options.number("max_abs");
+    how.progress = progress_of(options.find("progress"));
+    const auto report = unlocked([&] { return ballast::verify(path, how); });
+    return Dict()
+        .set("findings", list_of(report.findings, verify_finding))
+        .set("notes", report.notes)
+        .object();
   });
 }
 
@@ -201,8 +203,7 @@ PyMethodDef functions[] = {
     {"diff", diff, METH_VARARGS, nullptr},
     {"stats", stats, METH_VARARGS, nullptr},
     {"check_integrity", check_integrity, METH_O, nullptr},
-    {"check_record", check_record, METH_VARARGS, nullptr},
-    {"check_receipt", check_receipt, METH_VARARGS, nullptr},
+    {"verify", verify, METH_VARARGS, nullptr},
     {"hash", hash, METH_VARARGS, nullptr},
     {"scan", scan, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """save, convert, diff, verify, scan, hash."""
 import json
+import pathlib
+import shutil
 import threading
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 
 import ballast
 from ballast import SafetensorError
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture
@@ -37,11 +41,18 @@ def test_tensors_of_all_kinds_are_saved_together(tmp_path):
 def test_overwriting_is_asked_for(tmp_path, pt):
     ballast.save(tmp_path / "x.safetensors", {"a": np.ones(1)})
     with pytest.raises(FileExistsError) as caught:
-        ballast.save(tmp_path / "x.safetensors", {"a": np.zeros(1)}, overwrite=False)
+        ballast.save(tmp_path / "x.safetensors", {"a": np.zeros(1)})
     assert isinstance(caught.value, SafetensorError) and caught.value.code == "already-exists"
     with pytest.raises(FileExistsError):
         ballast.convert(pt, tmp_path / "x.safetensors")
     assert ballast.open(tmp_path / "x.safetensors")["a"].item() == 1
+
+
+def test_a_folder_that_is_not_there_or_holds_no_model_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        ballast.save(tmp_path / "absent/x.safetensors", {"a": np.ones(1)})
+    with pytest.raises(FileNotFoundError, match="without an index"):
+        ballast.open(tmp_path)
 
 
 def test_formats_follow_the_name_or_the_argument(tmp_path):
@@ -99,7 +110,7 @@ def test_progress_is_told_and_may_stop_the_work(tmp_path, pt, job):
     seen = []
     jobs = {
         "convert": lambda p: ballast.convert(pt, tmp_path / "x.safetensors", overwrite=True, progress=p),
-        "save": lambda p: ballast.save(tmp_path / "x.safetensors", ballast.open(pt), progress=p),
+        "save": lambda p: ballast.save(tmp_path / "x.safetensors", ballast.open(pt), overwrite=True, progress=p),
         "diff": lambda p: ballast.diff(pt, pt, progress=p),
         "verify": lambda p: ballast.verify(pt, progress=p),
         "hash": lambda p: ballast.hash(pt, progress=p),
@@ -184,12 +195,49 @@ def test_checksums_are_compared(tmp_path):
     data[-1] ^= 1
     (tmp_path / "x.record").write_bytes(data)
     assert [(f.name, f.kind) for f in ballast.verify(tmp_path / "x.record").findings] == [("a", "checksum")]
+    shutil.copytree(EXAMPLES.parent / "tests/fixtures/onnx/files", tmp_path / "onnx")  # SHA-1 of external data
+    weights = tmp_path / "onnx/data/w.safetensors"
+    assert ballast.verify(tmp_path / "onnx/shared.onnx").clean
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    assert [f.kind for f in ballast.verify(tmp_path / "onnx/shared.onnx").findings] == ["checksum"]
+
+
+def test_training_checkpoints_are_compared_and_hashed_by_their_state_dict(tmp_path):
+    source = EXAMPLES / "data/net.pt"  # epoch, loss and "state_dict"
+    ballast.convert(source, tmp_path / "x.safetensors")
+    assert ballast.diff(source, tmp_path / "x.safetensors").same
+    assert ballast.hash(source).root == ballast.hash(tmp_path / "x.safetensors").root
+    assert "4.bias" in ballast.hash(source).tensors
+    assert not ballast.diff(source, tmp_path / "x.safetensors", root="", find_renamed=False).same
+    assert "state_dict.4.bias" in ballast.hash(ballast.open(source)).tensors  # what is open is taken as it is
+    assert [t.name for t in ballast.diff(source, source, include="bias", exclude=r"^[01]\.").tensors] == ["4.bias"]
+    assert "state_dict.4.bias" in ballast.stats(source) and list(ballast.stats(source, root="state_dict", include="4.bias")) == ["4.bias"]
+
+
+def test_quantized_weights_are_compared_as_what_they_stand_for(tmp_path):
+    source = {"w": np.arange(-127, 128, dtype=np.float32).reshape(5, 51)}
+    ballast.save(tmp_path / "x.safetensors", source)
+    ballast.convert(tmp_path / "x.safetensors", tmp_path / "q.safetensors", quantize="int8")
+    report = ballast.diff(tmp_path / "x.safetensors", tmp_path / "q.safetensors", tolerance=1)
+    assert [t.name for t in report.tensors] == ["w"] and report.same
+
+
+def test_dtypes_have_the_words_of_the_command_line_and_keep_dtype_adds_to_the_norms(tmp_path):
+    source = tmp_path / "x.safetensors"
+    ballast.save(source, {"a": np.ones(2, np.float32), "b": np.ones(2, np.float32), "n.running_mean": np.ones(2, np.float32)})
+    for word, code in (("half", "F16"), ("full", "F32"), ("double", "F64"), ("float16", "F16"), ("bf16", "BF16")):
+        ballast.convert(source, tmp_path / "y.safetensors", dtype=word, overwrite=True)
+        assert ballast.open(tmp_path / "y.safetensors")["a"].dtype == code
+    ballast.convert(source, tmp_path / "y.safetensors", dtype="half", keep_dtype="^b$", overwrite=True)
+    assert [t.dtype for t in map(ballast.open(tmp_path / "y.safetensors").__getitem__, ("a", "b", "n.running_mean"))] == ["F16", "F32", "F32"]
 
 
 def test_receipts_are_compared(tmp_path, pt):
     ballast.convert(pt, tmp_path / "x.safetensors", receipt=tmp_path / "r.json")
     assert ballast.verify(tmp_path / "x.safetensors", receipt=tmp_path / "r.json").clean
-    ballast.save(tmp_path / "x.safetensors", {"a": np.ones(2)})
+    ballast.save(tmp_path / "x.safetensors", {"a": np.ones(2)}, overwrite=True)
     assert "receipt" in {f.kind for f in ballast.verify(tmp_path / "x.safetensors", receipt=tmp_path / "r.json").findings}
 
 

@@ -168,6 +168,9 @@ AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), o
   if (descriptor_ < 0) {
     const int reason = errno;
     unlist_unfinished(entry_);
+    if (reason == ENOENT)
+      fail(Errc::not_found, display(path_), "its folder {} is not there; make it first",
+           quoted(folder_of(target_)));
     fail_errno(reason, display(path_), "cannot create a file in its folder");
   }
   if (old && !take_over(descriptor_, *old)) {

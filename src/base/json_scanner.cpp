@@ -156,7 +156,7 @@ std::string_view JsonScanner::unescape(char* first) {
     if (*at_ == '"') break;
     if (*at_ != '\\') {
       if (at_ >= end_) fail(Errc::bad_json, where_, "the header ends inside a string");
-      fail(Errc::bad_json, where_, "a control character (0x{:02x}) in a string at byte {} of the header",
+      fail(Errc::bad_json, where_, "a control character (0x{:02x}) in a string at byte {} of the JSON text",
            *at_, offset());
     }
     switch (*++at_) {
@@ -188,7 +188,7 @@ std::string_view JsonScanner::unescape(char* first) {
         out = append_utf8(out, unicode_escape());
         continue;
       default:
-        fail(Errc::bad_json, where_, "an unknown escape in a string at byte {} of the header", offset());
+        fail(Errc::bad_json, where_, "an unknown escape in a string at byte {} of the JSON text", offset());
     }
     ++at_;
   }
@@ -207,7 +207,7 @@ std::uint32_t JsonScanner::hex4() {
     else if (lower >= 'a' && lower <= 'f')
       value = value << 4U | static_cast<std::uint32_t>(lower - 'a' + 10);
     else
-      fail(Errc::bad_json, where_, "a \\u escape without four hexadecimal digits at byte {} of the header",
+      fail(Errc::bad_json, where_, "a \\u escape without four hexadecimal digits at byte {} of the JSON text",
            offset());
   }
   ++at_;
@@ -222,7 +222,7 @@ std::uint32_t JsonScanner::unicode_escape() {
     const std::uint32_t second = hex4();
     if (second >= 0xDC00 && second <= 0xDFFF) return 0x10000 + ((first - 0xD800) << 10U) + (second - 0xDC00);
   }
-  fail(Errc::bad_json, where_, "half of a surrogate pair in a string at byte {} of the header", offset());
+  fail(Errc::bad_json, where_, "half of a surrogate pair in a string at byte {} of the JSON text", offset());
 }
 
 JsonScanner::Number JsonScanner::number() {
@@ -234,7 +234,7 @@ JsonScanner::Number JsonScanner::number() {
     const char* stop = decimal.scan();
     if (stop == nullptr) unexpected("a number");
     if (decimal.is_infinite()) {
-      fail(Errc::bad_json, where_, "number {} at byte {} of the header is out of range",
+      fail(Errc::bad_json, where_, "number {} at byte {} of the JSON text is out of range",
            display({first, static_cast<std::size_t>(stop - first)}, 40), offset());
     }
     number.is_unsigned = false;
@@ -299,12 +299,13 @@ void JsonScanner::unexpected(std::string_view expected) {
   const char c = *at_;
   if (at_ >= end_)
     fail(Errc::bad_json, where_, "the header ends after {} bytes where {} should come", offset(), expected);
-  fail(Errc::bad_json, where_, "expected {} at byte {} of the header, found {}", expected, offset(),
+  fail(Errc::bad_json, where_, "expected {} at byte {} of the JSON text, found {}", expected, offset(),
        quoted({&c, 1}));
 }
 
 void JsonScanner::too_deep() const {
-  fail(Errc::bad_json, where_, "nested deeper than {} levels at byte {} of the header", kMaxDepth, offset());
+  fail(Errc::bad_json, where_, "nested deeper than {} levels at byte {} of the JSON text", kMaxDepth,
+       offset());
 }
 
 }  // namespace ballast

@@ -8,6 +8,7 @@
 #include "ballast/nearest.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "checkpoint/value_tree.h"
 
 namespace ballast {
 
@@ -141,7 +142,7 @@ Value Checkpoint::value(std::string_view dotted) const {
   if (!tree)
     fail(Errc::not_found, display(path), "holds tensors only, no other values ({} was asked for)",
          quoted(dotted));
-  return tree->at(dotted);
+  return value_at(*tree, dotted, display(path));
 }
 
 std::uint64_t Checkpoint::total_bytes() const noexcept {

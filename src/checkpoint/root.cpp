@@ -184,7 +184,7 @@ FoundRoot find_root(const Checkpoint& checkpoint) {
   const bool is_tie = ranked.size() > 1 && ranked[0].rank == ranked[1].rank;
   if (is_tie && ranked[0].rank == kUnusual) return {checkpoint, {}};
   if (is_tie) {
-    fail(Errc::invalid_argument, display(checkpoint.path), "holds several state dicts, say which: {}",
+    fail(Errc::invalid_argument, display(checkpoint.path), "holds several state dicts, say which as root: {}",
          to_string(plain(ranked)));
   }
   FoundRoot found{root(checkpoint, ranked[0].candidate.path), ranked[0].candidate.path};

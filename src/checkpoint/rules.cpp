@@ -210,7 +210,7 @@ Applied apply(const Checkpoint& in, const std::vector<Rule>& rules) {
   Runner run(items);
   for (const Rule& rule : rules) {
     if (!std::visit(run, rule)) {
-      result.idle.push_back(match_of(rule));
+      result.unmatched.push_back(match_of(rule));
       result.checkpoint.notes.push_back("rule " + quoted(match_of(rule)) + " matched no key");
     }
   }

@@ -39,12 +39,13 @@ Checkpoint with_names(const Checkpoint& in, const std::vector<std::string>& name
 
 namespace {
 
-Renamed renamed(const Checkpoint& in, const std::vector<std::string>& names, std::vector<std::string> idle) {
-  Renamed result{with_names(in, names), {}, std::move(idle)};
+Renamed renamed(const Checkpoint& in, const std::vector<std::string>& names,
+                std::vector<std::string> unmatched) {
+  Renamed result{with_names(in, names), {}, std::move(unmatched)};
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (in[i].name != names[i]) result.changed.push_back({std::string(in[i].name), names[i]});
   }
-  for (const std::string& pattern : result.idle)
+  for (const std::string& pattern : result.unmatched)
     result.checkpoint.notes.push_back("rename rule " + quoted(pattern) + " matched no key");
   return result;
 }
@@ -60,7 +61,7 @@ std::vector<std::string> names_of(const Checkpoint& in) {
 
 Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules) {
   std::vector<std::string> names = names_of(in);
-  std::vector<std::string> idle;
+  std::vector<std::string> unmatched;
   for (const RenameRule& rule : rules) {
     const Pattern pattern(rule.pattern);
     const Pattern::Replacement by = pattern.replacement(rule.replacement);
@@ -71,9 +72,9 @@ Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules) {
         matched = true;
       }
     }
-    if (!matched) idle.push_back(rule.pattern);
+    if (!matched) unmatched.push_back(rule.pattern);
   }
-  return renamed(in, names, std::move(idle));
+  return renamed(in, names, std::move(unmatched));
 }
 
 Renamed strip_common_prefixes(const Checkpoint& in) {

@@ -253,4 +253,7 @@ class ValueTree {
   mutable std::unordered_map<const Node*, std::unique_ptr<DictIndex>> indices_;
 };
 
+/// Value::at(), with `where` in the message: the file the tree comes from.
+[[nodiscard]] Value value_at(const Value& root, std::string_view path, const std::string& where);
+
 }  // namespace ballast

@@ -7,6 +7,7 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "base/nearest.h"
 #include "checkpoint/value_tree.h"
 
 namespace ballast {
@@ -83,12 +84,22 @@ std::optional<Value> Value::find_path(std::string_view path) const {
   return follow(*this, path).value;
 }
 
-Value Value::at(std::string_view path) const {
-  Found found = follow(*this, path);
+Value value_at(const Value& root, std::string_view path, const std::string& where) {
+  Found found = follow(root, path);
   if (found.value) return *std::move(found.value);
-  if (found.reached == 0) fail(Errc::not_found, "value", "nothing at {}", quoted(path));
-  fail(Errc::not_found, "value", "nothing at {}: {} is there, the rest is not", quoted(path),
-       quoted(path.substr(0, found.reached)));
+  if (found.reached > 0)
+    fail(Errc::not_found, where, "nothing at {}: {} is there, the rest is not", quoted(path),
+         quoted(path.substr(0, found.reached)));
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; root.kind() == Kind::dict && i < root.size(); ++i) {
+    if (root.key(i).kind() == Kind::string) keys.emplace_back(root.key(i).as_string());
+  }
+  const std::vector<std::string_view> names(keys.begin(), keys.end());
+  fail(Errc::not_found, where, "nothing at {}{}", quoted(path), did_you_mean(path, names));
+}
+
+Value Value::at(std::string_view path) const {
+  return value_at(*this, path, "value");
 }
 
 std::string Value::summary() const {

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/magic.h"
 #include "checkpoint/value_json.h"
+#include "checkpoint/value_tree.h"
 
 namespace ballast {
 namespace {
@@ -29,11 +30,7 @@ Value open_value(const std::string& path, std::string_view dotted) {
            checkpoint.format);
     root = *checkpoint.tree;
   }
-  try {
-    return root.at(dotted);
-  } catch (const Error& error) {
-    fail(error.code(), display(path), "has no {}: {}", quoted(dotted), error.what());
-  }
+  return value_at(root, dotted, display(path));
 }
 
 }  // namespace ballast

@@ -84,7 +84,11 @@ std::string format_for(const std::string& path, const std::string& format) {
   for (const Format& known : kFormats) {
     if (has_extension(known, path)) return std::string(known.name);
   }
-  fail(Errc::invalid_argument, display(path), "no format is known by this name; name one: {}",
+  if (path.ends_with(".onnx"))
+    fail(Errc::unsupported, display(path),
+         "an ONNX file holds a computation, which weights alone are not: a C++ model is exported by "
+         "ballast::onnx::save()");
+  fail(Errc::invalid_argument, display(path), "the extension says no format; say it (format, --to): {}",
        fmt::join(writable_formats(), ", "));
 }
 

@@ -25,7 +25,7 @@ bool casts(const ConvertOptions& options) {
 bool asks_for_nothing(const ConvertOptions& options) {
   return !options.root && options.rename.empty() && options.rules.empty() && options.rules_file.empty() &&
          options.reindex.empty() && options.include.empty() && options.exclude.empty() && !casts(options) &&
-         !options.quantize_int8;
+         options.quantize == Quantize::none;
 }
 
 DType target_of(const TargetDType& target) {
@@ -45,13 +45,15 @@ class Steps {
     change(options);
     if (!options.reindex.empty())
       now_.checkpoint = ballast::reindex(now_.checkpoint, options.reindex).checkpoint;
+    const std::string first = now_.checkpoint.empty() ? "" : quoted(now_.checkpoint[0].name);
     choose(options.include, options.exclude);
     if (now_.checkpoint.empty() && !now_.before.empty()) {
       fail(Errc::not_found, display(now_.before.path),
-           "none of its {} tensors is left after the steps asked for", now_.before.size());
+           "none of its {} tensors is left after the steps asked for{}", now_.before.size(),
+           first.empty() ? "" : "; before include and exclude the first was " + first);
     }
     if (casts(options)) cast(options);
-    if (options.quantize_int8) quantize();
+    if (options.quantize == Quantize::int8) quantize();
     return std::move(now_);
   }
 
@@ -81,7 +83,7 @@ class Steps {
     rules::Applied applied = rules::apply(now_.checkpoint, all);
     now_.checkpoint = std::move(applied.checkpoint);
     now_.origins = std::move(applied.origins);
-    now_.idle = std::move(applied.idle);
+    now_.unmatched = std::move(applied.unmatched);
   }
 
   void choose(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
@@ -102,7 +104,7 @@ class Steps {
     });
     now_.checkpoint = ballast::cast(
         before, dtype,
-        {.except = narrows ? options.not_narrowed : std::vector<std::string>{}, .count = now_.count});
+        {.except = narrows ? options.keep_dtype : std::vector<std::string>{}, .count = now_.count});
     for (std::size_t i = 0; i < before.size(); ++i)
       now_.cast += before[i].dtype != now_.checkpoint[i].dtype ? 1U : 0U;
   }
@@ -146,7 +148,7 @@ Converted apply_steps(const Checkpoint& in, const ConvertOptions& options) {
 
 Converted plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
   const std::string format = target_format(out, options);
-  if (options.quantize_int8 && format != "safetensors" && format != "record") {
+  if (options.quantize != Quantize::none && format != "safetensors" && format != "record") {
     fail(Errc::not_representable, display(out),
          "{} has no place to say what is quantized; write safetensors or record", format);
   }

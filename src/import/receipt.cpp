@@ -117,14 +117,15 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
   receipt.steps = {.root = options.root.value_or(done.root),
                    .rules = text_of(options.rules_file),
                    .rename = {},
+                   .reindex = options.reindex,
                    .include = options.include,
                    .exclude = options.exclude,
                    .dtype = dtype_text(options.dtype),
-                   .not_narrowed = {},
-                   .quantize = options.quantize_int8 ? "int8" : "",
+                   .keep_dtype = {},
+                   .quantize = options.quantize == Quantize::int8 ? "int8" : "",
                    .rounded = done.count->rounded,
                    .overflowed = done.count->overflowed};
-  if (!receipt.steps.dtype.empty()) receipt.steps.not_narrowed = options.not_narrowed;
+  if (!receipt.steps.dtype.empty()) receipt.steps.keep_dtype = options.keep_dtype;
   for (const RenameRule& rule : options.rename)
     receipt.steps.rename.push_back({rule.pattern, rule.replacement});
   receipt.output = receipt_side(open(out, {.io = Io::read, .inert = options.inert}));

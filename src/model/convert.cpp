@@ -28,9 +28,9 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& order) {
 
 }  // namespace
 
-bool stays_wide(DType from, DType to, LayerKind kind, const std::vector<LayerKind>& not_narrowed) {
+bool stays_wide(DType from, DType to, LayerKind kind, const std::vector<LayerKind>& keep_dtype) {
   return info(to).bits < info(from).bits && info(to).bits <= 16 &&
-         std::find(not_narrowed.begin(), not_narrowed.end(), kind) != not_narrowed.end();
+         std::find(keep_dtype.begin(), keep_dtype.end(), kind) != keep_dtype.end();
 }
 
 DType Converter::target(const Tensor& tensor, const Slot& slot) const {
@@ -43,7 +43,7 @@ DType Converter::target(const Tensor& tensor, const Slot& slot) const {
   }
   if (!is_floating(from)) return from;
   const DType to = dtype_of_precision(precision_);
-  return stays_wide(from, to, slot.kind, not_narrowed_) ? from : to;
+  return stays_wide(from, to, slot.kind, keep_dtype_) ? from : to;
 }
 
 Converter::Result Converter::convert(const Tensor& tensor, const Slot& slot) {

@@ -15,13 +15,12 @@
 namespace ballast {
 
 /// Whether half or bf16 leaves this tensor of such a layer as it is.
-[[nodiscard]] bool stays_wide(DType from, DType to, LayerKind kind,
-                              const std::vector<LayerKind>& not_narrowed);
+[[nodiscard]] bool stays_wide(DType from, DType to, LayerKind kind, const std::vector<LayerKind>& keep_dtype);
 
 class Converter {
  public:
-  Converter(Precision precision, const std::vector<LayerKind>& not_narrowed)
-      : precision_(precision), not_narrowed_(not_narrowed) {}
+  Converter(Precision precision, const std::vector<LayerKind>& keep_dtype)
+      : precision_(precision), keep_dtype_(keep_dtype) {}
 
   struct Result {
     Tensor tensor;
@@ -35,7 +34,7 @@ class Converter {
   [[nodiscard]] DType target(const Tensor& tensor, const Slot& slot) const;
 
   Precision precision_;
-  const std::vector<LayerKind>& not_narrowed_;
+  const std::vector<LayerKind>& keep_dtype_;
   std::unordered_map<const Storage*, std::vector<std::pair<Tensor, Result>>> done_;
 };
 

@@ -24,7 +24,7 @@ class Loader {
         options_(options),
         source_(prepare(slots_, files, options, report_)),
         matcher_(slots_, source_, options),
-        converter_(options.dtype, options.not_narrowed),
+        converter_(options.dtype, options.keep_dtype),
         used_(source_.checkpoint.size(), false) {
     report_.file = source_.checkpoint.path;
   }
@@ -163,7 +163,7 @@ class Loader {
 
   // The whole file was taken, and parts of it look like state dicts themselves.
   void list_other_roots() {
-    if (!options_.root.empty()) return;
+    if (options_.root) return;
     for (const Checkpoint& file : files_) {
       const auto candidates = root_candidates(file);
       if (candidates.size() > 1)

@@ -48,7 +48,7 @@ class Preparation {
 
  private:
   Checkpoint state_dict_of(const Checkpoint& file) {
-    if (!options_.root.empty()) return root(file, options_.root);
+    if (options_.root) return options_.root->empty() ? file : root(file, *options_.root);
     if (!file.tree) return file;
     FoundRoot found = find_root(file);
     // A member of that name means the whole file is meant.
@@ -80,8 +80,8 @@ class Preparation {
   void filter_keys() {
     const KeyFilter filter(options_.include, options_.exclude);
     for (const Entry& entry : result_.checkpoint) result_.wanted.push_back(filter.passes(entry.name));
-    note_idle("include", options_.include);
-    note_idle("exclude", options_.exclude);
+    note_unmatched("include", options_.include);
+    note_unmatched("exclude", options_.exclude);
     const bool any = std::find(result_.wanted.begin(), result_.wanted.end(), true) != result_.wanted.end();
     if (!any && !options_.include.empty()) {
       fail(Errc::not_found, display(result_.checkpoint.path), "no key matches {}{}",
@@ -90,7 +90,7 @@ class Preparation {
     }
   }
 
-  void note_idle(std::string_view what, const std::vector<std::string>& patterns) {
+  void note_unmatched(std::string_view what, const std::vector<std::string>& patterns) {
     for (const std::string& text : patterns) {
       const Pattern pattern(text);
       const bool matches = std::any_of(result_.checkpoint.begin(), result_.checkpoint.end(),

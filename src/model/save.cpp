@@ -134,7 +134,7 @@ Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& c
   return cast_where(
       out, dtype,
       [&](std::size_t i) {
-        return !stays_wide(out[i].dtype, dtype, writer.kind_of(out[i].name), cast.not_narrowed);
+        return !stays_wide(out[i].dtype, dtype, writer.kind_of(out[i].name), cast.keep_dtype);
       },
       cast.count);
 }

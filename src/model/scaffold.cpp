@@ -179,7 +179,7 @@ class Scaffold {
       std::string field = is_taken_by_cpp(key) ? key + "_" : key;
       if (!is_identifier(key)) {
         plain = false;
-        field = "field_" + camel_case(key);
+        field = is_position(key) ? "layer_" + key : "field_" + camel_case(key);
       }
       // A field may not have the name of its struct, nor of what is used beside it.
       while (types_.contains(field) || !taken.insert(field).second) {

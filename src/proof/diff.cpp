@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "ballast/display.h"
+#include "ballast/quantized.h"
 #include "base/fail.h"
 #include "base/hash_xxh3.h"
 #include "base/largest_first.h"
@@ -27,8 +28,8 @@ std::uint64_t content_hash(const Tensor& tensor) {
 class Differ {
  public:
   Differ(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options)
-      : a_(record::with_aliases(a)),
-        b_(record::with_aliases(b)),
+      : a_(record::with_aliases(dequantize(a))),
+        b_(record::with_aliases(dequantize(b))),
         options_(options),
         progress_(options.progress, a_.total_bytes()) {
     require_data(a_, display(a_.path));

@@ -41,8 +41,7 @@ std::unordered_map<std::string_view, LayerKind> kinds_of(const Slots& slots) {
 RecordReport detail::save_record(const Slots& slots, const std::string& path, const RecordOptions& options) {
   const auto count = std::make_shared<CastCount>();
   Checkpoint tensors =
-      save(slots, Adapter::none,
-           {.dtype = options.precision, .not_narrowed = options.not_narrowed, .count = count});
+      save(slots, Adapter::none, {.dtype = options.dtype, .keep_dtype = options.keep_dtype, .count = count});
   RecordReport report;
   if (options.quantize == Quantize::int8) {
     const auto kinds = kinds_of(slots);
@@ -56,9 +55,9 @@ RecordReport detail::save_record(const Slots& slots, const std::string& path, co
   count->rounded = 0;
   count->overflowed = 0;
   ballast::save_record(tensors, path,
-                       {.precision = options.precision == Precision::keep
+                       {.precision = options.dtype == Precision::keep
                                          ? "keep"
-                                         : record::precision_name(dtype_of_precision(options.precision)),
+                                         : record::precision_name(dtype_of_precision(options.dtype)),
                         .config = options.config.value,
                         .config_type = options.config.type,
                         .overwrite = options.overwrite,

@@ -59,7 +59,7 @@ TEST(Rename, EveryMatchAndEveryRuleInOrder) {
               ElementsAre("trbnsformer.encoder.b.weight",
                           "decoder.b.b.weight"));  // sic: unanchored patterns match anywhere
   EXPECT_EQ(result.changed.size(), 2U);
-  EXPECT_THAT(result.idle, IsEmpty());
+  EXPECT_THAT(result.unmatched, IsEmpty());
 }
 
 TEST(Rename, GroupsByNumberAndName) {
@@ -84,7 +84,7 @@ TEST(Rename, EmptyMatches) {
 TEST(Rename, SaysWhichRuleMatchedNothing) {
   const Renamed result = rename(with({"a"}), {{"^b", "c"}, {"^a", "b"}, {"^b", "c"}});
   EXPECT_THAT(names(result.checkpoint), ElementsAre("c"));
-  EXPECT_THAT(result.idle, ElementsAre("^b"));
+  EXPECT_THAT(result.unmatched, ElementsAre("^b"));
   EXPECT_THAT(result.checkpoint.notes, ElementsAre(HasSubstr("\"^b\" matched no key")));
 }
 
@@ -120,7 +120,7 @@ TEST(Rename, RefusesBadPatternsAndGroups) {
 
 TEST(Rename, ACatastrophicPatternTakesLinearTime) {
   const Checkpoint in = with({std::string(5000, 'a')});
-  EXPECT_THAT(rename(in, {{"(a*)*(a*)*b", ""}}).idle, ElementsAre("(a*)*(a*)*b"));
+  EXPECT_THAT(rename(in, {{"(a*)*(a*)*b", ""}}).unmatched, ElementsAre("(a*)*(a*)*b"));
 }
 
 TEST(StripCommonPrefixes, OnlyWhenAllKeysHaveThem) {
@@ -256,7 +256,7 @@ TEST(Rules, DropAliasAndIdle) {
       {rules::Drop{"^mask$"}, rules::Alias{R"(^wte\.weight$)", "lm_head.weight"}, rules::Drop{"^nothing$"}});
   EXPECT_THAT(names(result.checkpoint), ElementsAre("wte.weight", "lm_head.weight", "x"));
   EXPECT_TRUE(result.checkpoint.tensor("wte.weight").same_view(result.checkpoint.tensor("lm_head.weight")));
-  EXPECT_THAT(result.idle, ElementsAre("^nothing$"));
+  EXPECT_THAT(result.unmatched, ElementsAre("^nothing$"));
 }
 
 TEST(Rules, ReadFromJson) {

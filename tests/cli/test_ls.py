@@ -3,7 +3,7 @@
 import struct
 import unittest
 
-from cli_testing import CliTest, environment, floats, safetensors
+from cli_testing import SOURCE, CliTest, environment, floats, safetensors
 
 
 def blocks(count, shape=(2,)):
@@ -97,6 +97,16 @@ class Ls(CliTest):
     def test_tree_depth_limits_levels(self):
         out, _ = self.run_tool("ls", self.file("t.safetensors", safetensors(blocks(2) + [("head.w", "F32", [1], floats(1))])), "--tree", "--depth", "1")
         self.assertEqual(len(out.splitlines()), 4)
+        self.assertEqual(self.run_tool("ls", self.path("t.safetensors"), "--depth", "1")[0], out)  # a depth is a tree's
+
+    def test_root_shows_a_part_under_the_names_convert_gives_it(self):
+        net = str(SOURCE / "examples/data/net.pt")
+        self.assertIn("state_dict.4.bias", [t["name"] for t in self.run_json("ls", net)["tensors"]])
+        for command in (["ls", net], ["stats", net]):
+            names = [t["name"] for t in self.run_json(*command, "--root", "state_dict")["tensors"]]
+            self.assertEqual((len(names), names[-1]), (9, "4.bias"), command)
+        self.assertEqual(self.run_json("verify", net, "--root", "state_dict")["tensors"], 9)
+        self.assertIn('"state_dict"', self.run_tool("ls", net, "--root", "nothing", code=2)[1])
 
     def test_include_exclude_and_sort(self):
         path = self.file("s.safetensors", safetensors([("a10", "F32", [1], floats(1)), ("a2", "F32", [2], floats(1, 1)), ("b", "F32", [3], floats(1, 1, 1))]))

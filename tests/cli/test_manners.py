@@ -88,12 +88,52 @@ class CommandLine(CliTest):
         self.assertIn("FILE is missing", self.run_tool("ls", code=2)[1])
         self.assertIn("ballast --help", self.run_tool(code=2)[1])
 
+    def test_wrong_words_before_and_after_the_command_are_named(self):
+        self.assertIn("did you mean --version?", self.run_tool("--verison", code=2)[1])
+        self.assertIn('did you mean "--version"?', self.run_tool("version", code=2)[1])
+        self.assertIn('too many arguments: "c d"', self.run_tool("convert", "a", "b", "c", "d", code=2)[1])
+        self.assertIn("red is none of auto, always, never", self.run_tool("ls", "x", "--color", "red", code=2)[1])
+        self.assertIn("OUT is missing", self.run_tool("merge", self.small(), code=2)[1])
+
+    def test_help_alone_is_the_overview(self):
+        self.assertEqual(self.run_tool("help")[0], self.run_tool("--help")[0])
+
+    def test_an_option_that_must_be_there_is_in_the_usage(self):
+        self.assertIn("Usage: ballast embed RECORD --symbol NAME [OPTION]...", self.run_tool("embed", "--help")[0])
+        self.assertIn("Usage: ballast merge IN... OUT [OPTION]...", self.run_tool("merge", "--help")[0])
+
+    def test_an_output_that_is_there_is_kept_and_the_message_says_how_to_overwrite_it(self):
+        path, there = self.small(), self.file("there.safetensors", b"precious")
+        os.mkdir(self.path("shards"))
+        self.run_tool("shard", path, self.path("shards"))
+        record = self.path("r.record")
+        self.run_tool("convert", path, record, "--receipt", self.path("r.json"))
+        for command in (["convert", path, there], ["merge", path, there], ["new", path, "-o", there], ["meta", path, "set", "a=b", "-o", there],
+                        ["shard", path, self.path("shards")], ["convert", path, self.path("n.record"), "--receipt", self.path("r.json")]):
+            err = self.run_tool(*command, code=2)[1]
+            self.assertRegex(err, r"is there already; -f overwrites it \[already-exists\]", command)
+        for command in (["convert", path], ["merge", path], ["new", path, "-o"]):
+            self.assertIn("is a folder; name a file in it", self.run_tool(*command, self.path("shards"), "-f", code=2)[1])
+        self.assertIn("make it first", self.run_tool("convert", path, self.path("absent/x.safetensors"), code=2)[1])
+        self.assertIn("--to", self.run_tool("convert", path, self.path("x.unknown"), code=2)[1])
+        self.assertIn("ballast::onnx::save", self.run_tool("convert", path, self.path("x.onnx"), code=2)[1])
+        self.assertIn("ballast convert", self.run_tool("embed", path, "--symbol", "w", code=2)[1])
+
     def test_a_wrong_command_line_is_json_too_when_asked(self):
         out, _ = self.run_tool("ls", "--json", "--nonsense", code=2)
         self.assertEqual(json.loads(out)["error"]["code"], "invalid-argument")
 
-    def test_version(self):
-        self.assertRegex(self.run_tool("--version")[0], r"^ballast \d+\.\d+\.\d+\n$")
+    def test_there_is_one_version(self):
+        version = re.search(r"project\(ballast VERSION (\d+\.\d+\.\d+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
+        for flag in ("--version", "-V"):
+            self.assertEqual(self.run_tool(flag)[0], f"ballast {version}\n")
+        self.assertIn(f'"Ballast {version}"', (SOURCE / "docs/man/ballast.1").read_text().splitlines()[1])
+        self.assertEqual(re.search(r"^## (\S+)", (SOURCE / "CHANGELOG.md").read_text(), re.M).group(1), version)
+        for page in ("docs/proof.md", "docs/formats/record.md", "include/ballast/receipt.h"):
+            self.assertEqual(set(re.findall(r"ballast (\d+\.\d+\.\d+)", (SOURCE / page).read_text())), {version}, page)
+        parts = version.split(".")
+        for page in ("README.md", "tests/package/CMakeLists.txt"):
+            self.assertIn(f"find_package(ballast {parts[0]}.{parts[1]} REQUIRED)", (SOURCE / page).read_text())
 
     def test_every_command_has_a_page_that_begins_with_an_example(self):
         self.assertGreaterEqual(len(COMMANDS), 8)
@@ -137,6 +177,7 @@ class Completions(CliTest):
         self.assertEqual(self.complete("ballast", "con"), ["convert"])
         self.assertEqual(self.complete("ballast", "convert", "--dr"), ["--dry-run"])
         self.assertEqual(self.complete("ballast", "convert", "--dtype", "b"), ["bf16"])
+        self.assertEqual(self.complete("ballast", "convert", "--to", "mpk"), ["mpk", "mpk-gz"])
         self.assertEqual(self.complete("ballast", "ls", "sma"), ["small.safetensors"])
         self.assertEqual(self.complete("ballast", "show", path, "b."), ["b.weight", "b.bias"])
         self.assertEqual(self.complete("ballast", "ls", path, "--include", "st"), ["steps"])

@@ -42,6 +42,11 @@ class New(CliTest):
         self.assertIn("whole model", err)
         self.assertIn("ballast::Flat<nn::LSTM> layer{{2, 2}};", out)
 
+    def test_members_of_a_sequential_are_named_by_their_positions(self):
+        out, _ = self.run_tool("new", str(SOURCE / "examples/data/net.pt"))
+        self.assertIn("nn::Linear layer_4{2704, 10};", out)
+        self.assertIn('visit("4", self.layer_4);', out)
+
     def test_names_that_are_none_are_refused(self):
         for arguments in (["--name", "class"], ["--name", "a b"], ["--name", ""], ["--namespace", "a b"], ["--namespace", "a::"], ["--namespace", "std"]):
             _, err = self.run_tool("new", self.net(), *arguments, code=2)

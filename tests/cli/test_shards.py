@@ -51,6 +51,30 @@ class Shards(CliTest):
         self.assertIn("[already-exists]", self.run_tool("merge", a, b, code=2)[1])
         self.assertIn("[invalid-argument]", self.run_tool("merge", a, code=2)[1])
 
+    def test_of_training_checkpoints_the_state_dicts_are_put_together(self):
+        one, two = (str(SOURCE / "examples" / name) for name in ("data/net.pt", "import_weights/net.pt"))
+        _, err = self.run_tool("merge", one, two, self.path("both.safetensors"))
+        self.assertIn('took what lies under "state_dict"', err)
+        names = set(read_safetensors(self.path("both.safetensors"))[0])
+        self.assertLessEqual({"4.bias", "head.bias"}, names)
+        self.run_tool("merge", one, two, self.path("all.safetensors"), "--root", "")
+        self.assertEqual(set(read_safetensors(self.path("all.safetensors"))[0]), self.prefixed(names))
+        os.mkdir(self.path("s"))
+        self.run_tool("shard", two, self.path("s"), "--root", "model", "--shard-size", "1kb")
+        self.assertIn("head.bias", [t["name"] for t in self.run_json("ls", self.path("s"))["tensors"]])
+
+    @staticmethod
+    def prefixed(names):
+        return {("state_dict." if name[0].isdigit() else "model.") + name for name in names}
+
+    def test_sizes_are_read_as_people_write_them(self):
+        for size, shards in (("500", 2), ("0.5KB", 2), ("0.5kb", 2), ("1KiB", 1), ("1e3", None), ("-1", None), ("0", None), ("5 GB", None), ("nan", None)):
+            arguments = ("convert", self.ten(), self.path("c.safetensors"), "-f", f"--shard-size={size}")
+            if shards is None:
+                self.assertIn("no size", self.run_tool(*arguments, code=2)[1])
+            else:
+                self.assertEqual(len(self.run_json(*arguments)["output"]["shards"]), shards, size)
+
     def test_convert_writes_shards(self):
         report = self.run_json("convert", self.ten(), self.path("c.safetensors"), "--dtype", "f16", "--shard-size", "100B")
         self.assertEqual((len(report["output"]["shards"]), report["cast"]), (5, 10))

@@ -50,7 +50,7 @@ TEST_F(ConvertTest, CastsAndSparesStatistics) {
   EXPECT_EQ(out.at("fc.weight").dtype, DType::f16);
   EXPECT_EQ(out.at("bn.running_var").dtype, DType::f32);
   EXPECT_EQ(out.at("ids").dtype, DType::i64);
-  convert(path("in.safetensors"), path("all.safetensors"), {.dtype = DType::bf16, .not_narrowed = {}});
+  convert(path("in.safetensors"), path("all.safetensors"), {.dtype = DType::bf16, .keep_dtype = {}});
   EXPECT_EQ(open(path("all.safetensors")).at("bn.running_var").dtype, DType::bf16);
   convert(path("in.safetensors"), path("wide.safetensors"), {.dtype = Precision::f64});
   EXPECT_EQ(open(path("wide.safetensors")).at("bn.running_var").dtype, DType::f64);
@@ -82,7 +82,7 @@ TEST_F(ConvertTest, WhatOnlyARecordSaysStaysInRecords) {
 }
 
 TEST_F(ConvertTest, QuantizedFilesLoadByThemselvesAndConvertBack) {
-  const Converted done = convert(path("in.safetensors"), path("q.safetensors"), {.quantize_int8 = true});
+  const Converted done = convert(path("in.safetensors"), path("q.safetensors"), {.quantize = Quantize::int8});
   ASSERT_THAT(done.quantized, SizeIs(1));
   EXPECT_EQ(open(path("q.safetensors")).at("fc.weight").dtype, DType::i8);
 
@@ -95,12 +95,14 @@ TEST_F(ConvertTest, QuantizedFilesLoadByThemselvesAndConvertBack) {
   convert(path("q.safetensors"), path("back.safetensors"));
   EXPECT_EQ(open(path("back.safetensors")).at("fc.weight").dtype, DType::f32);
   EXPECT_EQ(open(path("back.safetensors")).size(), 3U);
-  EXPECT_EQ(error_of([&] { convert(path("in.safetensors"), path("q.pt"), {.quantize_int8 = true}); }).code(),
-            Errc::not_representable);
+  EXPECT_EQ(
+      error_of([&] { convert(path("in.safetensors"), path("q.pt"), {.quantize = Quantize::int8}); }).code(),
+      Errc::not_representable);
 }
 
 TEST_F(ConvertTest, AReceiptTellsBothSidesAndTheStepsBetween) {
-  convert(path("in.safetensors"), path("out.pt"), {.rename = {{"^fc", "head"}}, .receipt = path("r.json")});
+  convert(path("in.safetensors"), path("out.pt"),
+          {.rename = {{"^fc", "head"}}, .reindex = {"layers"}, .receipt = path("r.json")});
   const Receipt receipt = read_receipt(path("r.json"));
   EXPECT_EQ(receipt.input.format, "safetensors");
   EXPECT_EQ(receipt.output.format, "torch-zip");
@@ -108,6 +110,7 @@ TEST_F(ConvertTest, AReceiptTellsBothSidesAndTheStepsBetween) {
   EXPECT_EQ(receipt.output.root, hash(open(path("out.pt"))).root);
   EXPECT_EQ(receipt.output.files.at(0).sha256, hash_file(path("out.pt")));
   EXPECT_EQ(receipt.steps.rename.at(0).to, "head");
+  EXPECT_THAT(receipt.steps.reindex, ElementsAre("layers"));
   EXPECT_THAT(check_receipt(path("out.pt"), receipt).problems, IsEmpty());
   const ReceiptCheck input = check_receipt(path("in.safetensors"), receipt);
   EXPECT_TRUE(input.is_input);

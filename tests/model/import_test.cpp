@@ -57,7 +57,7 @@ void expect_same(const std::string& name) {
   // What "half" meant when Burn had it: a float file loaded as float16.
   if (const auto expected = digests(name + "_half.pt"); !expected.empty()) {
     Model model;
-    EXPECT_TRUE(load(model, file(name + ".pt"), {.dtype = Precision::half, .not_narrowed = {}}).complete());
+    EXPECT_TRUE(load(model, file(name + ".pt"), {.dtype = Precision::half, .keep_dtype = {}}).complete());
     EXPECT_EQ(digests_of(model), expected);
   }
 }
@@ -310,6 +310,9 @@ TEST(Import, TopLevelKey) {
   } whole;
 
   EXPECT_TRUE(load(whole, file("config.pt")).complete());
+  // So does an empty root: the state dict is then not looked for, and its keys have its name before them.
+  EXPECT_THROW(load(linear, file("config.pt"), {.root = ""}), LoadError);
+  EXPECT_TRUE(load(whole, file("config.pt"), {.root = ""}).complete());
   try {
     load(model, file("top_level_key.pt"), {.root = "my_statedict"});
     FAIL();

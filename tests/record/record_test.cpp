@@ -224,7 +224,7 @@ TEST_F(RecordTest, TiedTensorsAreThereOnceAndStayTied) {
 TEST_F(RecordTest, HalfKeepsBatchNormsAndIntegersAndCountsWhatWasLost) {
   Net net = made();
   net.fc.bias = Tensor::from<float>({1e6F, 0.1F, 0.5F, -70000.0F, 1, 2, 3, 4}, {8});
-  const RecordReport report = save_record(net, path("h.record"), {.precision = Precision::half});
+  const RecordReport report = save_record(net, path("h.record"), {.dtype = Precision::half});
   EXPECT_EQ(report.overflowed, 2U);
   EXPECT_GT(report.rounded, 0U);
   const Checkpoint file = open_record(path("h.record"));
@@ -233,7 +233,7 @@ TEST_F(RecordTest, HalfKeepsBatchNormsAndIntegersAndCountsWhatWasLost) {
   EXPECT_EQ(file.at("norm.gamma").dtype, DType::f32);
   EXPECT_EQ(file.at("ids").dtype, DType::i64);
   EXPECT_EQ(file.metadata->at("ballast.precision"), "half");
-  save_record(net, path("all.record"), {.precision = Precision::half, .not_narrowed = {}});
+  save_record(net, path("all.record"), {.dtype = Precision::half, .keep_dtype = {}});
   EXPECT_EQ(open_record(path("all.record")).at("norm.running_var").dtype, DType::f16);
 
   Net full;
@@ -263,9 +263,9 @@ TEST_F(RecordTest, IntegersAreNotNarrowedToTheModels) {
 }
 
 TEST_F(RecordTest, DoubleAndBf16) {
-  save_record(made(), path("d.record"), {.precision = Precision::f64});
+  save_record(made(), path("d.record"), {.dtype = Precision::f64});
   EXPECT_EQ(open_record(path("d.record")).at("norm.running_var").dtype, DType::f64);
-  save_record(made(), path("b.record"), {.precision = Precision::bf16});
+  save_record(made(), path("b.record"), {.dtype = Precision::bf16});
   EXPECT_EQ(open_record(path("b.record")).at("conv.weight").dtype, DType::bf16);
 }
 

@@ -41,8 +41,18 @@ std::string values_of(const std::string& flag) {
   if (flag == "--sort") return "file name size";
   if (flag == "--dtype") return "f32 f16 bf16 f64 f8_e4m3 f8_e5m2";
   if (flag == "--quantize") return "int8";
+  if (flag == "--io") return "auto map read direct";
   if (flag == "--to") return fmt::format("{}", fmt::join(ballast::writable_formats(), " "));
   return "";
+}
+
+bool takes_name(const std::string& flag) {
+  return flag == "--include" || flag == "--exclude" || flag == "--root" || flag == "--rename" ||
+         flag == "--keep-dtype" || flag == "--reindex";
+}
+
+bool takes_file(const std::string& flag) {
+  return flag == "--output" || flag == "-o" || flag == "--receipt" || flag == "--rules";
 }
 
 std::vector<std::string> value_flags(const CLI::App& app) {
@@ -80,12 +90,12 @@ void print_bash(Output& out, const CLI::App& app) {
   out.write(
       "  esac\n"
       "  for ((i = 2; i < COMP_CWORD; i++)); do\n"
-      "    if [[ ${COMP_WORDS[i]} != -* && -f ${COMP_WORDS[i]/#\\~/$HOME} ]]; then "
+      "    if [[ ${COMP_WORDS[i]} != -* && -e ${COMP_WORDS[i]/#\\~/$HOME} ]]; then "
       "file=${COMP_WORDS[i]/#\\~/$HOME}; break; fi\n"
       "  done\n"
       "  local IFS=$'\\n'\n"
       "  case $previous in\n"
-      "    --include|--exclude|--root|--rename)\n"
+      "    --include|--exclude|--root|--rename|--keep-dtype|--reindex)\n"
       "      [[ -n $file ]] && COMPREPLY=($(compgen -W \"$(ballast __names \"$file\" 2>/dev/null)\" -- "
       "\"$word\")); return ;;\n"
       "  esac\n"
@@ -122,7 +132,7 @@ void print_zsh(Output& out, const CLI::App& app) {
       "# zsh completion for ballast: put it into a folder of $fpath as \"_ballast\".\n"
       "_ballast_names() {\n"
       "  local file word\n"
-      "  for word in ${words[2,-1]}; do [[ $word != -* && -f ${~word} ]] && file=${~word} && break; done\n"
+      "  for word in ${words[2,-1]}; do [[ $word != -* && -e ${~word} ]] && file=${~word} && break; done\n"
       "  [[ -n $file ]] && compadd -- ${(f)\"$(ballast __names $file 2>/dev/null)\"}\n"
       "}\n"
       "_ballast() {\n"
@@ -142,10 +152,8 @@ void print_zsh(Output& out, const CLI::App& app) {
       std::string action;
       if (flag.takes_value)
         action = values_of(flag.word).empty() ? ":value:" : fmt::format(":value:({})", values_of(flag.word));
-      if (flag.word == "--include" || flag.word == "--exclude" || flag.word == "--root" ||
-          flag.word == "--rename")
-        action = ":name:_ballast_names";
-      if (flag.word == "--output" || flag.word == "-o") action = ":file:_files";
+      if (takes_name(flag.word)) action = ":name:_ballast_names";
+      if (takes_file(flag.word)) action = ":file:_files";
       out.print("        '*{}[{}]{}' \\\n", flag.word, plain(flag.description), action);
     }
     if (name == "show")
@@ -170,7 +178,7 @@ void print_fish(Output& out, const CLI::App& app) {
       "# fish completion for ballast\n"
       "function __ballast_names\n"
       "  for word in (commandline -opc)[3..-1]\n"
-      "    if test -f \"$word\"\n"
+      "    if test -e \"$word\"\n"
       "      ballast __names $word 2>/dev/null\n"
       "      return\n"
       "    end\n"
@@ -186,9 +194,7 @@ void print_fish(Output& out, const CLI::App& app) {
                       is_long ? "-l" : "-s", flag.word.substr(is_long ? 2 : 1), plain(flag.description));
       if (flag.takes_value) line += " -r";
       if (!values_of(flag.word).empty()) line += fmt::format(" -f -a '{}'", values_of(flag.word));
-      if (flag.word == "--include" || flag.word == "--exclude" || flag.word == "--root" ||
-          flag.word == "--rename")
-        line += " -f -a '(__ballast_names)'";
+      if (takes_name(flag.word)) line += " -f -a '(__ballast_names)'";
       out.line(line);
     }
   }
@@ -197,15 +203,17 @@ void print_fish(Output& out, const CLI::App& app) {
       "complete -c ballast -n '__fish_seen_subcommand_from meta' -a 'get set rm'\n"
       "complete -c ballast -n '__fish_seen_subcommand_from onnx' -a info\n"
       "complete -c ballast -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n");
+  out.print("complete -c ballast -n '__fish_seen_subcommand_from help' -f -a '{}'\n",
+            joined(command_names(app)));
 }
 
 }  // namespace
 
 void add_completion(CLI::App& app, Session& session) {
   auto shell = std::make_shared<std::string>();
-  CLI::App& command = add_command(app, session, "completion", "print the completion script of a shell",
-                                  "  source <(ballast completion bash)\n"
-                                  "  ballast completion fish > ~/.config/fish/completions/ballast.fish");
+  CLI::App& command = add_bare_command(app, "completion", "print the completion script of a shell",
+                                       "  source <(ballast completion bash)\n"
+                                       "  ballast completion fish > ~/.config/fish/completions/ballast.fish");
   command.add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));

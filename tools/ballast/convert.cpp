@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "rows.h"
 #include "selection.h"
+#include "state_dict.h"
 #include "table.h"
 #include "text.h"
 #include "written.h"
@@ -67,9 +68,9 @@ ballast::ConvertOptions options_of(const Arguments& arguments) {
   options.include = arguments.selection.include;
   options.exclude = arguments.selection.exclude;
   if (!arguments.dtype.empty() && arguments.dtype != "keep") options.dtype = parse_dtype(arguments.dtype);
-  options.not_narrowed.insert(options.not_narrowed.end(), arguments.keep_dtype.begin(),
-                              arguments.keep_dtype.end());
-  options.quantize_int8 = arguments.quantize == "int8";
+  options.keep_dtype.insert(options.keep_dtype.end(), arguments.keep_dtype.begin(),
+                            arguments.keep_dtype.end());
+  if (arguments.quantize == "int8") options.quantize = ballast::Quantize::int8;
   if (!arguments.shard_size.empty()) options.shard_bytes = parse_size(arguments.shard_size, "--shard-size");
   return options;
 }
@@ -142,6 +143,7 @@ Json result_object(const Arguments& arguments, const ballast::Converted& done) {
           {"cast", done.cast},
           {"renamed", renamed(done)},
           {"dropped", dropped(done)},
+          {"unmatched", done.unmatched},
           {"rounded", done.count->rounded.load()},
           {"overflowed", done.count->overflowed.load()},
           {"quantized", std::move(quantized)},
@@ -181,12 +183,8 @@ void print_done(Session& session, const Arguments& arguments, const ballast::Con
 
 void say_notes(Session& session, const ballast::Converted& done) {
   for (const std::string& note : done.before.notes) session.note(note);
-  if (!done.root.empty()) {
-    session.note(
-        fmt::format("took what lies under {}; --root chooses another place, --root '' takes everything",
-                    ballast::quoted(done.root)));
-  }
-  for (const std::string& pattern : done.idle)
+  note_found(session, done.before.path, done.root);
+  for (const std::string& pattern : done.unmatched)
     session.warn(fmt::format("the pattern {} matched nothing", ballast::quoted(pattern)));
 }
 
@@ -196,10 +194,7 @@ int convert(Session& session, const Arguments& arguments) {
   ballast::ConvertOptions options = options_of(arguments);
   if (!session.io.empty()) options.io = ballast::io_from_name(session.io);
   // Shards have names of their own, which the library looks at before it writes.
-  if (!options.file.overwrite && !arguments.dry_run && options.shard_bytes == 0 && exists(arguments.out)) {
-    throw ballast::Error(ballast::Errc::already_exists, ballast::display(arguments.out),
-                         "is there already; -f overwrites it");
-  }
+  if (!arguments.dry_run && options.shard_bytes == 0) require_free(arguments.out, options.file.overwrite);
   const ballast::Converted done = [&] {
     if (arguments.dry_run) return ballast::plan_conversion(arguments.in, arguments.out, options);
     ProgressBar bar = session.progress("convert", arguments.out);
@@ -238,7 +233,7 @@ void add_convert(CLI::App& app, Session& session) {
   CLI::App& command = add_command(
       app, session, "convert", "write a file again in another format or dtype, or with other names",
       "  ballast convert model.pt model.safetensors\n"
-      "  ballast convert model.safetensors half.safetensors --dtype bf16\n"
+      "  ballast convert model.safetensors bf16.safetensors --dtype bf16\n"
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
       "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
       "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys\n"
@@ -246,11 +241,7 @@ void add_convert(CLI::App& app, Session& session) {
   command.add_option("IN", arguments->in, "The checkpoint to read: a file of any format, an index, a folder")
       ->required();
   command.add_option("OUT", arguments->out, "The file to write; its extension says the format")->required();
-  command
-      .add_option(
-          "--to", arguments->options.file.format,
-          "The format instead: safetensors, record, torch-zip, torch-legacy, bpk, mpk, mpk-gz, npz, npy")
-      ->type_name("FORMAT");
+  add_format_option(command, arguments->options.file.format);
   command
       .add_option("--shard-size", arguments->shard_size,
                   "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
@@ -260,10 +251,7 @@ void add_convert(CLI::App& app, Session& session) {
           "--dtype", arguments->dtype,
           "Cast floating tensors: f32 (full), f16 (half), bf16, f64 (double), f8_e4m3, f8_e5m2; others stay")
       ->type_name("DTYPE");
-  command
-      .add_option("--root", arguments->options.root,
-                  "Take what lies under this key, without the key (default: the state dict, found by itself)")
-      ->type_name("KEY");
+  add_root_option(command, arguments->options.root, kStateDict);
   command
       .add_option("--rename", arguments->rename,
                   "Replace every match of RE in names, rules in order; $1 is a group")
@@ -281,7 +269,7 @@ void add_convert(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   command
       .add_option("--keep-dtype", arguments->keep_dtype,
-                  "Never narrow tensors whose name matches (the statistics of batch norms never are)")
+                  "Never narrow tensors whose name matches, nor the statistics of batch norms")
       ->type_name("RE")
       ->allow_extra_args(false);
   command
@@ -300,8 +288,7 @@ void add_convert(CLI::App& app, Session& session) {
   command.add_flag("-n,--dry-run", arguments->dry_run, "Show what OUT would hold, write nothing");
   command.add_flag("--debug-keys", arguments->debug_keys,
                    "Print every key before and after, with shape and dtype");
-  command.add_flag("--inert", arguments->options.inert,
-                   "Read past calls in a pickle that could run code; nothing is ever run");
+  add_inert_option(command, arguments->options.inert);
   add_io_option(command, session);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] { return convert(session, *arguments); };

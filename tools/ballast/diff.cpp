@@ -229,16 +229,12 @@ void add_diff(CLI::App& app, Session& session) {
       .add_option("--relative", arguments->options.relative, "Or by this part of the larger one of the two")
       ->type_name("X")
       ->check(CLI::NonNegativeNumber);
-  command
-      .add_option("--root", arguments->root,
-                  "Compare what lies under this key (default: the state dict, found by itself)")
-      ->type_name("KEY");
+  add_root_option(command, arguments->root, kStateDict);
   add_selection_options(command, arguments->selection);
   command.add_flag("--no-renames", arguments->no_renames, "Do not look for tensors under other names");
   command.add_flag("-a,--all", arguments->all, "List tensors that are equal, too");
   command.add_flag("--markdown", arguments->markdown, "A Markdown table");
-  command.add_flag("--inert", arguments->inert,
-                   "Read past calls in a pickle that could run code; nothing is ever run");
+  add_inert_option(command, arguments->inert);
   add_io_option(command, session);
   command.callback(
       [&session, arguments] { session.run = [&session, arguments] { return diff(session, *arguments); }; });

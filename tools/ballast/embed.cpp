@@ -86,16 +86,16 @@ template <ballast::embedded::Name name>
 }}  // namespace {0}
 )";
 
-void print_header(Output& out, const std::string& symbol, const ballast::Checkpoint& record) {
-  out.write(fmt::format(kHeaderTop, symbol));
+std::string header_text(const std::string& symbol, const ballast::Checkpoint& record) {
+  std::string text = fmt::format(kHeaderTop, symbol);
   for (const ballast::Entry entry : record) {
     const ballast::Tensor tensor = entry.tensor();
     const std::uint64_t offset = tensor.storage()->file_span()->offset + tensor.bit_offset() / 8;
-    out.print("    {{{}, ballast::DType::{}, {}, {}, {}}},\n", literal(entry.name), enumerator(entry.dtype),
-              tensor.numel(), entry.bytes, offset);
+    text += fmt::format("    {{{}, ballast::DType::{}, {}, {}, {}}},\n", literal(entry.name),
+                        enumerator(entry.dtype), tensor.numel(), entry.bytes, offset);
   }
-  if (record.empty()) out.line("    {\"\", ballast::DType::f32, 0, 0, 0},");
-  out.write(fmt::format(kHeaderEnd, symbol));
+  if (record.empty()) text += "    {\"\", ballast::DType::f32, 0, 0, 0},\n";
+  return text + fmt::format(kHeaderEnd, symbol);
 }
 
 constexpr const char* kSource = R"(// Made by ballast embed from a record; do not edit.
@@ -120,17 +120,35 @@ std::span<const std::byte> {0}::bytes() noexcept {{
 }}
 )";
 
+std::string source_text(const std::string& symbol, const std::string& record) {
+  const std::filesystem::path path = std::filesystem::absolute(record);
+  return fmt::format(kSource, symbol, literal(literal(path.string())), std::filesystem::file_size(path));
+}
+
+// open_record() cannot know how a record is made at the command line.
+void require_record(const Session& session, const std::string& path) {
+  const std::string format = session.open(path).format;
+  if (format == "record") return;
+  throw ballast::Error(ballast::Errc::unknown_format, ballast::display(path),
+                       fmt::format("is {}, and a record is needed: 'ballast convert {} OUT.record' makes one",
+                                   format, ballast::display(path)));
+}
+
 int embed(Session& session, const EmbedArguments& arguments) {
   require_identifier(arguments.symbol);
-  session.about_to_read(arguments.record);
+  require_record(session, arguments.record);
   const ballast::Checkpoint record = ballast::open_record(arguments.record);
-  if (!arguments.source) {
-    print_header(session.out, arguments.symbol, record);
+  if (session.json) {
+    write_document(session.out, {{"schema", 1},
+                                 {"file", arguments.record},
+                                 {"symbol", arguments.symbol},
+                                 {"tensors", record.size()},
+                                 {"header", header_text(arguments.symbol, record)},
+                                 {"source", source_text(arguments.symbol, arguments.record)}});
     return kFine;
   }
-  const std::filesystem::path path = std::filesystem::absolute(arguments.record);
-  session.out.write(fmt::format(kSource, arguments.symbol, literal(literal(path.string())),
-                                std::filesystem::file_size(path)));
+  session.out.write(arguments.source ? source_text(arguments.symbol, arguments.record)
+                                     : header_text(arguments.symbol, record));
   return kFine;
 }
 

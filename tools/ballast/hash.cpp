@@ -58,13 +58,9 @@ void add_hash(CLI::App& app, Session& session) {
                   "  ballast hash model.safetensors --json > manifest.json");
   command.add_option("FILE", arguments->files, "Checkpoints of any format")->required();
   command.add_flag("--root-only", arguments->root_only, "One line a file: the hash of all its tensors");
-  command
-      .add_option("--root", arguments->root,
-                  "Hash what lies under this key (default: the state dict, found by itself)")
-      ->type_name("KEY");
+  add_root_option(command, arguments->root, kStateDict);
   add_selection_options(command, arguments->selection);
-  command.add_flag("--inert", arguments->inert,
-                   "Read past calls in a pickle that could run code; nothing is ever run");
+  add_inert_option(command, arguments->inert);
   add_io_option(command, session);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] {

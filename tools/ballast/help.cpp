@@ -47,12 +47,14 @@ std::string entry(const std::string& left, const std::string& description) {
   return out + '\n';
 }
 
-std::string repeated(const CLI::Option& option, std::string text) {
-  return option.get_expected_max() > 1 ? text + "..." : text;
+// "FILE", "FILE...", or what the command says itself.
+std::string positional_text(const CLI::Option& option) {
+  if (!option.get_option_text().empty()) return option.get_option_text();
+  return option.get_expected_max() > 1 ? option.get_name(true) + "..." : option.get_name(true);
 }
 
 std::string left_of(const CLI::Option& option) {
-  if (option.get_positional()) return repeated(option, option.get_name(true));
+  if (option.get_positional()) return positional_text(option);
   std::string names;
   for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
   if (names.empty()) names = "    ";
@@ -66,8 +68,12 @@ std::string left_of(const CLI::Option& option) {
 std::string usage_of(const CLI::App& app, const std::string& name) {
   std::string out = name;
   for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_positional() || option->get_group().empty()) continue;
-    const std::string word = repeated(*option, option->get_name(true));
+    if (option->get_group().empty()) continue;
+    if (!option->get_positional()) {
+      if (option->get_required()) out += ' ' + left_of(*option).substr(std::string_view("    ").size());
+      continue;
+    }
+    const std::string word = positional_text(*option);
     out += option->get_required() ? ' ' + word : " [" + word + ']';
   }
   return out + (app.get_subcommands({}).empty() ? " [OPTION]..." : " COMMAND [OPTION]... FILE...");
@@ -98,7 +104,27 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+// "--color: red not in {auto,always}" → "--color: red is none of auto, always"
+std::string plain_words(std::string text) {
+  constexpr std::string_view kNotIn = " not in {";
+  const std::size_t at = text.find(kNotIn);
+  if (at == std::string::npos || !text.ends_with('}')) return text;
+  text.pop_back();
+  text.replace(at, kNotIn.size(), " is none of ");
+  for (std::size_t comma = at; (comma = text.find(',', comma)) != std::string::npos; comma += 2)
+    text.replace(comma, 1, ", ");
+  return text;
+}
+
 }  // namespace
+
+std::string no_option(const std::string& given, const CLI::App& app, const std::string& page) {
+  const std::string word = given.substr(0, given.find('='));
+  const std::vector<std::string> names = option_names(app);
+  const std::string_view near = nearest(word, names);
+  return fmt::format("no option {}; {}", ballast::quoted(word),
+                     near.empty() ? page : fmt::format("did you mean {}?", near));
+}
 
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -129,32 +155,33 @@ std::string Help::make_help(const CLI::App* app, std::string, CLI::AppFormatMode
   out += options_of(*app);
   if (!is_command) {
     out +=
-        "\nExit codes: 0 fine, 1 found something (not finite, not clean), 2 could not do it.\n"
+        "\nExit codes: 0 fine, 1 found something (not finite, not clean, different), 2 could not do it.\n"
         "'ballast help COMMAND' shows a command's page; 'man ballast' has all of them.\n";
   }
   return out;
 }
 
+std::string page_of(const CLI::App& app) {
+  return Help().make_help(&app, "", CLI::AppFormatMode::Normal);
+}
+
 std::string explain(const CLI::ParseError& error, const CLI::App& app) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
-  const std::string page = chosen.empty()
-                               ? "'ballast --help' lists the commands"
-                               : fmt::format("'ballast {} --help' shows what it takes", command.get_name());
-  const std::string_view what = error.what();
+  const std::string page =
+      chosen.empty() ? kOverview : fmt::format("'ballast {} --help' shows what it takes", command.get_name());
+  const std::string what = plain_words(error.what());
   const bool required = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    const std::string extra(what.substr(what.rfind(": ") + 2));
-    const std::string word = extra.substr(0, extra.find_first_of("= "));
-    if (!word.starts_with('-'))
-      return fmt::format("one argument too many: {}; {}", ballast::quoted(extra), page);
-    const std::vector<std::string> names = option_names(command);
-    const std::string_view near = nearest(word, names);
-    return fmt::format("no option {}; {}", ballast::quoted(word),
-                       near.empty() ? page : fmt::format("did you mean {}?", near));
+    const std::vector<std::string> extras = command.remaining();
+    for (const std::string& extra : extras) {
+      if (extra.starts_with('-')) return no_option(extra, command, page);
+    }
+    return fmt::format("too many arguments: {}; {}",
+                       ballast::quoted(fmt::format("{}", fmt::join(extras, " "))), page);
   }
   if (required && chosen.empty()) return "a command is missing; " + page;
-  if (const std::size_t end = what.rfind(" is required"); required && end != std::string_view::npos) {
+  if (const std::size_t end = what.rfind(" is required"); required && end != std::string::npos) {
     return fmt::format("{} is missing; {}", what.substr(0, end), page);
   }
   return fmt::format("{}; {}", what, page);

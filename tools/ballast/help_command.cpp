@@ -10,8 +10,8 @@ namespace tool {
 
 void add_help(CLI::App& app, Session& session) {
   auto topic = std::make_shared<std::string>();
-  CLI::App& command =
-      add_command(app, session, "help", "show this page, or that of a command", "  ballast help convert");
+  CLI::App& command = add_bare_command(app, "help", "show the overview, or the page of a command",
+                                       "  ballast help\n  ballast help convert");
   command.add_option("COMMAND", *topic, "The command to explain");
   command.callback([&app, &session, topic] {
     session.run = [&app, &session, topic] {
@@ -20,11 +20,12 @@ void add_help(CLI::App& app, Session& session) {
         const std::vector<std::string> names = command_names(app);
         const std::string_view near = nearest(*topic, names);
         throw ballast::Error(
-            ballast::Errc::invalid_argument, "help",
+            ballast::Errc::invalid_argument, "",
             fmt::format("no command {}{}", ballast::quoted(*topic),
-                        near.empty() ? "" : fmt::format("; did you mean {}?", ballast::quoted(near))));
+                        near.empty() ? fmt::format("; {}", kOverview)
+                                     : fmt::format("; did you mean {}?", ballast::quoted(near))));
       }
-      session.out.write(page->help());
+      session.out.write(page_of(*page));
       return static_cast<int>(kFine);
     };
   });

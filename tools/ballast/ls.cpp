@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "rows.h"
 #include "selection.h"
+#include "state_dict.h"
 #include "table.h"
 #include "text.h"
 #include "tree.h"
@@ -13,6 +14,7 @@ namespace {
 
 struct LsOptions {
   std::vector<std::string> files;
+  std::optional<std::string> root;
   Selection selection;
   std::string sort = "file";
   int depth = 0;
@@ -94,7 +96,7 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::v
 }
 
 int list(Session& session, const LsOptions& options, const std::string& path, Json& object) {
-  ballast::Checkpoint whole = session.open(path, {.inert = options.inert});
+  ballast::Checkpoint whole = below(session.open(path, {.inert = options.inert}), options.root);
   const std::size_t in_file = whole.size();
   const ballast::Checkpoint checkpoint = select(std::move(whole), options.selection);
   std::vector<Row> rows = rows_of(checkpoint);
@@ -111,7 +113,8 @@ int list(Session& session, const LsOptions& options, const std::string& path, Js
   if (options.files.size() > 1)
     session.out.line(session.stdout_terminal.paint(ballast::display(path), Style::bold));
   const bool fold = should_fold(session, options, rows.size());
-  if (options.tree) {
+  const bool tree = options.tree || options.depth > 0;
+  if (tree) {
     print_tree(session.out, session.stdout_terminal, rows,
                {.fold = !options.no_fold, .depth = options.depth});
   } else {
@@ -122,7 +125,7 @@ int list(Session& session, const LsOptions& options, const std::string& path, Js
   if (rows.size() != in_file) totals += fmt::format(" of {} in the file", grouped(in_file));
   session.out.line(session.stdout_terminal.paint(totals, Style::bold));
   session.out.flush();
-  if (fold && !options.fold && !options.tree && folded(rows).size() < rows.size()) {
+  if (fold && !options.fold && !tree && folded(rows).size() < rows.size()) {
     session.note("tensors that differ only in a number share a row; --no-fold lists every one");
   }
   for (const std::string& note : checkpoint.notes) session.note(note);
@@ -140,14 +143,15 @@ void add_ls(CLI::App& app, Session& session) {
                                   "  ballast ls model.safetensors --json | jq '.tensors[].name'");
   command.add_option("FILE", options->files, "Checkpoints of any format")->required();
   command.add_flag("-t,--tree", options->tree, "As a tree, with the sums of every branch");
-  command.add_option("--depth", options->depth, "Levels of the tree to show")
+  command.add_option("--depth", options->depth, "Levels of the tree to show; makes it one")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
   command.add_flag("-l,--long", options->wide, "Exact bytes, parameters and the offset in the file");
   command.add_flag("--plain", options->plain, "Name, dtype, shape and bytes with tabs between, nothing else");
-  command.add_option("--sort", options->sort, "file (default), name or size")
+  command.add_option("--sort", options->sort, "file, name or size (default: file)")
       ->type_name("KEY")
       ->check(CLI::IsMember({"file", "name", "size"}));
+  add_root_option(command, options->root, kEverything);
   add_selection_options(command, options->selection);
   CLI::Option* fold = command.add_flag(
       "--fold", options->fold, "One row for tensors that differ only in a number: layers.#.weight x12");
@@ -155,8 +159,7 @@ void add_ls(CLI::App& app, Session& session) {
       .add_flag("--no-fold", options->no_fold,
                 "Every tensor its own row (default: folded when longer than the screen)")
       ->excludes(fold);
-  command.add_flag("--inert", options->inert,
-                   "Read past calls in a pickle that could run code; nothing is ever run");
+  add_inert_option(command, options->inert);
   command.callback([&session, options] {
     session.run = [&session, options] {
       return for_each_file(session, options->files, [&](const std::string& path, Json& object) {

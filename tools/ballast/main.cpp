@@ -20,12 +20,12 @@ constexpr const char* kExamples =
     "  ballast ls model.safetensors\n"
     "  ballast verify model.safetensors\n"
     "  ballast convert model.pt model.safetensors\n"
-    "  ballast convert model.safetensors half.safetensors --dtype bf16";
+    "  ballast convert model.safetensors bf16.safetensors --dtype bf16";
 
 void add_commands(CLI::App& app, Session& session) {
   app.formatter(std::make_shared<Help>());
   app.set_help_flag("-h,--help", "This page");
-  app.set_version_flag("--version", std::string("ballast ") + BALLAST_VERSION, "The version");
+  app.set_version_flag("-V,--version", std::string("ballast ") + BALLAST_VERSION, "The version");
   app.require_subcommand(1);
   add_ls(app, session);
   add_show(app, session);
@@ -50,13 +50,19 @@ void add_commands(CLI::App& app, Session& session) {
 bool knows_first_word(const CLI::App& app, std::span<char*> arguments, Session& session) {
   if (arguments.size() < 2) return true;
   const std::string word = arguments[1];
-  if (word.starts_with('-') || find_command(app, word) != nullptr) return true;
-  const std::vector<std::string> names = command_names(app);
+  if (find_command(app, word) != nullptr || word == "--json") return true;
+  if (word.starts_with('-')) {
+    if (app.get_option_no_throw(word) != nullptr) return true;
+    session.report("invalid-argument", "", no_option(word, app, kOverview));
+    return false;
+  }
+  std::vector<std::string> names = command_names(app);
+  names.insert(names.begin(), "--version");
   const std::string_view near = nearest(word, names);
-  session.report("invalid-argument", "",
-                 fmt::format("no command {}; {}", ballast::quoted(word),
-                             near.empty() ? "'ballast --help' lists them"
-                                          : fmt::format("did you mean {}?", ballast::quoted(near))));
+  session.report(
+      "invalid-argument", "",
+      fmt::format("no command {}; {}", ballast::quoted(word),
+                  near.empty() ? kOverview : fmt::format("did you mean {}?", ballast::quoted(near))));
   return false;
 }
 
@@ -66,7 +72,7 @@ int parse_and_run(CLI::App& app, Session& session, std::span<char*> arguments) {
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForHelp&) {
     const std::vector<CLI::App*> chosen = app.get_subcommands();
-    session.out.write((chosen.empty() ? &app : chosen.front())->help());
+    session.out.write(page_of(chosen.empty() ? app : *chosen.front()));
     return kFine;
   } catch (const CLI::CallForVersion& version) {
     session.out.line(version.what());

@@ -7,6 +7,7 @@
 #include "ballast/error.h"
 #include "ballast/steps.h"
 #include "commands.h"
+#include "state_dict.h"
 #include "text.h"
 #include "written.h"
 
@@ -16,15 +17,17 @@ namespace {
 struct MergeOptions {
   std::vector<std::string> files;  // the last one is written
   std::string format;
+  std::optional<std::string> root;
   bool force = false;
+  bool inert = false;
 };
 
 ballast::Checkpoint open_all(Session& session, const MergeOptions& options) {
   std::vector<ballast::Checkpoint> parts;
-  for (auto file = options.files.begin(); file + 1 != options.files.end(); ++file)
-    parts.push_back(session.open(*file));
-  for (const ballast::Checkpoint& part : parts) {
-    for (const std::string& note : part.notes) session.note(note);
+  for (auto file = options.files.begin(); file + 1 != options.files.end(); ++file) {
+    const ballast::Checkpoint opened = session.open(*file, {.inert = options.inert});
+    for (const std::string& note : opened.notes) session.note(note);
+    parts.push_back(state_dict(session, opened, options.root));
   }
   return parts.size() == 1 ? std::move(parts.front()) : ballast::merge(parts);
 }
@@ -33,11 +36,9 @@ int merge(Session& session, const MergeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& out = options.files.back();
   if (options.files.size() < 2)
-    throw ballast::Error(ballast::Errc::invalid_argument, "merge",
-                         "needs something to read and a file to write");
-  if (!options.force && exists(out))
-    throw ballast::Error(ballast::Errc::already_exists, ballast::display(out),
-                         "is there already; -f overwrites it");
+    throw ballast::Error(ballast::Errc::invalid_argument, "",
+                         "OUT is missing; 'ballast merge --help' shows what it takes");
+  require_free(out, options.force);
   const ballast::Checkpoint checkpoint = open_all(session, options);
   {
     ProgressBar bar = session.progress("merge", out);
@@ -61,13 +62,14 @@ void add_merge(CLI::App& app, Session& session) {
                   "  ballast merge downloads/llama model.safetensors\n"
                   "  ballast merge encoder.pt decoder.pt model.safetensors");
   command
-      .add_option("FILE", options->files,
+      .add_option("IN", options->files,
                   "What to read (an index, a folder, or files of any format), then the file to write")
-      ->required();
-  command
-      .add_option("--to", options->format, "The format to write; the last file's extension says it otherwise")
-      ->type_name("FORMAT");
-  command.add_flag("-f,--force", options->force, "Overwrite the last file");
+      ->required()
+      ->option_text("IN... OUT");
+  add_format_option(command, options->format);
+  add_root_option(command, options->root, kStateDict);
+  command.add_flag("-f,--force", options->force, "Overwrite OUT");
+  add_inert_option(command, options->inert);
   add_io_option(command, session);
   command.callback(
       [&session, options] { session.run = [&session, options] { return merge(session, *options); }; });

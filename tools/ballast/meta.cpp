@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "table.h"
 #include "text.h"
+#include "written.h"
 
 namespace tool {
 namespace {
@@ -42,7 +43,7 @@ int list(Session& session, const MetaOptions& options, const ballast::Checkpoint
 }
 
 int get(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
-  if (options.words.size() != 1) refuse("get takes one KEY");
+  if (options.words.size() != 1) refuse("get takes one KEY: ballast meta FILE get KEY");
   const ballast::Metadata metadata = checkpoint.metadata.value_or(ballast::Metadata());
   const auto found = metadata.find(options.words[0]);
   if (found == metadata.end()) {
@@ -93,17 +94,20 @@ int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint
   ballast::safetensors::HeaderEdit change;
   change.metadata = changed(options, checkpoint.metadata.value_or(ballast::Metadata()));
   const bool in_place = options.out.empty();
+  if (!in_place) require_free(options.out, options.force);
   {
     ProgressBar bar = session.progress("write", in_place ? options.file : options.out);
     ballast::safetensors::edit(options.file, in_place ? options.file : options.out, change,
                                {.overwrite = in_place || options.force, .progress = bar.callback()});
   }
+  const std::string& written = in_place ? options.file : options.out;
   if (session.json) {
     Json metadata = Json::object();
     for (const auto& [key, value] : *change.metadata) metadata[key] = value;
-    write_document(
-        session.out,
-        {{"schema", 1}, {"file", in_place ? options.file : options.out}, {"metadata", std::move(metadata)}});
+    write_document(session.out, {{"schema", 1}, {"file", written}, {"metadata", std::move(metadata)}});
+  } else if (!session.quiet) {
+    session.out.print("wrote {}: {} of metadata\n", ballast::display(written),
+                      counted(change.metadata->size(), "key"));
   }
   return kFine;
 }

@@ -5,6 +5,8 @@
 #include "ballast/scaffold.h"
 #include "ballast/steps.h"
 #include "commands.h"
+#include "state_dict.h"
+#include "written.h"
 
 namespace tool {
 namespace {
@@ -29,6 +31,7 @@ int run(Session& session, const NewOptions& options) {
   const ballast::Checkpoint file = session.open(options.file, {.inert = options.inert});
   const ballast::Converted weights = weights_of(file, options);
   for (const std::string& note : weights.checkpoint.notes) session.note(note);
+  if (!options.out.empty()) require_free(options.out, options.force);
   const std::string header = ballast::scaffold(weights.checkpoint, options.scaffold);
   if (!options.out.empty()) ballast::save_scaffold(header, options.out, options.force);
   if (session.json) {
@@ -61,15 +64,12 @@ void add_new(CLI::App& app, Session& session) {
   command.add_option("FILE", options->file, "The checkpoint to make a struct of")->required();
   command.add_option("-o,--output", options->out, "Write the header there (default: standard output)")
       ->type_name("OUT");
-  command.add_option("--name", options->scaffold.name, "Name of the struct (Model)")->type_name("NAME");
+  command.add_option("--name", options->scaffold.name, "Name of the struct (default: Model)")
+      ->type_name("NAME");
   command.add_option("--namespace", options->scaffold.space, "Put it into this namespace")->type_name("NAME");
-  command
-      .add_option("--root", options->root,
-                  "Take what lies under this key (default: the state dict, found by itself)")
-      ->type_name("KEY");
+  add_root_option(command, options->root, kStateDict);
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
-  command.add_flag("--inert", options->inert,
-                   "Read past calls in a pickle that could run code; nothing is ever run");
+  add_inert_option(command, options->inert);
   command.callback(
       [&session, options] { session.run = [&session, options] { return run(session, *options); }; });
 }

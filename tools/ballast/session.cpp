@@ -35,7 +35,8 @@ Failure current_failure() {
   try {
     throw;
   } catch (const ballast::Error& error) {
-    return {std::string(name(error.code())), error.where(), sentence_of(error)};
+    const bool exists = error.code() == ballast::Errc::already_exists;
+    return {std::string(name(error.code())), error.where(), exists ? kOverwriteHint : sentence_of(error)};
   } catch (const std::bad_alloc&) {
     return {"out-of-memory", "", "not enough memory"};
   } catch (const std::exception& error) {
@@ -171,6 +172,10 @@ void add_common_options(CLI::App& command, Session& session) {
       ->group(group);
 }
 
+void add_inert_option(CLI::App& command, bool& inert) {
+  command.add_flag("--inert", inert, "Read past calls in a pickle that could run code; nothing is ever run");
+}
+
 void add_io_option(CLI::App& command, Session& session) {
   command
       .add_option("--io", session.io,
@@ -180,13 +185,19 @@ void add_io_option(CLI::App& command, Session& session) {
       ->type_name("WAY");
 }
 
-CLI::App& add_command(CLI::App& app, Session& session, const std::string& name,
-                      const std::string& description, const std::string& examples) {
+CLI::App& add_bare_command(CLI::App& app, const std::string& name, const std::string& description,
+                           const std::string& examples) {
   CLI::App* command = app.add_subcommand(name, description);
   command->footer(examples);
   command->set_help_flag("-h,--help", "This page")->group(kCommonOptions);
-  add_common_options(*command, session);
   return *command;
+}
+
+CLI::App& add_command(CLI::App& app, Session& session, const std::string& name,
+                      const std::string& description, const std::string& examples) {
+  CLI::App& command = add_bare_command(app, name, description, examples);
+  add_common_options(command, session);
+  return command;
 }
 
 }  // namespace tool

@@ -65,7 +65,15 @@ int for_each_file(Session& session, const std::vector<std::string>& files,
 void add_common_options(CLI::App& command, Session& session);
 /// --io: for subcommands that read the values of tensors.
 void add_io_option(CLI::App& command, Session& session);
-/// A subcommand with its description and the examples its help begins with.
+/// What an output that is there already is told about; the library cannot know of -f.
+inline constexpr const char* kOverwriteHint = "is there already; -f overwrites it";
+
+/// --inert, for commands that read pickles.
+void add_inert_option(CLI::App& command, bool& inert);
+/// A subcommand with its description and the examples its help begins with; `bare` without the common
+/// options.
+CLI::App& add_bare_command(CLI::App& app, const std::string& name, const std::string& description,
+                           const std::string& examples);
 CLI::App& add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, const std::string& examples);
 

@@ -2,10 +2,8 @@
 // ballast shard: a checkpoint as Safetensors files of a limited size, with an index.
 #include <chrono>
 
-#include "ballast/display.h"
-#include "ballast/root.h"
 #include "commands.h"
-#include "text.h"
+#include "state_dict.h"
 #include "written.h"
 
 namespace tool {
@@ -15,25 +13,24 @@ struct ShardOptions {
   std::string in;
   std::string out;
   std::string size = "5GB";
+  std::optional<std::string> root;
   bool force = false;
+  bool inert = false;
 };
 
 int shard(Session& session, const ShardOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const std::uint64_t bytes = parse_size(options.size, "--size");
-  const ballast::Checkpoint opened = session.open(options.in);
+  const std::uint64_t bytes = parse_size(options.size, "--shard-size");
+  const ballast::Checkpoint opened = session.open(options.in, {.inert = options.inert});
   for (const std::string& note : opened.notes) session.note(note);
-  const ballast::FoundRoot root = ballast::find_root(opened);
-  if (!root.path.empty())
-    session.note(fmt::format("took what lies under {}; convert --root chooses another place",
-                             ballast::quoted(root.path)));
+  const ballast::Checkpoint checkpoint = state_dict(session, opened, options.root);
   Written written;
   {
     ProgressBar bar = session.progress("shard", options.out);
-    written = write_shards(root.checkpoint, options.out, bytes, options.force, bar);
+    written = write_shards(checkpoint, options.out, bytes, options.force, bar);
   }
-  report_written(session, {{"input", {{"file", options.in}, {"format", opened.format}}}}, written,
-                 root.checkpoint, start);
+  report_written(session, {{"input", {{"file", options.in}, {"format", opened.format}}}}, written, checkpoint,
+                 start);
   return kFine;
 }
 
@@ -43,20 +40,22 @@ void add_shard(CLI::App& app, Session& session) {
   auto options = std::make_shared<ShardOptions>();
   CLI::App& command =
       add_command(app, session, "shard", "write a checkpoint as files of a limited size, with an index",
-                  "  ballast shard model.safetensors out/model.safetensors --size 5GB\n"
+                  "  ballast shard model.safetensors out/model.safetensors --shard-size 5GB\n"
                   "  ballast shard pytorch_model.bin out/");
   command.add_option("IN", options->in, "The checkpoint to read: a file of any format, an index, a folder")
       ->required();
   command
       .add_option("OUT", options->out,
-                  "DIR/NAME.safetensors gives DIR/NAME-00001-of-0000N.safetensors, … and "
+                  "DIR/NAME.safetensors gives DIR/NAME-00001-of-0000N.safetensors, ... and "
                   "DIR/NAME.safetensors.index.json; a folder means NAME model")
       ->required();
   command
-      .add_option("--size", options->size,
+      .add_option("--shard-size,--size", options->size,
                   "The most data in one file (default: 5GB); a larger tensor gets its own")
       ->type_name("SIZE");
+  add_root_option(command, options->root, kStateDict);
   command.add_flag("-f,--force", options->force, "Replace the shards the index in place leads to");
+  add_inert_option(command, options->inert);
   add_io_option(command, session);
   command.callback(
       [&session, options] { session.run = [&session, options] { return shard(session, *options); }; });

@@ -2,6 +2,7 @@
 // ballast show: what a file is. Its format, size and metadata; for PyTorch files everything that was saved,
 // as a tree of types and one-line values; for a single tensor its place, its first values and their range.
 #include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/stats.h"
 #include "commands.h"
 #include "rows.h"
@@ -144,11 +145,23 @@ int show_value(Session& session, const ShowOptions& options, const ballast::Valu
   return kFine;
 }
 
+// A tensor's name nearly right is the likeliest; else the library says how far the path leads.
+[[noreturn]] void refuse_path(const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
+  std::vector<std::string> names;
+  for (const ballast::Entry entry : checkpoint) names.emplace_back(entry.name);
+  const std::string_view near = nearest(options.path, names);
+  if (near.empty() && checkpoint.tree) static_cast<void>(checkpoint.value(options.path));
+  throw ballast::Error(ballast::Errc::not_found, ballast::display(options.file),
+                       fmt::format("nothing at {}; {}", ballast::quoted(options.path),
+                                   near.empty() ? "'ballast ls' has the names"
+                                                : fmt::format("did you mean {}?", ballast::quoted(near))));
+}
+
 // A folder of names: what `ls --include '^path\.'` would list.
 int show_prefix(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
   std::vector<Row> rows = rows_of(checkpoint);
   std::erase_if(rows, [&](const Row& row) { return !row.name.starts_with(options.path + '.'); });
-  if (rows.empty()) static_cast<void>(checkpoint.at(options.path));  // throws, with the nearest names
+  if (rows.empty()) refuse_path(options, checkpoint);
   Json tensors = Json::array();
   Table table({{"NAME"}, {"DTYPE"}, {"SHAPE"}, {"SIZE", Align::right}});
   for (const Row& row : rows) {
@@ -192,12 +205,11 @@ void add_show(CLI::App& app, Session& session) {
                                   "  ballast show model.safetensors encoder.layers.0.norm.weight");
   command.add_option("FILE", options->file, "A checkpoint of any format")->required();
   command.add_option("PATH", options->path, "A tensor, or a dotted path into the saved objects");
-  command.add_option("--depth", options->limits.depth, "Levels of the object tree to show (default 3)")
+  command.add_option("--depth", options->limits.depth, "Levels of the object tree to show (default: 3)")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000));
   command.add_flag("-a,--all", options->limits.all, "Every item of long containers, all levels");
-  command.add_flag("--inert", options->inert,
-                   "Read past calls in a pickle that could run code; nothing is ever run");
+  add_inert_option(command, options->inert);
   command.callback(
       [&session, options] { session.run = [&session, options] { return show(session, *options); }; });
 }

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "rows.h"
 #include "selection.h"
+#include "state_dict.h"
 #include "table.h"
 #include "text.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 struct StatsOptions {
   std::vector<std::string> files;
+  std::optional<std::string> root;
   Selection selection;
   std::string sort = "file";
   bool inert = false;
@@ -128,7 +130,8 @@ std::vector<Histogram> histograms_of(const std::vector<ballast::Tensor>& tensors
 
 int show_stats(Session& session, const StatsOptions& options, const std::string& path, Json& object) {
   const ballast::Checkpoint checkpoint =
-      select(session.open(path, {.io = ballast::Io::read, .inert = options.inert}), options.selection);
+      select(below(session.open(path, {.io = ballast::Io::read, .inert = options.inert}), options.root),
+             options.selection);
   std::vector<Row> rows = rows_of(checkpoint);
   std::erase_if(rows, [&](const Row& row) { return !checkpoint[row.first].tensor().has_data(); });
   sort_rows(rows, options.sort);
@@ -165,15 +168,15 @@ void add_stats(CLI::App& app, Session& session) {
                   "  ballast stats model.safetensors\n"
                   "  ballast stats model.pt --include 'norm' --json");
   command.add_option("FILE", options->files, "Checkpoints of any format")->required();
+  add_root_option(command, options->root, kEverything);
   add_selection_options(command, options->selection);
-  command.add_option("--sort", options->sort, "file (default), name or size")
+  command.add_option("--sort", options->sort, "file, name or size (default: file)")
       ->type_name("KEY")
       ->check(CLI::IsMember({"file", "name", "size"}));
   command.add_flag(
       "--histogram", options->histogram,
       "How the values lie between the smallest and the largest, in 16 steps (always on a terminal)");
-  command.add_flag("--inert", options->inert,
-                   "Read past calls in a pickle that could run code; nothing is ever run");
+  add_inert_option(command, options->inert);
   add_io_option(command, session);
   command.callback([&session, options] {
     session.run = [&session, options] {

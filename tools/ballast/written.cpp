@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -13,39 +14,59 @@
 
 namespace tool {
 
-std::uint64_t parse_size(const std::string& word, const std::string& option) {
-  struct Unit {
-    std::string_view name;
-    std::uint64_t bytes;
-  };
+namespace {
 
-  constexpr std::array<Unit, 10> kUnits = {{{"", 1},
-                                            {"B", 1},
-                                            {"KB", 1'000},
-                                            {"MB", 1'000'000},
-                                            {"GB", 1'000'000'000},
-                                            {"TB", 1'000'000'000'000},
-                                            {"KiB", 1ULL << 10U},
-                                            {"MiB", 1ULL << 20U},
-                                            {"GiB", 1ULL << 30U},
-                                            {"TiB", 1ULL << 40U}}};
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  const std::string_view rest(end, static_cast<std::size_t>(word.data() + word.size() - end));
-  for (const Unit& unit : kUnits) {
-    std::uint64_t bytes = 0;
-    if (error == std::errc() && rest == unit.name && number > 0 &&
-        !__builtin_mul_overflow(number, unit.bytes, &bytes))
-      return bytes;
-  }
+struct Unit {
+  std::string_view name;  // in lower case
+  double bytes;
+};
+
+constexpr std::array<Unit, 10> kUnits = {{{"", 1},
+                                          {"b", 1},
+                                          {"kb", 1e3},
+                                          {"mb", 1e6},
+                                          {"gb", 1e9},
+                                          {"tb", 1e12},
+                                          {"kib", 1024.0},
+                                          {"mib", 1048576.0},
+                                          {"gib", 1073741824.0},
+                                          {"tib", 1099511627776.0}}};
+
+}  // namespace
+
+void add_format_option(CLI::App& command, std::string& format) {
+  command
+      .add_option("--to", format,
+                  fmt::format("The format to write (default: by the extension): {}",
+                              fmt::join(ballast::writable_formats(), ", ")))
+      ->type_name("FORMAT");
+}
+
+std::uint64_t parse_size(const std::string& word, const std::string& option) {
+  double number = 0;
+  const char* const last = word.data() + word.size();
+  const auto [end, error] = std::from_chars(word.data(), last, number, std::chars_format::fixed);
+  std::string unit(end, last);
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const auto* const found =
+      std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& each) { return each.name == unit; });
+  constexpr double kMost = 9.2e18;
+  const double bytes = found == kUnits.end() || error != std::errc() ? 0 : number * found->bytes;
+  if (bytes >= 1 && bytes < kMost) return static_cast<std::uint64_t>(bytes);
   throw ballast::Error(ballast::Errc::invalid_argument, option,
                        fmt::format("{} is no size; 5GB, 500MB, 512MiB are", ballast::quoted(word)));
 }
 
-bool exists(const std::string& path) {
+void require_free(const std::string& path, bool force) {
   struct stat status {};
 
-  return stat(path.c_str(), &status) == 0;
+  if (stat(path.c_str(), &status) != 0) return;
+  if (S_ISDIR(status.st_mode)) {
+    throw ballast::Error(ballast::Errc::not_regular_file, ballast::display(path),
+                         "is a folder; name a file in it");
+  }
+  if (!force) throw ballast::Error(ballast::Errc::already_exists, ballast::display(path), kOverwriteHint);
 }
 
 std::uint64_t size_of_file(const std::string& path) {

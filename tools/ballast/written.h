@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that write files share: is it there already, how large may a piece be, what was written.
+// What the commands that write checkpoints share: options, sizes as people write them, and what was written.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,14 @@
 
 namespace tool {
 
-/// "5GB" is 5,000,000,000, "500MiB" 524,288,000, "1234" bytes. `option` is for the message.
+/// --to
+void add_format_option(CLI::App& command, std::string& format);
+
+/// "5GB" is 5,000,000,000, "500MiB" 524,288,000, "1.5kb" 1,500, "1234" bytes. `option` is for the message.
 [[nodiscard]] std::uint64_t parse_size(const std::string& word, const std::string& option);
 
-[[nodiscard]] bool exists(const std::string& path);
+/// Before any work: throws when `path` is there and may not be overwritten, or is a folder.
+void require_free(const std::string& path, bool force);
 [[nodiscard]] std::uint64_t size_of_file(const std::string& path);
 
 struct Written {

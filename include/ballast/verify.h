@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// verify(): is this file sound? Its structure (by opening it), every checksum it holds, the receipt of the
+// conversion it comes from, and every value: NaN, infinities, tensors of nothing but zeros. Part of
+// ballast::import.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/dtype.h"
+#include "ballast/io_mode.h"
+#include "ballast/safetensors.h"
+#include "ballast/shape.h"
+
+namespace ballast {
+
+/// In the order of work.
+struct VerifyOptions {
+  Io io = Io::read;                      ///< how tensors come into memory
+  bool inert = false;                    ///< read past calls in a pickle that could run code
+  std::optional<std::string> root = {};  ///< only what lies at this dotted path
+  std::vector<std::string> include = {};
+  std::vector<std::string> exclude = {};
+  std::string receipt = {};  ///< compare the file and every tensor with this receipt (receipt.h)
+  bool allow_zeros = false;  ///< tensors of nothing but zeros are fine; a single zero always is
+  double max_abs = 0;        ///< not 0: a larger magnitude is a finding
+  Progress progress = {};    ///< for each pass over the data anew
+};
+
+enum class Fault : std::uint8_t { nan, inf, zero, large, checksum, receipt };
+
+/// "nan", "inf", "zero", "large", "checksum", "receipt".
+[[nodiscard]] std::string_view name(Fault fault) noexcept;
+
+struct VerifyFinding {
+  Fault kind = Fault::nan;
+  std::string name = {};  ///< of the tensor; empty for the file as a whole
+  DType dtype = DType::f32;
+  Shape shape = {};
+  std::uint64_t count = 1;  ///< values that are so
+  std::uint64_t of = 0;     ///< values there are
+  std::string detail = {};  ///< for people
+};
+
+struct VerifyReport {
+  std::string format;
+  std::uint64_t tensors = 0;  ///< that were looked at
+  std::uint64_t bytes = 0;
+  std::vector<VerifyFinding> findings;
+  std::vector<std::string> notes;  ///< worth knowing, and no fault
+
+  [[nodiscard]] bool clean() const noexcept { return findings.empty(); }
+};
+
+/// Throws when the file cannot be read, or is not what its format allows. Reads every byte, on all threads,
+/// in a few megabytes of memory.
+[[nodiscard]] VerifyReport verify(const std::string& path, const VerifyOptions& options = {});
+
+}  // namespace ballast

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ballast/verify.h"
+
+#include <fmt/format.h>
+
+#include "ballast/display.h"
+#include "ballast/error.h"
+#include "ballast/io.h"
+#include "ballast/receipt.h"
+#include "ballast/record_file.h"
+#include "ballast/root.h"
+#include "ballast/scan.h"
+#include "ballast/stats.h"
+#include "ballast/steps.h"
+
+namespace ballast {
+namespace {
+
+class Verification {
+ public:
+  Verification(const std::string& path, const VerifyOptions& options) : path_(path), options_(options) {}
+
+  VerifyReport run() {
+    checkpoint_ = open(path_, {.io = options_.io, .inert = options_.inert});
+    if (options_.root) checkpoint_ = root(checkpoint_, *options_.root);
+    if (!options_.include.empty() || !options_.exclude.empty())
+      checkpoint_ = filter(checkpoint_, options_.include, options_.exclude);
+    report_.format = checkpoint_.format;
+    report_.notes = checkpoint_.notes;
+    collect_tensors();
+    note_alignment();
+    compare_checksums();
+    if (checkpoint_.format == "record") compare_record();
+    if (!options_.receipt.empty()) compare_receipt();
+    judge_values();
+    return std::move(report_);
+  }
+
+ private:
+  void collect_tensors() {
+    std::uint64_t without_data = 0;
+    for (const Entry entry : checkpoint_) {
+      Tensor tensor = entry.tensor();
+      if (!tensor.has_data()) {
+        ++without_data;
+        continue;
+      }
+      report_.bytes += entry.bytes;
+      names_.push_back(entry.name);
+      tensors_.push_back(std::move(tensor));
+    }
+    report_.tensors = tensors_.size();
+    if (without_data > 0) {
+      report_.notes.push_back(
+          fmt::format("{} without data (shape only)",
+                      without_data == 1 ? "1 tensor" : fmt::format("{} tensors", without_data)));
+    }
+  }
+
+  // Data that begins at an odd place costs a copy wherever it is used; the file is still sound.
+  void note_alignment() {
+    std::uint64_t misaligned = 0;
+    std::string first;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const auto span = tensors_[i].storage()->file_span();
+      const std::uint64_t size = info(tensors_[i].dtype()).bits / 8;
+      if (!span || size < 2 || tensors_[i].numel() == 0 ||
+          (span->offset + tensors_[i].bit_offset() / 8) % size == 0)
+        continue;
+      if (misaligned++ == 0) first = quoted(names_[i]);
+    }
+    if (misaligned == 0) return;
+    report_.notes.push_back(fmt::format(
+        "{} not aligned to the element size in the file ({}{}): fine, but not usable without a copy",
+        misaligned == 1 ? "1 tensor is" : fmt::format("{} tensors are", misaligned), first,
+        misaligned == 1 ? "" : ", …"));
+  }
+
+  // Zip archives hold checksums, and ONNX models those of their external data; opening compares at most a
+  // pickle's.
+  void compare_checksums() {
+    const bool is_onnx = checkpoint_.format == "onnx";
+    if (checkpoint_.format != "torch-zip" && checkpoint_.format != "torchscript" && !is_onnx) return;
+    try {
+      const Checksums sums = check_integrity(checkpoint_.path);
+      // Models hardly ever have any: not worth a word.
+      if (sums.without > 0 && (!is_onnx || sums.checked > 0))
+        report_.notes.push_back(
+            fmt::format("the file holds no checksum for {} bytes of its data", sums.without));
+    } catch (const Error& error) {
+      if (error.code() != Errc::bad_crc) throw;
+      add_for_file(Fault::checksum, error.what());
+    }
+  }
+
+  // A record says what every tensor's bytes were.
+  void compare_record() {
+    for (const RecordFault& fault : check_record(checkpoint_, options_.progress)) {
+      VerifyFinding finding{.kind = Fault::checksum, .name = fault.name};
+      if (const auto at = checkpoint_.position(fault.name)) {
+        const Entry entry = checkpoint_[*at];
+        finding.dtype = entry.dtype;
+        finding.shape = entry.shape;
+      }
+      finding.detail = fault.has_checksum
+                           ? fmt::format("XXH3 is {}, the record says {}", fault.found, fault.expected)
+                           : "the record has no checksum for it";
+      report_.findings.push_back(std::move(finding));
+    }
+  }
+
+  void compare_receipt() {
+    const ReceiptCheck check = check_receipt(path_, read_receipt(options_.receipt), options_.progress);
+    for (const std::string& problem : check.problems) add_for_file(Fault::receipt, problem);
+    if (check.problems.empty())
+      report_.notes.push_back(check.is_input ? "it is what the receipt's conversion read, bit for bit"
+                                             : "it is what the receipt's conversion wrote, bit for bit");
+  }
+
+  void judge_values() {
+    const std::vector<TensorStats> all = stats(tensors_, options_.progress);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const TensorStats& found = all[i];
+      if (found.nan > 0) add_for_tensor(Fault::nan, i, found.nan, found.count);
+      if (found.inf > 0) add_for_tensor(Fault::inf, i, found.inf, found.count);
+      if (found.all_zero() && found.count > 1 && !options_.allow_zeros)
+        add_for_tensor(Fault::zero, i, found.zeros, found.count);
+      if (options_.max_abs > 0 && found.absmax() > options_.max_abs) {
+        add_for_tensor(Fault::large, i, 1, found.count);
+        report_.findings.back().detail = fmt::format("largest magnitude {:.6g}", found.absmax());
+      }
+    }
+  }
+
+  void add_for_file(Fault kind, std::string detail) {
+    report_.findings.push_back({.kind = kind, .detail = std::move(detail)});
+  }
+
+  void add_for_tensor(Fault kind, std::size_t tensor, std::uint64_t count, std::uint64_t of) {
+    report_.findings.push_back({.kind = kind,
+                                .name = std::string(names_[tensor]),
+                                .dtype = tensors_[tensor].dtype(),
+                                .shape = tensors_[tensor].shape(),
+                                .count = count,
+                                .of = of,
+                                .detail = fmt::format("{} of {} values", count, of)});
+  }
+
+  const std::string& path_;
+  const VerifyOptions& options_;
+  Checkpoint checkpoint_;
+  std::vector<Tensor> tensors_;  // that have data, with their names
+  std::vector<std::string_view> names_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+std::string_view name(Fault fault) noexcept {
+  switch (fault) {
+    case Fault::nan:
+      return "nan";
+    case Fault::inf:
+      return "inf";
+    case Fault::zero:
+      return "zero";
+    case Fault::large:
+      return "large";
+    case Fault::checksum:
+      return "checksum";
+    case Fault::receipt:
+      return "receipt";
+  }
+  return "unknown";
+}
+
+VerifyReport verify(const std::string& path, const VerifyOptions& options) {
+  return Verification(path, options).run();
+}
+
+}  // namespace ballast
