@@ -2,6 +2,7 @@
 // write_cases FOLDER [NAME]: exports every case at every opset (which runs ONNX's checker and strict shape
 // inference), and writes the files and cases.json that scripts/check-onnx runs: opsets 11, 13 and 17, every
 // case at all its sizes; models with every option too.
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
