@@ -96,8 +96,6 @@ std::shared_ptr<const File> File::open(const std::string& path, const FileOption
   file->size_ = static_cast<std::uint64_t>(status.st_size);
   file->modified_seconds_ = status.st_mtim.tv_sec;
   file->modified_nanoseconds_ = status.st_mtim.tv_nsec;
-  file->device_ = status.st_dev;
-  file->inode_ = status.st_ino;
   if (options.io == Io::automatic) file->io_ = is_remote(descriptor) ? Io::read : Io::map;
   if (options.io == Io::direct) file->direct_ = std::make_unique<DirectFile>(descriptor, path);
   return file;
@@ -169,12 +167,6 @@ void File::check_unchanged() const {
   if (status.st_mtim.tv_sec != modified_seconds_ || status.st_mtim.tv_nsec != modified_nanoseconds_) {
     fail(Errc::file_changed, display(path_), "was written to while it was read");
   }
-}
-
-bool File::is_same_file(const std::string& path) const noexcept {
-  struct stat status {};
-
-  return stat(path.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 
 }  // namespace ballast

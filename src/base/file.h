@@ -51,8 +51,6 @@ class File : public std::enable_shared_from_this<File> {
   [[nodiscard]] std::span<const std::byte> map() const;
   /// Throws Errc::file_changed when size or modification time differ from those at opening.
   void check_unchanged() const;
-  /// Same file on disk (device and inode), whatever the path.
-  [[nodiscard]] bool is_same_file(const std::string& path) const noexcept;
 
  private:
   struct Mapping;
@@ -65,8 +63,6 @@ class File : public std::enable_shared_from_this<File> {
   std::uint64_t size_ = 0;
   std::int64_t modified_seconds_ = 0;
   std::int64_t modified_nanoseconds_ = 0;
-  std::uint64_t device_ = 0;
-  std::uint64_t inode_ = 0;
   std::unique_ptr<Mapping> mapping_;
   std::unique_ptr<const DirectFile> direct_;
 };

@@ -6,8 +6,8 @@
 #include <unordered_set>
 
 #include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "base/fail.h"
-#include "base/nearest.h"
 #include "checkpoint/value_tree.h"
 
 namespace ballast {

@@ -3,10 +3,10 @@
 #include <unordered_map>
 
 #include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/file.h"
-#include "base/nearest.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/layout.h"
 #include "tensor/mapped.h"

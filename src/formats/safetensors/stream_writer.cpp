@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "ballast/display.h"
+#include "ballast/nearest.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
-#include "base/nearest.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 

@@ -17,10 +17,6 @@ constexpr std::pair<std::string_view, DType> kShortNames[] = {
 
 }  // namespace
 
-std::optional<DType> dtype_of_scalar_type(std::string_view scalar_type) noexcept {
-  return dtype_from_torch_scalar(scalar_type);
-}
-
 std::optional<DType> dtype_of_torch_name(std::string_view name) noexcept {
   if (name.starts_with("torch.")) name.remove_prefix(6);
   if (const auto dtype = dtype_from_torch(name)) return dtype;
@@ -45,7 +41,7 @@ std::optional<DType> Objects::dtype_of_class(Ref global) {
   std::string_view name = full.substr(full.rfind('.') + 1);
   name.remove_suffix(role == Role::storage_class ? std::string_view("Storage").size()
                                                  : std::string_view("Tensor").size());
-  const auto dtype = dtype_of_scalar_type(name);
+  const auto dtype = dtype_from_torch_scalar(name);  // of FloatStorage, Float8_e4m3fnStorage
   if (!dtype) refuse(Errc::bad_dtype, "{}: no such element type", full);
   return dtype;
 }

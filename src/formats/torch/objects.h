@@ -18,6 +18,7 @@
 #include "ballast/scan.h"
 #include "base/fail.h"
 #include "checkpoint/value_tree.h"
+#include "formats/torch/dtypes.h"
 #include "formats/torch/globals.h"
 #include "formats/torch/pickle.h"
 
@@ -186,12 +187,5 @@ struct Rebuild {
 
   static void forbid(const Objects& objects, const std::string& name) { objects.forbid(name); }
 };
-
-/// Known by the last part of a class name: "FloatStorage", "Float8_e4m3fnStorage" → its dtype.
-[[nodiscard]] std::optional<DType> dtype_of_scalar_type(std::string_view scalar_type) noexcept;
-/// "torch.float16", "float16", "torch.half" → its dtype.
-[[nodiscard]] std::optional<DType> dtype_of_torch_name(std::string_view name) noexcept;
-/// Bytes of one element as PyTorch counts them; sub-byte types are packed into bytes of their own.
-[[nodiscard]] std::uint64_t item_bytes(DType dtype) noexcept;
 
 }  // namespace ballast::torch
