@@ -23,8 +23,10 @@ def aims(rows):
     return text
 
 
-def document(rows, rounds, machine, command):
+def document(rows, machine, command):
     said = remarks()
+    fewest, most = min(row["rounds"] for row in rows), max(row["rounds"] for row in rows)
+    rounds = f"{most}" if fewest == most else f"{fewest} to {most}"
     text = f"# Performance\n\nWhat `{command}` printed on: {machine}. Ours and the peer's were measured in turn; medians of {rounds} rounds after one that does not count; "
     text += f"a ratio below 1 is faster.\n\n{said['all']}\n\n{aims(rows)}\n"
     for job in dict.fromkeys(row["section"] for row in rows):

@@ -39,7 +39,7 @@ class Table:
 
     def add(self, job, mine, theirs, peer_name, aim="", spread=0.0, note=""):
         self.rows.append({"section": self.job, "job": job, "ours_ms": mine * 1e3, "peer": peer_name, "peer_ms": theirs * 1e3,
-                          "ours_over_peer": mine / theirs if theirs else None, "spread": spread, "aim": aim, "note": note})
+                          "ours_over_peer": mine / theirs if theirs else None, "spread": spread, "aim": aim, "note": note, "rounds": self.rounds})
         print(self.line(self.rows[-1]), flush=True)
 
     @staticmethod

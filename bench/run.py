@@ -54,8 +54,7 @@ def main():
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps({"schema": 1, "machine": machine(), "rounds": options.rounds, "rows": table.rows}, indent=1) + "\n")
     if options.markdown:
-        command = "scripts/bench " + " ".join([*options.jobs, "--rounds", str(options.rounds)])
-        pathlib.Path(options.markdown).write_text(document(table.rows, options.rounds, machine(), command))
+        pathlib.Path(options.markdown).write_text(document(table.rows, machine(), "scripts/bench"))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 
 #include "ballast/dtype.h"
 #include "ballast/io_mode.h"
-#include "ballast/safetensors.h"
+#include "ballast/progress.h"
 #include "ballast/shape.h"
 
 namespace ballast {
