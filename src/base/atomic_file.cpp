@@ -69,10 +69,10 @@ std::string resolve(const std::string& path) {
     std::array<char, PATH_MAX> link{};
     const ssize_t length = readlink(current.c_str(), link.data(), link.size());
     if (length < 0) return current;
-    const std::string next(link.data(), static_cast<std::size_t>(length));
+    const std::string_view next(link.data(), static_cast<std::size_t>(length));
     const std::size_t slash = current.rfind('/');
-    current =
-        next.starts_with('/') || slash == std::string::npos ? next : current.substr(0, slash + 1) + next;
+    current.resize(next.starts_with('/') || slash == std::string::npos ? 0 : slash + 1);
+    current += next;
   }
   fail(Errc::io_error, display(path), "too many symbolic links");
 }

@@ -64,7 +64,7 @@ Tensor weight_norm(const Tensor& g, const Tensor& v) {
   if (!is_floating(g.dtype()) || !is_floating(v.dtype()))
     fail(Errc::bad_dtype, "weight_norm", "lengths and directions must be floating-point");
   const Extent extent = extent_of(g, v);
-  const Tensor result(v.dtype(), v.shape());
+  Tensor result(v.dtype(), v.shape());
   if (!g.has_data() || !v.has_data()) return result;
   return Tensor::contiguous_view(
       v.dtype(), v.shape(), Storage::deferred(result.size_bytes(), [g, v, extent](std::span<std::byte> out) {

@@ -92,6 +92,7 @@ class Differ {
 
   [[nodiscard]] std::vector<TensorPair> pairs(const std::vector<std::size_t>& indices) const {
     std::vector<TensorPair> result;
+    result.reserve(indices.size());
     for (const std::size_t i : indices) result.emplace_back(a_[i].tensor(), b_.tensor(a_[i].name));
     return result;
   }
@@ -143,6 +144,7 @@ class Differ {
   static std::vector<std::uint64_t> hashes(const Checkpoint& checkpoint,
                                            const std::vector<std::size_t>& indices) {
     std::vector<std::uint64_t> sizes;
+    sizes.reserve(indices.size());
     for (const std::size_t i : indices) sizes.push_back(checkpoint[i].bytes);
     std::vector<std::uint64_t> found(indices.size());
     largest_first(sizes, [&](std::size_t k) { found[k] = content_hash(checkpoint[indices[k]].tensor()); });

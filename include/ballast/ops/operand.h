@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "ballast/tensor.h"
 
@@ -20,7 +21,7 @@ namespace ballast {
 /// A tensor or a number.
 class Operand {
  public:
-  Operand(const Tensor& tensor) : tensor_(tensor) {}  // add(x, y)
+  Operand(Tensor tensor) : tensor_(std::move(tensor)) {}  // add(x, y)
   template <class Number>
   requires std::is_arithmetic_v<Number> Operand(Number number);  // add(x, 2)
 

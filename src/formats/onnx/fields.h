@@ -6,6 +6,7 @@
 
 namespace ballast::onnx_file {
 
+// NOLINTBEGIN(readability-identifier-naming): the names of ONNX's schema
 namespace model_proto {
 inline constexpr std::uint32_t ir_version = 1, producer_name = 2, producer_version = 3, domain = 4,
                                model_version = 5, doc_string = 6, graph = 7, opset_import = 8,
@@ -61,5 +62,6 @@ inline constexpr std::uint32_t element = 1, shape = 2;  // of tensor and sparse 
 inline constexpr std::uint32_t map_key = 1, map_value = 2;             // of map
 inline constexpr std::uint32_t dim = 1, dim_value = 1, dim_param = 2;  // of a shape, of a dim
 }  // namespace type_proto
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace ballast::onnx_file
