@@ -6,10 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
+#include <vector>
 
 #include "ballast/display.h"
 #include "base/fail.h"
@@ -20,17 +19,12 @@ namespace {
 constexpr std::size_t kBlock = 4096;  // no disk in use asks for more
 constexpr std::size_t kBuffer = std::size_t{1} << 20U;
 
-struct FreeBytes {
-  void operator()(std::byte* bytes) const { std::free(bytes); }  // NOLINT(cppcoreguidelines-no-malloc)
-};
-
-using Buffer = std::unique_ptr<std::byte, FreeBytes>;
-
 // One for each thread that ever read like this: fresh memory for each read would cost as much as the read.
 std::byte* buffer() {
-  thread_local const Buffer kept(static_cast<std::byte*>(std::aligned_alloc(kBlock, kBuffer)));
-  if (!kept) throw std::bad_alloc();
-  return kept.get();
+  thread_local std::vector<std::byte> kept(kBuffer + kBlock);
+  void* first = kept.data();
+  std::size_t room = kept.size();
+  return static_cast<std::byte*>(std::align(kBlock, kBuffer, first, room));
 }
 
 }  // namespace

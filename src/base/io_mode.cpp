@@ -11,7 +11,7 @@ Io io_from_name(std::string_view name) {
   if (name == "map") return Io::map;
   if (name == "read") return Io::read;
   if (name == "direct") return Io::direct;
-  fail(Errc::invalid_argument, "io", "there is no {}; \"auto\", \"map\", \"read\" and \"direct\" are known",
+  fail(Errc::invalid_argument, "io", R"(there is no {}; "auto", "map", "read" and "direct" are known)",
        quoted(name));
 }
 

@@ -62,6 +62,7 @@ std::vector<std::string_view> nearest(std::string_view wanted, std::span<const s
     if (found.size() == count) limit = found.back().first == 0 ? 0 : found.back().first - 1;
   }
   std::vector<std::string_view> result;
+  result.reserve(found.size());
   for (const auto& [far, candidate] : found) result.push_back(candidate);
   return result;
 }

@@ -18,7 +18,7 @@ std::vector<std::int32_t> integers_of(const Tensor& tensor) {
   for (std::size_t i = 0; i < count; ++i) {
     switch (tensor.dtype()) {
       case DType::qi8:
-        integers[i] = static_cast<std::int8_t>(bytes[i]);
+        integers[i] = std::to_integer<std::int8_t>(bytes[i]);
         break;
       case DType::qi32:
         std::memcpy(&integers[i], bytes.data() + i * 4, 4);
