@@ -292,8 +292,6 @@ std::string printed(const Value& value, int depth) {
         text += (i == 0 ? "" : ", ") + printed(value.element(i), depth - 1);
       return text + (value.size() == 1 ? ",)" : ")");
     }
-    case Kind::complex:
-      return value.summary();
     default:
       return value.summary();
   }

@@ -200,7 +200,7 @@ Tensor restored(const Tensor& integers, const Tensor& scales, const Channels& ch
     for (std::size_t done = 0; done < out.size();) {
       // Whole elements, of which the first and the last may be needed in part.
       const std::uint64_t first = (offset + done) / sizeof(float);
-      const std::size_t skip = static_cast<std::size_t>((offset + done) % sizeof(float));
+      const auto skip = static_cast<std::size_t>((offset + done) % sizeof(float));
       const std::size_t bytes = std::min<std::size_t>(kBlock * sizeof(float), out.size() - done);
       const std::size_t count = (skip + bytes + sizeof(float) - 1) / sizeof(float);
       integers.read(first, std::span(raw).first(count));

@@ -236,7 +236,7 @@ Value Value::attributes() const {
   if (!ref.is_node()) return {};
   if (ref.node()->has_attributes) return ValueTree::value(tree_, tree_->attributes_of(ref.node()));
   // State is a dict, or (dict or None, dict of slots).
-  const Value held = state();
+  Value held = state();
   if (held.kind() == Kind::dict) return held;
   if (held.kind() == Kind::tuple && held.size() == 2 && held.element(1).kind() == Kind::dict) {
     return held.element(0).kind() == Kind::dict && held.element(0).size() != 0 ? held.element(0)

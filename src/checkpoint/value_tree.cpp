@@ -238,7 +238,7 @@ void ValueTree::grow(Node* node, std::size_t refs) {
   if (refs > UINT32_MAX / 2) fail(Errc::too_many, "value", "a container of {} items", refs);
   const std::size_t capacity = std::max<std::size_t>({refs, std::size_t{node->capacity} * 2, 4});
   const std::size_t used = node->kind == NodeKind::dict ? std::size_t{node->size} * 2 : node->size;
-  Ref* moved = allocate_array<Ref>(capacity);
+  auto* moved = allocate_array<Ref>(capacity);
   if (used != 0) std::memcpy(static_cast<void*>(moved), node->refs, used * sizeof(Ref));
   node->refs = moved;
   node->capacity = static_cast<std::uint32_t>(capacity);

@@ -75,7 +75,7 @@ template <FloatFormat F>
     if (magnitude > F.exponent_mask()) return std::bit_cast<float>(sign | kF32QuietNaN | magnitude << kShift);
   }
   if ((magnitude >> F.mantissa_bits) == 0) {
-    constexpr float kQuantum =
+    constexpr auto kQuantum =
         std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - F.bias - F.mantissa_bits) << 23U);
     const float value = static_cast<float>(magnitude) * kQuantum;
     return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));

@@ -177,7 +177,7 @@ class BpkReader {
     if (data_ == metadata_end || last == 0 || last > source_.size() || metadata_end + last != source_.size())
       return;
     data_ = metadata_end;
-    checkpoint_.notes.push_back("the tensors lie close together, as Burn 0.19 wrote them");
+    checkpoint_.notes.emplace_back("the tensors lie close together, as Burn 0.19 wrote them");
   }
 
   // Inside the file, one behind the other: bytes on which two tensors lie would be copied twice.

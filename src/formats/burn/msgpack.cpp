@@ -175,7 +175,7 @@ std::string MsgpackCursor::text(std::uint64_t longest) {
 MsgpackCursor::Range MsgpackCursor::binary() {
   if (peek() != Kind::binary) unexpected("bytes");
   const auto byte = static_cast<unsigned>(big_endian(1));
-  const std::uint64_t size = big_endian(std::size_t{1} << (byte - 0xC4));
+  const std::uint64_t size = big_endian(std::size_t{1} << ((byte - 0xC4) & 3U));
   const Range range{position(), size};
   pass(size);
   return range;

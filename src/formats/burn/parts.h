@@ -46,6 +46,7 @@ using ParamId = std::variant<std::uint64_t, std::string>;
 [[nodiscard]] std::uint64_t id_for(std::string_view name) noexcept;
 
 struct Scalar {
+  // NOLINTNEXTLINE(readability-identifier-naming): the words of the file
   enum class Type : std::uint8_t { Int, UInt, Float, Bool };
   Type type;
   std::uint64_t bits;  // two's complement, or those of a double
