@@ -32,6 +32,7 @@ class ExternalFiles {
     std::uint64_t begin;
     std::uint64_t end;
     std::uint64_t item;  // bytes an element has: what decides about alignment
+    // NOLINTNEXTLINE(modernize-use-nullptr): version 14 takes the zero behind <=> for a pointer
     friend auto operator<=>(const Span&, const Span&) = default;
   };
 
