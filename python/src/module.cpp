@@ -33,6 +33,7 @@ py::Ref dtype_names() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): Python's rule
 PyMODINIT_FUNC PyInit__native() {
   return py::guarded([] {
     py::Ref module(PyModule_Create(&definition));

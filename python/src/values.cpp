@@ -23,7 +23,7 @@ class Converter {
   }
 
   Ref convert(const Value& value) {
-    const Ref result = make(value);
+    Ref result = make(value);
     while (!unfilled_.empty()) {
       const auto [source, target] = std::move(unfilled_.back());
       unfilled_.pop_back();

@@ -47,7 +47,8 @@ Checkpoint without_tensors(const Header& header, const std::string& path) {
   checkpoint.metadata = metadata_of(header);
   if (record::is_record(checkpoint)) checkpoint.format = "record";
   if (!record::is_readable(checkpoint))
-    checkpoint.notes.push_back("a record of a version newer than this Ballast: it can be listed, not loaded");
+    checkpoint.notes.emplace_back(
+        "a record of a version newer than this Ballast: it can be listed, not loaded");
   checkpoint.keep_alive(header.text);
   if (header.repeated_names > 0) {
     checkpoint.notes.push_back(

@@ -85,7 +85,7 @@ enum class Role : std::uint8_t {
   timedelta,
   timezone,
   uuid,
-  namespace_,
+  namespace_,  // NOLINT(readability-identifier-naming): a keyword without it
   omega_container,
   omega_node,
 };

@@ -364,6 +364,7 @@ Ref Objects::storage(const StorageInfo& info, TypeId type) {
 }
 
 void Objects::finish() {
+  // NOLINTNEXTLINE(modernize-loop-convert): the list may grow meanwhile
   for (std::size_t i = 0; i < unfinished_.size(); ++i) unfinished_[i]();
   unfinished_.clear();
   tree_->forget_indices();

@@ -21,7 +21,7 @@ std::string twos_complement(std::string_view decimal) {
   const bool negative = decimal.starts_with('-');
   std::vector<std::uint32_t> words;  // magnitude, lowest first
   for (const char digit : decimal.substr(negative ? 1 : 0)) {
-    std::uint64_t carry = static_cast<std::uint64_t>(digit - '0');
+    auto carry = static_cast<std::uint64_t>(digit - '0');
     for (std::uint32_t& word : words) {
       carry += std::uint64_t{word} * 10;
       word = static_cast<std::uint32_t>(carry);
