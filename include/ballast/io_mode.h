@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace ballast {
 
@@ -14,7 +16,10 @@ enum class Io : std::uint8_t {
   direct,     ///< read, and past the page cache: what other programs have there stays
 };
 
-/// "auto", "map", "read" or "direct"; Errc::invalid_argument for anything else.
+/// "auto", "map", "read", "direct".
+[[nodiscard]] std::vector<std::string> io_names();
+
+/// One of io_names(); Errc::invalid_argument for anything else.
 [[nodiscard]] Io io_from_name(std::string_view name);
 
 }  // namespace ballast

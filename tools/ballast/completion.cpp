@@ -41,7 +41,7 @@ std::string values_of(const std::string& flag) {
   if (flag == "--sort") return "file name size";
   if (flag == "--dtype") return "f32 f16 bf16 f64 f8_e4m3 f8_e5m2";
   if (flag == "--quantize") return "int8";
-  if (flag == "--io") return "auto map read direct";
+  if (flag == "--io") return joined(ballast::io_names());
   if (flag == "--to") return fmt::format("{}", fmt::join(ballast::writable_formats(), " "));
   return "";
 }

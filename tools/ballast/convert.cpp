@@ -192,7 +192,7 @@ int convert(Session& session, const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   session.about_to_read(arguments.in);
   ballast::ConvertOptions options = options_of(arguments);
-  if (!session.io.empty()) options.io = ballast::io_from_name(session.io);
+  options.io = session.io_or(options.io);
   // Shards have names of their own, which the library looks at before it writes.
   if (!arguments.dry_run && options.shard_bytes == 0) require_free(arguments.out, options.file.overwrite);
   const ballast::Converted done = [&] {

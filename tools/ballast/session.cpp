@@ -91,10 +91,14 @@ void Session::about_to_read(const std::string& path) const {
   reading_file(path, json);
 }
 
+ballast::Io Session::io_or(ballast::Io usual) const {
+  return io.empty() ? usual : ballast::io_from_name(io);
+}
+
 ballast::Checkpoint Session::open(const std::string& path, const ballast::OpenOptions& options) const {
   about_to_read(path);
   ballast::OpenOptions settled = options;
-  if (!io.empty()) settled.io = ballast::io_from_name(io);
+  settled.io = io_or(options.io);
   return ballast::open(path, settled);
 }
 
@@ -181,7 +185,7 @@ void add_io_option(CLI::App& command, Session& session) {
       .add_option("--io", session.io,
                   "How files are read: auto, map, read (by position) or direct (past the page cache, which "
                   "keeps what it holds)")
-      ->check(CLI::IsMember({"auto", "map", "read", "direct"}))
+      ->check(CLI::IsMember(ballast::io_names()))
       ->type_name("WAY");
 }
 

@@ -38,6 +38,8 @@ struct Session {
 
   /// After the options are known.
   void settle();
+  /// What --io says; `usual` where it says nothing.
+  [[nodiscard]] ballast::Io io_or(ballast::Io usual) const;
   /// ballast::open() for a subcommand's FILE: "-" is refused, and a crash of the mapping is about this file
   /// from here on.
   [[nodiscard]] ballast::Checkpoint open(const std::string& path,

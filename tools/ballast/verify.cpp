@@ -92,7 +92,7 @@ int verify(Session& session, const VerifyArguments& arguments, const std::string
   ballast::VerifyOptions options = arguments.options;
   options.include = arguments.selection.include;
   options.exclude = arguments.selection.exclude;
-  if (!session.io.empty()) options.io = ballast::io_from_name(session.io);
+  options.io = session.io_or(options.io);
   const VerifyReport report = [&] {
     ProgressBar bar = session.progress("verify", path);
     options.progress = bar.callback();
