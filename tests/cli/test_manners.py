@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes, streams, colour, broken pipes, help, man page, completions, and files that are not what they seem."""
+"""Exit codes, streams, colour, broken pipes, help, man page, and files that are not what they seem."""
 import gzip
 import json
 import os
@@ -151,38 +151,6 @@ class CommandLine(CliTest):
             self.assertRegex(manual, rf'(?m)^\.SS "?{command}\b', command)
             for option in re.findall(r"--[a-z-]+", self.run_tool(command, "--help")[0].split("Usage:")[1]):
                 self.assertIn(option, manual, command)
-
-
-class Completions(CliTest):
-    def test_scripts_name_every_command_and_option(self):
-        for shell in ("bash", "zsh", "fish"):
-            script, _ = self.run_tool("completion", shell)
-            for word in (*COMMANDS, "dry-run", "include"):
-                self.assertIn(word, script, shell)
-
-    def test_scripts_are_valid_shell(self):
-        script, _ = self.run_tool("completion", "bash")
-        subprocess.run(["bash", "-n"], input=script.encode(), check=True)
-
-    def complete(self, *words):
-        """What bash offers for the last word."""
-        script = self.run_tool("completion", "bash")[0] + 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ballast; printf "%s\\n" "${COMPREPLY[@]}"\n'
-        env = environment(PATH=os.path.dirname(os.path.abspath(BALLAST)) + ":" + os.environ["PATH"])
-        done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, env=env, cwd=self.folder, timeout=60)
-        self.assertEqual(done.stderr, "")
-        return done.stdout.split()
-
-    def test_bash_completes_commands_options_values_files_and_tensor_names(self):
-        path = self.small()
-        self.assertEqual(self.complete("ballast", "con"), ["convert"])
-        self.assertEqual(self.complete("ballast", "convert", "--dr"), ["--dry-run"])
-        self.assertEqual(self.complete("ballast", "convert", "--dtype", "b"), ["bf16"])
-        self.assertEqual(self.complete("ballast", "convert", "--to", "mpk"), ["mpk", "mpk-gz"])
-        self.assertEqual(self.complete("ballast", "ls", "sma"), ["small.safetensors"])
-        self.assertEqual(self.complete("ballast", "show", path, "b."), ["b.weight", "b.bias"])
-        self.assertEqual(self.complete("ballast", "ls", path, "--include", "st"), ["steps"])
-        self.assertEqual(self.complete("ballast", "help", "ver"), ["verify"])
-        self.assertEqual(self.complete("ballast", "onnx", "i"), ["info"])
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ struct Flag {
 std::vector<Flag> flags_of(const CLI::App& command) {
   std::vector<Flag> flags;
   for (const CLI::Option* option : command.get_options()) {
-    const bool value = option->get_type_size() > 0;
+    const bool value = option->get_items_expected_max() > 0;
     for (const std::string& name : option->get_lnames())
       flags.push_back({"--" + name, value, option->get_description()});
     for (const std::string& name : option->get_snames())
@@ -118,12 +118,38 @@ void print_bash(Output& out, const CLI::App& app) {
   out.write("complete -o filenames -F _ballast ballast\n");
 }
 
-// For zsh's _arguments and fish: no quote or bracket that would end the text early.
-std::string plain(std::string text) {
-  std::erase_if(text,
-                [](char c) { return c == '\'' || c == '[' || c == ']' || c == '"' || c == '`' || c == '$'; });
-  std::replace(text.begin(), text.end(), ':', ';');
-  return text;
+// As a word in single quotes, with a backslash before each of `special`.
+std::string in_quotes(std::string_view text, std::string_view special, std::string_view quote) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\'') {
+      out += quote;
+      continue;
+    }
+    if (special.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string for_zsh(std::string_view text) {
+  return in_quotes(text, "[]", "'\\''");
+}
+std::string for_fish(std::string_view text) {
+  return in_quotes(text, "\\", "\\'");
+}
+
+// What zsh's _arguments is told about a flag: "--dtype=[…]:value:(f32 f16)". After "=" and "+" the value may
+// stand in the same word.
+std::string zsh_spec(const Flag& flag) {
+  const bool is_long = flag.word.starts_with("--");
+  std::string action;
+  if (flag.takes_value)
+    action = values_of(flag.word).empty() ? ":value:" : fmt::format(":value:({})", values_of(flag.word));
+  if (takes_name(flag.word)) action = ":name:_ballast_names";
+  if (takes_file(flag.word)) action = ":file:_files";
+  return fmt::format("*{}{}[{}]{}", flag.word, flag.takes_value ? (is_long ? "=" : "+") : "",
+                     for_zsh(flag.description), action);
 }
 
 void print_zsh(Output& out, const CLI::App& app) {
@@ -132,14 +158,14 @@ void print_zsh(Output& out, const CLI::App& app) {
       "# zsh completion for ballast: put it into a folder of $fpath as \"_ballast\".\n"
       "_ballast_names() {\n"
       "  local file word\n"
-      "  for word in ${words[2,-1]}; do [[ $word != -* && -e ${~word} ]] && file=${~word} && break; done\n"
-      "  [[ -n $file ]] && compadd -- ${(f)\"$(ballast __names $file 2>/dev/null)\"}\n"
+      "  for word in ${(Q)words[2,-1]}; do [[ $word != -* && -e ${~word} ]] && file=${~word} && break; done\n"
+      "  [[ -n $file ]] && compadd -- ${(f)\"$(ballast __names \"$file\" 2>/dev/null)\"}\n"
       "}\n"
       "_ballast() {\n"
       "  local -a commands\n"
       "  commands=(\n");
   for (const std::string& name : command_names(app))
-    out.print("    '{}:{}'\n", name, plain(app.get_subcommand(name)->get_description()));
+    out.print("    '{}:{}'\n", name, for_zsh(app.get_subcommand(name)->get_description()));
   out.write(
       "  )\n"
       "  if ((CURRENT == 2)); then _describe command commands; return; fi\n"
@@ -148,14 +174,8 @@ void print_zsh(Output& out, const CLI::App& app) {
       "  case $command in\n");
   for (const std::string& name : command_names(app)) {
     out.print("    {})\n      _arguments \\\n", name);
-    for (const Flag& flag : flags_of(*app.get_subcommand(name))) {
-      std::string action;
-      if (flag.takes_value)
-        action = values_of(flag.word).empty() ? ":value:" : fmt::format(":value:({})", values_of(flag.word));
-      if (takes_name(flag.word)) action = ":name:_ballast_names";
-      if (takes_file(flag.word)) action = ":file:_files";
-      out.print("        '*{}[{}]{}' \\\n", flag.word, plain(flag.description), action);
-    }
+    for (const Flag& flag : flags_of(*app.get_subcommand(name)))
+      out.print("        '{}' \\\n", zsh_spec(flag));
     if (name == "show")
       out.write("        '1:file:_files' '2:path:_ballast_names'\n");
     else if (name == "meta")
@@ -186,13 +206,13 @@ void print_fish(Output& out, const CLI::App& app) {
       "end\n");
   for (const std::string& name : command_names(app)) {
     out.print("complete -c ballast -n __fish_use_subcommand -f -a {} -d '{}'\n", name,
-              plain(app.get_subcommand(name)->get_description()));
+              for_fish(app.get_subcommand(name)->get_description()));
     for (const Flag& flag : flags_of(*app.get_subcommand(name))) {
       const bool is_long = flag.word.starts_with("--");
       std::string line =
           fmt::format("complete -c ballast -n '__fish_seen_subcommand_from {}' {} {} -d '{}'", name,
-                      is_long ? "-l" : "-s", flag.word.substr(is_long ? 2 : 1), plain(flag.description));
-      if (flag.takes_value) line += " -r";
+                      is_long ? "-l" : "-s", flag.word.substr(is_long ? 2 : 1), for_fish(flag.description));
+      if (flag.takes_value) line += " -r";  // a value must follow
       if (!values_of(flag.word).empty()) line += fmt::format(" -f -a '{}'", values_of(flag.word));
       if (takes_name(flag.word)) line += " -f -a '(__ballast_names)'";
       out.line(line);
