@@ -14,18 +14,20 @@ namespace ballast {
 enum class Errc : std::uint8_t {
   // What the caller asked for
   invalid_argument,   ///< an argument that makes no sense by itself
-  not_found,          ///< no such file, tensor, key or path
+  not_found,          ///< no such tensor, key or path
   already_exists,     ///< the output is there and overwriting was not asked for
   unsupported,        ///< understood, but not something Ballast does
   not_representable,  ///< the target format cannot hold this value
   // The file as a whole
-  io_error,          ///< the operating system said no; the message carries its reason
-  no_space,          ///< the disk is full, or the file may not grow that far
-  not_regular_file,  ///< a folder, pipe or device where a file is needed
-  file_changed,      ///< the file changed or shrank while it was read
-  unknown_format,    ///< none of the formats Ballast reads; the message says what it looks like
-  truncated,         ///< the file ends before what it promises
-  trailing_data,     ///< bytes after the end that the format does not allow
+  file_not_found,     ///< no such file or folder
+  permission_denied,  ///< the operating system does not allow it
+  io_error,           ///< the operating system said no; the message carries its reason
+  no_space,           ///< the disk is full, or the file may not grow that far
+  not_regular_file,   ///< a folder, pipe or device where a file is needed
+  file_changed,       ///< the file changed or shrank while it was read
+  unknown_format,     ///< none of the formats Ballast reads; the message says what it looks like
+  truncated,          ///< the file ends before what it promises
+  trailing_data,      ///< bytes after the end that the format does not allow
   // Headers, names, sizes
   header_too_large,     ///< a header beyond the format's limit
   bad_utf8,             ///< text that is not UTF-8

@@ -64,23 +64,19 @@ class BadIndexError(SafetensorError, IndexError):
 
 _ERRNO: Dict[Type[SafetensorError], int] = {MissingFileError: errno.ENOENT, ExistingFileError: errno.EEXIST, ForbiddenFileError: errno.EACCES}
 
-
-_ABOUT_FILES = ("cannot open", "cannot look at", "its folder", "is a folder without")
-
-
-def _class_of(code: str, what: str) -> Type[SafetensorError]:
-    if code == "not-found":
-        return MissingFileError if any(words in what for words in _ABOUT_FILES) else MissingKeyError
-    if code == "already-exists":
-        return ExistingFileError
-    if code in ("io-error", "no-space"):
-        return ForbiddenFileError if "Permission denied" in what else FileError
-    return SafetensorError
+_CLASSES: Dict[str, Type[SafetensorError]] = {
+    "file-not-found": MissingFileError,
+    "already-exists": ExistingFileError,
+    "permission-denied": ForbiddenFileError,
+    "io-error": FileError,
+    "no-space": FileError,
+    "not-found": MissingKeyError,
+}
 
 
 def make(code: str, where: str, what: str) -> SafetensorError:
     """An exception for an Error of the library; called by the compiled module."""
-    kind = _class_of(code, what)
+    kind = _CLASSES.get(code, SafetensorError)
     error = kind(what, code, where)
     if kind in _ERRNO:
         error.errno = _ERRNO[kind]  # type: ignore[attr-defined]

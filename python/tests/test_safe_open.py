@@ -81,7 +81,7 @@ def test_a_missing_file_is_two_kinds_of_error(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         safe_open(missing, "np")
     assert str(caught.value) == f"No such file or directory: {missing}"
-    assert isinstance(caught.value, SafetensorError) and caught.value.code == "not-found" and caught.value.errno == 2
+    assert isinstance(caught.value, SafetensorError) and caught.value.code == "file-not-found" and caught.value.errno == 2
 
 
 def test_a_file_that_may_not_be_read(path):

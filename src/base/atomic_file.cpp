@@ -23,13 +23,10 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/sizes.h"
 
 namespace ballast {
 namespace {
-
-// Measured: larger writes ask the kernel for larger page-cache folios, which are slow to come by on virtual
-// machines.
-constexpr std::size_t kBlock = 256U << 10U;
 
 // Temporaries in existence, as plain characters, so that a signal handler can remove them.
 constexpr std::size_t kMaxUnfinished = 512;  // the shards of the largest models
@@ -118,7 +115,7 @@ void write_fully(int descriptor, const std::string& path, std::uint64_t offset,
                  std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count =
-        pwrite(descriptor, bytes.data(), std::min(bytes.size(), kBlock), static_cast<off_t>(offset));
+        pwrite(descriptor, bytes.data(), std::min(bytes.size(), kBlockBytes), static_cast<off_t>(offset));
     const int reason = errno;
     if (count < 0 && reason == EINTR) continue;
     if (count < 0)
@@ -169,7 +166,7 @@ AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), o
     const int reason = errno;
     unlist_unfinished(entry_);
     if (reason == ENOENT)
-      fail(Errc::not_found, display(path_), "its folder {} is not there; make it first",
+      fail(Errc::file_not_found, display(path_), "its folder {} is not there; make it first",
            quoted(folder_of(target_)));
     fail_errno(reason, display(path_), "cannot create a file in its folder");
   }
@@ -237,10 +234,10 @@ void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t
     offset += static_cast<std::uint64_t>(count);
     length -= static_cast<std::uint64_t>(count);
   }
-  std::vector<std::byte> block(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlock)));
+  std::vector<std::byte> block(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlockBytes)));
   while (length > 0) {
     const auto piece =
-        std::span(block).first(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlock)));
+        std::span(block).first(static_cast<std::size_t>(std::min<std::uint64_t>(length, kBlockBytes)));
     source.read(source_offset, piece);
     write_at(offset, piece);
     source_offset += piece.size();

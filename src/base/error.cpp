@@ -20,6 +20,10 @@ std::string_view name(Errc code) noexcept {
       return "unsupported";
     case Errc::not_representable:
       return "not-representable";
+    case Errc::file_not_found:
+      return "file-not-found";
+    case Errc::permission_denied:
+      return "permission-denied";
     case Errc::io_error:
       return "io-error";
     case Errc::no_space:
@@ -141,7 +145,10 @@ void fail_errno(int error_number, std::string where, const std::string& what) {
     case EFBIG:
       fail_text(Errc::no_space, std::move(where), reason);
     case ENOENT:
-      fail_text(Errc::not_found, std::move(where), reason);
+      fail_text(Errc::file_not_found, std::move(where), reason);
+    case EACCES:
+    case EPERM:
+      fail_text(Errc::permission_denied, std::move(where), reason);
     case EEXIST:
       fail_text(Errc::already_exists, std::move(where), reason);
     default:

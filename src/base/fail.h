@@ -19,8 +19,8 @@ template <class... Args>
   fail_text(code, std::move(where), fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// For a failed system call: `what` plus the text of `error_number` (an errno value), as no_space, not_found
-/// or io_error.
+/// For a failed system call: `what` plus the text of `error_number` (an errno value), as the code that fits
+/// it, or io_error.
 [[noreturn]] void fail_errno(int error_number, std::string where, const std::string& what);
 
 }  // namespace ballast

@@ -185,7 +185,7 @@ TEST_F(AtomicFileTest, NamesThatCannotBeFilesAreRefused) {
             Errc::invalid_argument);
   EXPECT_EQ(error_of([&] { AtomicFile(path(""), true); }).code(), Errc::not_regular_file);
   EXPECT_EQ(error_of([&] { AtomicFile("/dev/null", true); }).code(), Errc::not_regular_file);
-  EXPECT_EQ(error_of([&] { AtomicFile(path("no/such/folder"), true); }).code(), Errc::not_found);
+  EXPECT_EQ(error_of([&] { AtomicFile(path("no/such/folder"), true); }).code(), Errc::file_not_found);
   save(path(std::string(255, 'n')), "long names are fine", false);
   EXPECT_THAT(names(), ElementsAre(std::string(255, 'n')));
 }

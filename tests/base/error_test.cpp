@@ -38,9 +38,11 @@ TEST(Error, SystemErrorsBecomeTheCodeThatFits) {
   EXPECT_EQ(code_of(ENOSPC), Errc::no_space);
   EXPECT_EQ(code_of(EDQUOT), Errc::no_space);
   EXPECT_EQ(code_of(EFBIG), Errc::no_space);
-  EXPECT_EQ(code_of(ENOENT), Errc::not_found);
+  EXPECT_EQ(code_of(ENOENT), Errc::file_not_found);
   EXPECT_EQ(code_of(EEXIST), Errc::already_exists);
-  EXPECT_EQ(code_of(EACCES), Errc::io_error);
+  EXPECT_EQ(code_of(EACCES), Errc::permission_denied);
+  EXPECT_EQ(code_of(EPERM), Errc::permission_denied);
+  EXPECT_EQ(code_of(EIO), Errc::io_error);
 }
 
 }  // namespace

@@ -56,14 +56,14 @@ TEST_F(FileTest, RefusesWhatIsNotARegularFileWithoutWaiting) {
 
 TEST_F(FileTest, SaysWhyAFileCannotBeOpened) {
   const Error missing = error_of([&] { static_cast<void>(File::open(path("missing"))); });
-  EXPECT_EQ(missing.code(), Errc::not_found);
+  EXPECT_EQ(missing.code(), Errc::file_not_found);
   EXPECT_THAT(missing.what(), HasSubstr("missing: cannot open: No such file or directory"));
   // What the system would silently cut off.
   write(path("a"), "secret");
   EXPECT_EQ(
       error_of([&] { static_cast<void>(File::open(path("a") + std::string("\0.safetensors", 13))); }).code(),
       Errc::invalid_argument);
-  EXPECT_EQ(error_of([&] { static_cast<void>(File::open("")); }).code(), Errc::not_found);
+  EXPECT_EQ(error_of([&] { static_cast<void>(File::open("")); }).code(), Errc::file_not_found);
 }
 
 TEST_F(FileTest, AFileThatShrinksWhileOpenIsAnErrorAndNotZeros) {

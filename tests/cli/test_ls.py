@@ -123,7 +123,7 @@ class Ls(CliTest):
         good = self.small()
         result = self.run_json("ls", good, self.path("absent"), good, code=2)
         self.assertEqual([sorted(f) for f in result["files"]][1], ["error", "file"])
-        self.assertEqual(result["files"][1]["error"]["code"], "not-found")
+        self.assertEqual(result["files"][1]["error"]["code"], "file-not-found")
         self.assertEqual(len(result["files"][2]["tensors"]), 3)
 
     def test_plain_is_tabs_and_nothing_else(self):

@@ -183,7 +183,7 @@ TEST(SafetensorsReader, AllowsNestingUpTo127Levels) {
 
 TEST(SafetensorsReader, RefusesFoldersAndMissingFiles) {
   EXPECT_EQ(code_of([] { static_cast<void>(open(BALLAST_TEST_OUTPUT)); }), Errc::not_regular_file);
-  EXPECT_EQ(code_of([] { static_cast<void>(open(new_path())); }), Errc::not_found);
+  EXPECT_EQ(code_of([] { static_cast<void>(open(new_path())); }), Errc::file_not_found);
 }
 
 TEST(SafetensorsReader, EscapesNamesInMessages) {

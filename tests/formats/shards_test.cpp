@@ -232,7 +232,7 @@ TEST_F(Shards, TheHubsCacheIsReadThroughItsLinks) {
 }
 
 TEST_F(Shards, AFolderIsItsOneModelFile) {
-  EXPECT_EQ(error_of([&] { static_cast<void>(open(path(""))); }).code(), Errc::not_found);
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(path(""))); }).code(), Errc::file_not_found);
   one("model.safetensors", "x");
   write(path("config.json"), "{}");
   write(path("README.md"), "hello");

@@ -78,7 +78,7 @@ TEST_F(VerifyTest, AReceiptIsNotedWhenItFitsAndAFindingWhenItDoesNot) {
 }
 
 TEST_F(VerifyTest, WhatCannotBeReadIsAnError) {
-  EXPECT_EQ(error_of([&] { static_cast<void>(verify(path("absent.pt"))); }).code(), Errc::not_found);
+  EXPECT_EQ(error_of([&] { static_cast<void>(verify(path("absent.pt"))); }).code(), Errc::file_not_found);
 }
 
 }  // namespace

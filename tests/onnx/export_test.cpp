@@ -240,7 +240,7 @@ TEST_F(Onnx, SaysBeforeTheWorkThatTheFileCannotBeWritten) {
       return std::vector<Tensor>{in[0]};
     });
   });
-  EXPECT_EQ(error.code(), Errc::not_found);
+  EXPECT_EQ(error.code(), Errc::file_not_found);
   EXPECT_FALSE(called);
 }
 

@@ -154,7 +154,7 @@ std::string find_in_folder(const std::string& folder) {
   std::vector<std::string>& found = !indices.empty() ? indices : !files.empty() ? files : graphs;
   std::sort(found.begin(), found.end());
   if (found.empty())
-    fail(Errc::not_found, display(folder), "is a folder without an index of shards or a model file");
+    fail(Errc::file_not_found, display(folder), "is a folder without an index of shards or a model file");
   if (found.size() > 1)
     fail(Errc::invalid_argument, display(folder), "is a folder with several {}: {}; name the one you mean",
          indices.empty() ? "model files and no index" : "indices", list_of(found));
