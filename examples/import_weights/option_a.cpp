@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
   ballast::print(net, std::cout);
   ballast::save(net, argv[2],
                 {.adapter = ballast::Adapter::none,
-                 .file = {.overwrite = true}});  // native layout: nothing left to do when it is loaded
+                 .overwrite = true});  // native layout: nothing left to do when it is loaded
   ballast::save_config(config, argv[3], {.overwrite = true});
 
 } catch (const ballast::Error& error) {

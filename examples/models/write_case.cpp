@@ -60,7 +60,7 @@ struct Output {
       tensor = numbers_for(path, tensor, kind, generator);
     });
     if constexpr (std::is_same_v<Model, models::Gpt2>) net.lm_head.weight = net.transformer.wte.weight.t();
-    ballast::save(net, folder / (model + ".pt"), {.file = {.overwrite = true}});
+    ballast::save(net, folder / (model + ".pt"), {.overwrite = true});
     if (std::filesystem::exists(source / "outputs.pt")) add_outputs();
     ballast::save(inputs, folder / (model + "_case.pt"), {.overwrite = true});
     written = true;

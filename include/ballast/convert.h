@@ -12,6 +12,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/io.h"
+#include "ballast/progress.h"
 #include "ballast/quantized.h"
 #include "ballast/steps.h"
 
@@ -38,9 +39,12 @@ struct ConvertOptions {
   /// norms.
   std::vector<std::string> keep_dtype = {R"((^|\.)running_(mean|var)$)"};
   Quantize quantize = Quantize::none;  ///< tensors of two dimensions and more (quantized.h)
-  SaveOptions file = {};
+  std::string format = {};             ///< one of writable_formats(); by the extension when empty
+  bool simplify = false;  ///< to .pt: foreign classes as the dicts, lists, numbers and text they are made of
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
   std::string receipt = {};       ///< where to write a receipt (receipt.h); none when empty
+  bool overwrite = false;         ///< the output, and the receipt
+  Progress progress = {};
 };
 
 /// What the steps made of a checkpoint.

@@ -9,6 +9,7 @@
 #include "ballast/config.h"
 #include "ballast/io.h"
 #include "ballast/load.h"
+#include "ballast/progress.h"
 
 namespace ballast {
 
@@ -33,17 +34,19 @@ struct SaveModelOptions {
   Precision dtype = Precision::keep;
   std::vector<LayerKind> keep_dtype = {
       LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
-  SaveOptions file = {};
+  std::string format = {};     ///< one of writable_formats(); by the extension when empty
+  bool overwrite = false;
+  Progress progress = {};
 };
 
 /// PyTorch's names and layouts, for everyone, unless told otherwise or by the format.
 template <Module Model>
 void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
   const Adapter adapter = options.adapter == Adapter::automatic
-                              ? usual_adapter(format_for(path, options.file.format))
+                              ? usual_adapter(format_for(path, options.format))
                               : options.adapter;
   save(to_checkpoint(model, adapter, {.dtype = options.dtype, .keep_dtype = options.keep_dtype}), path,
-       options.file);
+       {.format = options.format, .overwrite = options.overwrite, .progress = options.progress});
 }
 
 /// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for

@@ -126,10 +126,10 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.dtype = target_of(given.text("dtype"));
   for (std::string& pattern : given.texts("keep_dtype")) options.keep_dtype.push_back(std::move(pattern));
   if (given.flag("quantize_int8")) options.quantize = ballast::Quantize::int8;
-  options.file.format = given.text("format");
-  options.file.simplify = given.flag("simplify");
-  options.file.overwrite = given.flag("overwrite");
-  options.file.progress = progress_of(given.find("progress"));
+  options.format = given.text("format");
+  options.simplify = given.flag("simplify");
+  options.overwrite = given.flag("overwrite");
+  options.progress = progress_of(given.find("progress"));
   options.shard_bytes = static_cast<std::uint64_t>(given.number("shard_bytes"));
   options.receipt = given.path("receipt");
   return options;

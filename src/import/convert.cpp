@@ -127,10 +127,9 @@ class Steps {
 };
 
 std::string target_format(const std::string& out, const ConvertOptions& options) {
-  if (options.shard_bytes == 0) return format_for(out, options.file.format);
-  if (!options.file.format.empty() && options.file.format != "safetensors")
-    fail(Errc::unsupported, display(out), "shards are Safetensors files, not {}",
-         quoted(options.file.format));
+  if (options.shard_bytes == 0) return format_for(out, options.format);
+  if (!options.format.empty() && options.format != "safetensors")
+    fail(Errc::unsupported, display(out), "shards are Safetensors files, not {}", quoted(options.format));
   return "safetensors";
 }
 
@@ -167,23 +166,26 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
 }
 
 Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options) {
-  if (!options.receipt.empty() && !options.file.overwrite && exists(options.receipt))
+  if (!options.receipt.empty() && !options.overwrite && exists(options.receipt))
     fail(Errc::already_exists, display(options.receipt), "is there already (overwriting was not asked for)");
   Converted done = plan_conversion(in, out, options);
   Receipt::Side input;
   if (!options.receipt.empty()) input = receipt_side(done.taken);
   if (options.shard_bytes == 0) {
-    save(done.checkpoint, out, options.file);
+    save(done.checkpoint, out,
+         {.format = options.format,
+          .simplify = options.simplify,
+          .overwrite = options.overwrite,
+          .progress = options.progress});
   } else {
-    done.shards = save_shards(done.checkpoint, out,
-                              {.shard_bytes = options.shard_bytes,
-                               .overwrite = options.file.overwrite,
-                               .progress = options.file.progress});
+    done.shards = save_shards(
+        done.checkpoint, out,
+        {.shard_bytes = options.shard_bytes, .overwrite = options.overwrite, .progress = options.progress});
   }
   if (!options.receipt.empty())
     save_config(
         make_receipt(std::move(input), done, options.shard_bytes == 0 ? out : done.shards.index, options),
-        options.receipt, {.overwrite = options.file.overwrite});
+        options.receipt, {.overwrite = options.overwrite});
   return done;
 }
 

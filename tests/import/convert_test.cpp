@@ -139,7 +139,7 @@ TEST_F(ConvertTest, AReceiptDoesNotFitAnotherFile) {
 TEST_F(ConvertTest, InputAndOutputMayBeOneFileAlsoWithAReceipt) {
   const std::string before = hash_file(path("in.safetensors"));
   convert(path("in.safetensors"), path("in.safetensors"),
-          {.dtype = Precision::half, .file = {.overwrite = true}, .receipt = path("r.json")});
+          {.dtype = Precision::half, .receipt = path("r.json"), .overwrite = true});
   const Receipt receipt = read_receipt(path("r.json"));
   EXPECT_EQ(receipt.input.files.at(0).sha256, before);
   EXPECT_EQ(receipt.steps.rounded, 12U);

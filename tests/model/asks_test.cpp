@@ -233,7 +233,7 @@ TEST(Asks, N30_SavedInHalfAndLoadedInFull) {  // #202
   TwoLinear model;
   load(model, kTorchFiles + "import_linear.pt");
   for (const std::string name : {"half.safetensors", "half.pt"}) {
-    save(model, output(name), {.dtype = Precision::half, .file = {.overwrite = true}});
+    save(model, output(name), {.dtype = Precision::half, .overwrite = true});
     EXPECT_EQ(digest(open(output(name)).tensor("fc1.weight")),
               torch_digests("import_linear_half.pt").at("fc1.weight"));
     TwoLinear full;
@@ -261,7 +261,7 @@ TEST(Asks, N34_BackToPytorchAndSafetensors) {  // #2407; that torch reads it: to
   TwoLinear model;
   load(model, kTorchFiles + "import_linear.pt");
   for (const std::string name : {"back.pt", "back.safetensors"}) {
-    save(model, output(name), {.file = {.overwrite = true}});
+    save(model, output(name), {.overwrite = true});
     Digests written;
     for (const Entry& entry : open(output(name)))
       written.emplace(std::string(entry.name), digest(entry.tensor()));
@@ -293,7 +293,7 @@ TEST(Asks, N36_OneConversionWithRules) {  // #1463; the command: tests/cli/test_
   std::ofstream(rules)
       << R"({"rules": [{"match": "^fc1\\.", "to": "first."}, {"match": "^fc2", "drop": true}]})";
   convert(kTorchFiles + "import_linear.pt", output("ruled.safetensors"),
-          {.rules = rules::read(rules), .file = {.overwrite = true}});
+          {.rules = rules::read(rules), .overwrite = true});
   std::vector<std::string> names;
   for (const Entry& entry : open(output("ruled.safetensors"))) names.emplace_back(entry.name);
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("first.weight", "first.bias"));
@@ -309,7 +309,7 @@ TEST(Asks, N37_TiedWeightsAreTiedByAnAliasAndStoredOnce) {  // tracel-ai/models#
                    {.rules = {rules::Alias{R"(^embed\.weight$)", "lm_head.weight"}}})
                   .complete());
   EXPECT_TRUE(model.lm_head.weight.t().same_view(model.embed.weight));
-  save(model, output("tied.safetensors"), {.file = {.overwrite = true}});
+  save(model, output("tied.safetensors"), {.overwrite = true});
   EXPECT_EQ(open(output("tied.safetensors")).size(), 1U);
   Model again;
   EXPECT_TRUE(load(again, output("tied.safetensors")).complete());

@@ -49,7 +49,7 @@ TEST(ImportStore, SavedAndLoadedAgain) {  // safetensors_round_trip_with_pytorch
   load(model, kImportFiles + "multi_layer.safetensors");
   for (const Adapter adapter : {Adapter::pytorch, Adapter::none}) {
     const std::string path = output(std::string(name(adapter)) + ".safetensors");
-    save(model, path, {.adapter = adapter, .file = {.overwrite = true}});
+    save(model, path, {.adapter = adapter, .overwrite = true});
     MultiLayer again;
     EXPECT_TRUE(load(again, path, {.unused = OnUnused::error}).complete());
     EXPECT_EQ(digests_of(again), import_digests("multi_layer.safetensors"));
@@ -199,7 +199,7 @@ TEST_P(Store, MissingFilesAndOverwriting) {  // file_io
   EXPECT_THROW(load(model, kImportFiles + "no_such_file." + GetParam()), Error);
   load(model, file());
   const std::string path = output("overwrite." + GetParam());
-  save(model, path, {.file = {.overwrite = true}});
+  save(model, path, {.overwrite = true});
   try {
     save(model, path);
     FAIL();
@@ -217,7 +217,7 @@ TEST_P(Store, ConvertIsOpenStepsSave) {
                                  {.rename = {{R"(^encoder\.)", "e."}},
                                   .include = {R"(^e\.)"},
                                   .dtype = Precision::half,
-                                  .file = {.overwrite = true}});
+                                  .overwrite = true});
   EXPECT_EQ(done.origins.size(), 6U);
   const Checkpoint written = open(path);
   EXPECT_EQ(written.size(), 6U);
@@ -248,7 +248,7 @@ TEST(ImportStore, MixedDtypes) {  // mixed_datatypes: extremes of every dtype, k
   EXPECT_EQ(model.f32.span<float>()[0], std::numeric_limits<float>::max());
   EXPECT_EQ(model.i64.span<std::int64_t>()[1], std::numeric_limits<std::int64_t>::min());
   EXPECT_EQ(model.flag.dtype(), DType::boolean);
-  save(model, output("mixed.pt"), {.file = {.overwrite = true}});
+  save(model, output("mixed.pt"), {.overwrite = true});
   Model again;
   load(again, output("mixed.pt"));
   EXPECT_EQ(digests_of(again), import_digests("mixed_dtypes.safetensors"));

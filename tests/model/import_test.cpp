@@ -326,7 +326,7 @@ TEST(Import, SavedInPytorchsLayoutAndLoadedAgain) {  // burn.md §4: 34
   load(model, file("linear.pt"));
   for (const std::string name : {"linear_again.pt", "linear_again.safetensors"}) {
     const std::string path = std::string(BALLAST_TEST_OUTPUT "/") + name;
-    save(model, path, {.file = {.overwrite = true}});
+    save(model, path, {.overwrite = true});
     TwoLinear again;
     EXPECT_TRUE(load(again, path, {.unused = OnUnused::error}).complete());
     const auto expected = digests("linear.pt");

@@ -194,11 +194,11 @@ int convert(Session& session, const Arguments& arguments) {
   ballast::ConvertOptions options = options_of(arguments);
   options.io = session.io_or(options.io);
   // Shards have names of their own, which the library looks at before it writes.
-  if (!arguments.dry_run && options.shard_bytes == 0) require_free(arguments.out, options.file.overwrite);
+  if (!arguments.dry_run && options.shard_bytes == 0) require_free(arguments.out, options.overwrite);
   const ballast::Converted done = [&] {
     if (arguments.dry_run) return ballast::plan_conversion(arguments.in, arguments.out, options);
     ProgressBar bar = session.progress("convert", arguments.out);
-    options.file.progress = bar.callback();
+    options.progress = bar.callback();
     return ballast::convert(arguments.in, arguments.out, options);
   }();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -241,7 +241,7 @@ void add_convert(CLI::App& app, Session& session) {
   command.add_option("IN", arguments->in, "The checkpoint to read: a file of any format, an index, a folder")
       ->required();
   command.add_option("OUT", arguments->out, "The file to write; its extension says the format")->required();
-  add_format_option(command, arguments->options.file.format);
+  add_format_option(command, arguments->options.format);
   command
       .add_option("--shard-size", arguments->shard_size,
                   "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
@@ -282,9 +282,9 @@ void add_convert(CLI::App& app, Session& session) {
                   "Write what was read, done and written, with SHA-256 of every tensor, to FILE")
       ->type_name("FILE");
   add_selection_options(command, arguments->selection);
-  command.add_flag("--simplify", arguments->options.file.simplify,
+  command.add_flag("--simplify", arguments->options.simplify,
                    "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
-  command.add_flag("-f,--force", arguments->options.file.overwrite, "Overwrite OUT");
+  command.add_flag("-f,--force", arguments->options.overwrite, "Overwrite OUT");
   command.add_flag("-n,--dry-run", arguments->dry_run, "Show what OUT would hold, write nothing");
   command.add_flag("--debug-keys", arguments->debug_keys,
                    "Print every key before and after, with shape and dtype");
