@@ -10,8 +10,8 @@
 #           weights::load(net);                  // no file, no copy
 #           weights::values<"fc.weight">();      // std::span<const float, 7840>; a wrong name does not compile
 
+# Uses its caller's arg_DTYPE, arg_QUANTIZE, arg_ROOT and arg_OPTIONS.
 function(_ballast_convert_command input output)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "DTYPE;QUANTIZE;ROOT" "OPTIONS")
   set(words)
   if(DEFINED arg_DTYPE)
     list(APPEND words --dtype ${arg_DTYPE})
@@ -51,13 +51,7 @@ function(ballast_convert)
   _ballast_need(ballast_convert TARGET INPUT OUTPUT)
   cmake_path(ABSOLUTE_PATH arg_INPUT BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE input)
   cmake_path(ABSOLUTE_PATH arg_OUTPUT BASE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} NORMALIZE OUTPUT_VARIABLE output)
-  set(more)
-  foreach(word DTYPE QUANTIZE ROOT OPTIONS)
-    if(DEFINED arg_${word})
-      list(APPEND more ${word} ${arg_${word}})
-    endif()
-  endforeach()
-  _ballast_convert_command(${input} ${output} ${more})
+  _ballast_convert_command(${input} ${output})
   target_sources(${arg_TARGET} PRIVATE ${output})
   set_source_files_properties(${output} PROPERTIES HEADER_FILE_ONLY ON)
 endfunction()
@@ -70,13 +64,7 @@ function(ballast_embed)
   set(record ${folder}/${arg_SYMBOL}.record)
   set(header ${folder}/${arg_SYMBOL}.h)
   set(source ${folder}/${arg_SYMBOL}.cpp)
-  set(more)
-  foreach(word DTYPE QUANTIZE ROOT OPTIONS)
-    if(DEFINED arg_${word})
-      list(APPEND more ${word} ${arg_${word}})
-    endif()
-  endforeach()
-  _ballast_convert_command(${input} ${record} ${more})
+  _ballast_convert_command(${input} ${record})
   add_custom_command(
     OUTPUT ${header} ${source}
     COMMAND $<TARGET_FILE:ballast::tool> embed ${record} --symbol ${arg_SYMBOL} > ${header}

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
 
 #include "ballast/error.h"
 
@@ -19,6 +20,16 @@ inline Error error_of(const std::function<void()>& work) {
   }
   ADD_FAILURE() << "nothing was thrown";
   return {Errc::load_failed, "", ""};
+}
+
+inline Errc code_of(const std::function<void()>& work) {
+  return error_of(work).code();
+}
+
+/// "code: message", to compare with.
+inline std::string error_text(const std::function<void()>& work) {
+  const Error error = error_of(work);
+  return std::string(name(error.code())) + ": " + error.what();
 }
 
 }  // namespace ballast

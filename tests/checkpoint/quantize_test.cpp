@@ -8,21 +8,13 @@
 
 #include "ballast/error.h"
 #include "ballast/quantized.h"
+#include "base/error_of.h"
 
 namespace ballast {
 namespace {
 
 using testing::ElementsAre;
 using testing::SizeIs;
-
-Errc code_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return Errc::load_failed;
-}
 
 std::vector<float> floats(const Tensor& tensor) {
   const Tensor made = tensor.contiguous();
@@ -125,15 +117,14 @@ TEST(Quantize, MetadataThatDoesNotFitTheTensorsIsRefused) {
   Checkpoint in;
   in.add("w", Tensor::from<std::int8_t>({1, 2, 3, 4}, {2, 2}));
   in.add("w_scale", Tensor::from<float>({1, 2}, {2}));
-  const auto with = [&](const std::string& text) {
-    return code_of([&] {
-      Checkpoint changed = in;
-      changed.metadata = Metadata{{"ballast.quantized", text}};
-      (void)dequantize(changed);
-    });
+  const auto read_with = [&](const std::string& text) {
+    Checkpoint changed = in;
+    changed.metadata = Metadata{{"ballast.quantized", text}};
+    (void)dequantize(changed);
   };
+  const auto with = [&](const std::string& text) { return code_of([&] { read_with(text); }); };
   const std::string fine = R"({"w":{"scheme":"int8","axis":0,"scale":"w_scale","dtype":"F32"}})";
-  EXPECT_EQ(with(fine), Errc::load_failed);  // nothing thrown
+  EXPECT_NO_THROW(read_with(fine));
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text = fine;
     return with(text.replace(text.find(from), from.size(), to));

@@ -5,20 +5,11 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/error.h"
+#include "base/error_of.h"
 #include "checkpoint/value_tree.h"
 
 namespace ballast {
 namespace {
-
-Errc code_of(const auto& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Errc::io_error;
-}
 
 Value sample() {
   return Value::dict(

@@ -7,6 +7,7 @@
 #include "ballast/io.h"
 #include "ballast/optimizer.h"
 #include "ballast/root.h"
+#include "base/error_of.h"
 
 namespace ballast {
 namespace {
@@ -18,16 +19,6 @@ const std::string kFolder = BALLAST_TEST_DATA "/fixtures/torch";
 
 std::string file(const std::string& name) {
   return kFolder + "/files/" + name;
-}
-
-Errc code_of(const auto& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return Errc::io_error;
 }
 
 TEST(Root, IsFoundWhereTorchUsersPutIt) {

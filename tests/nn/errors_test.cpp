@@ -8,6 +8,7 @@
 #include "ballast/init.h"
 #include "ballast/load.h"
 #include "ballast/nn.h"
+#include "base/error_of.h"
 #include "ops/cases.h"
 
 namespace ballast {
@@ -15,17 +16,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-template <class Work>
-Error error_from(const Work& work) {
-  try {
-    static_cast<void>(work());
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {Errc::load_failed, "", ""};
-}
 
 struct Block {
   nn::Conv2d conv{3, 4, 3};
@@ -50,53 +40,51 @@ Model made() {
 
 TEST(LayerErrors, NameThePathTheOperationAndBothShapes) {
   const Model model = made();
-  const Error conv = error_from([&] { return model.blocks[1].conv.forward(zeros({1, 5, 8, 8})); });
+  const Error conv = error_of([&] { return model.blocks[1].conv.forward(zeros({1, 5, 8, 8})); });
   EXPECT_EQ(conv.code(), Errc::shape_mismatch);
   EXPECT_EQ(conv.where(), "blocks.1.conv (Conv2d): conv");
   EXPECT_THAT(conv.what(), AllOf(HasSubstr("[1, 5, 8, 8]"), HasSubstr("[4, 3, 3, 3]")));
 
-  const Error linear = error_from([&] { return model.head.get<0>().forward(zeros({2, 3})); });
+  const Error linear = error_of([&] { return model.head.get<0>().forward(zeros({2, 3})); });
   EXPECT_EQ(linear.where(), "head.0 (Linear): linear");
   EXPECT_THAT(linear.what(), AllOf(HasSubstr("F32 [2, 3]"), HasSubstr("F32 [4, 2]")));
 
-  const Error norm = error_from([&] { return model.blocks[0].norm.forward(zeros({1, 3, 8, 8})); });
+  const Error norm = error_of([&] { return model.blocks[0].norm.forward(zeros({1, 3, 8, 8})); });
   EXPECT_THAT(norm.where(), HasSubstr("blocks.0.norm (BatchNorm)"));
   EXPECT_THAT(norm.what(), HasSubstr("[4]"));
 
-  const Error softmax = error_from([&] { return model.head.forward(zeros({2, 4})); });
+  const Error softmax = error_of([&] { return model.head.forward(zeros({2, 4})); });
   EXPECT_EQ(softmax.where(), "head.1 (Softmax): softmax");
 
-  const Error layer_norm = error_from([&] { return model.norm.forward(zeros({2, 7})); });
+  const Error layer_norm = error_of([&] { return model.norm.forward(zeros({2, 7})); });
   EXPECT_THAT(layer_norm.what(), AllOf(HasSubstr("norm (LayerNorm)"), HasSubstr("[2, 7]"), HasSubstr("[8]")));
 
-  const Error lstm = error_from([&] { return model.lstm.forward(zeros({2, 3, 7})).output; });
+  const Error lstm = error_of([&] { return model.lstm.forward(zeros({2, 3, 7})).output; });
   EXPECT_THAT(lstm.what(), AllOf(HasSubstr("lstm (LSTM)"), HasSubstr("[2, 3, 7]")));
 
-  const Error pool = error_from([&] { return model.blocks[0].pool.forward(zeros({1, 4, 1, 1})); });
+  const Error pool = error_of([&] { return model.blocks[0].pool.forward(zeros({1, 4, 1, 1})); });
   EXPECT_THAT(pool.where(), HasSubstr("blocks.0.pool (MaxPool): max_pool"));
 
-  const Error attention = error_from([&] { return model.attention.forward(zeros({3, 2, 7})); });
+  const Error attention = error_of([&] { return model.attention.forward(zeros({3, 2, 7})); });
   EXPECT_THAT(attention.what(), AllOf(HasSubstr("attention (MultiheadAttention): linear"),
                                       HasSubstr("[2, 3, 7]"), HasSubstr("[8, 8]")));
 }
 
 TEST(LayerErrors, DtypesAndIndices) {
   const Model model = made();
-  const Error dtype = error_from([&] { return model.head.get<0>().forward(zeros({2, 4}, DType::i64)); });
+  const Error dtype = error_of([&] { return model.head.get<0>().forward(zeros({2, 4}, DType::i64)); });
   EXPECT_EQ(dtype.code(), Errc::bad_dtype);
   EXPECT_THAT(dtype.where(), HasSubstr("head.0 (Linear): linear"));
-  const Error index = error_from([&] {
-    return model.words.forward(Tensor::from<std::int64_t>({1, 10}, {2}));
-  });
+  const Error index = error_of([&] { return model.words.forward(Tensor::from<std::int64_t>({1, 10}, {2})); });
   EXPECT_EQ(index.code(), Errc::offset_out_of_range);
   EXPECT_THAT(index.where(), HasSubstr("words (Embedding): embedding"));
-  const Error real = error_from([&] { return model.words.forward(zeros({2})); });
+  const Error real = error_of([&] { return model.words.forward(zeros({2})); });
   EXPECT_EQ(real.code(), Errc::bad_dtype);
 }
 
 TEST(LayerErrors, ALayerWithoutWeightsSaysSo) {
   const Model model;
-  const Error error = error_from([&] { return model.head.get<0>().forward(zeros({1, 4})); });
+  const Error error = error_of([&] { return model.head.get<0>().forward(zeros({1, 4})); });
   EXPECT_THAT(error.what(), HasSubstr("Linear"));
 }
 
@@ -110,7 +98,7 @@ TEST(LayerErrors, PathsAreSetByLoad) {
 TEST(LayerErrors, LayersOutsideAModelNameThemselves) {
   nn::Linear layer(2, 2);
   init(layer);
-  EXPECT_EQ(error_from([&] { return layer.forward(zeros({1, 3})); }).where(), "Linear: linear");
+  EXPECT_EQ(error_of([&] { return layer.forward(zeros({1, 3})); }).where(), "Linear: linear");
 }
 
 TEST(LayerInputs, EmptyBatches) {
@@ -128,12 +116,12 @@ TEST(LayerInputs, EmptyBatches) {
 TEST(LayerInputs, NoDimensionsAreRefusedSixAreTaken) {
   const Model model = made();
   const Tensor number = full({}, 1);
-  EXPECT_EQ(error_from([&] { return model.head.get<0>().forward(number); }).code(), Errc::shape_mismatch);
-  EXPECT_EQ(error_from([&] { return model.blocks[0].conv.forward(number); }).code(), Errc::shape_mismatch);
-  EXPECT_EQ(error_from([&] { return model.blocks[0].norm.forward(number); }).code(), Errc::shape_mismatch);
-  EXPECT_EQ(error_from([&] { return model.norm.forward(number); }).code(), Errc::shape_mismatch);
-  EXPECT_EQ(error_from([&] { return model.attention.forward(number); }).code(), Errc::shape_mismatch);
-  EXPECT_EQ(error_from([&] { return model.lstm.forward(number).output; }).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_of([&] { return model.head.get<0>().forward(number); }).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_of([&] { return model.blocks[0].conv.forward(number); }).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_of([&] { return model.blocks[0].norm.forward(number); }).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_of([&] { return model.norm.forward(number); }).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_of([&] { return model.attention.forward(number); }).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_of([&] { return model.lstm.forward(number).output; }).code(), Errc::shape_mismatch);
   EXPECT_EQ(nn::ReLU{}.forward(number).item(), 1);
   EXPECT_EQ(model.words.forward(full({}, 1, DType::i64)).shape(), (Shape{4}));
 
@@ -141,8 +129,8 @@ TEST(LayerInputs, NoDimensionsAreRefusedSixAreTaken) {
   EXPECT_EQ(model.head.get<0>().forward(ones(six)).shape(), (Shape{2, 1, 3, 1, 2, 2}));
   EXPECT_EQ(model.norm.forward(ones({1, 1, 1, 1, 2, 8})).shape(), (Shape{1, 1, 1, 1, 2, 8}));
   EXPECT_EQ(nn::GELU{}.forward(ones(six)).shape(), six);
-  EXPECT_EQ(error_from([&] { return model.blocks[0].conv.forward(ones(six)); }).code(), Errc::shape_mismatch);
-  EXPECT_EQ(error_from([&] { return model.attention.forward(ones(six)); }).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_of([&] { return model.blocks[0].conv.forward(ones(six)); }).code(), Errc::shape_mismatch);
+  EXPECT_EQ(error_of([&] { return model.attention.forward(ones(six)); }).code(), Errc::shape_mismatch);
 }
 
 TEST(LayerInputs, NothingAtAllIsRefused) {

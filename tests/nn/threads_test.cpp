@@ -50,6 +50,14 @@ class ThreadCount {
   int saved_;
 };
 
+template <class Work>
+void on_two_threads(const Work& work) {
+  std::thread first(work, 0);
+  std::thread second(work, 1);
+  first.join();
+  second.join();
+}
+
 TEST(Threads, TwoModelsOnTwoThreadsDoNotDisturbEachOther) {
   for (const int count : {1, 2}) {
     const ThreadCount threads(count);
@@ -61,10 +69,7 @@ TEST(Threads, TwoModelsOnTwoThreadsDoNotDisturbEachOther) {
       for (int round = 0; round < 8; ++round)
         errors[i] = std::max(errors[i], ops_tests::error_of(nets[i].forward(inputs[i]), expected[i]));
     };
-    std::thread first(work, 0);
-    std::thread second(work, 1);
-    first.join();
-    second.join();
+    on_two_threads(work);
     EXPECT_LE(errors[0], 1e-6);
     EXPECT_LE(errors[1], 1e-6);
   }
@@ -81,10 +86,7 @@ TEST(Threads, OneModelServesTwoThreads) {
     for (int round = 0; round < 8; ++round)
       errors[i] = std::max(errors[i], ops_tests::error_of(net.forward(inputs[i]), expected[i]));
   };
-  std::thread first(work, 0);
-  std::thread second(work, 1);
-  first.join();
-  second.join();
+  on_two_threads(work);
   EXPECT_LE(errors[0], 1e-6);
   EXPECT_LE(errors[1], 1e-6);
 }

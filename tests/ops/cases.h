@@ -115,6 +115,15 @@ inline double tolerance(DType dtype) {
 
 using Run = std::function<Tensors(const Tensors& in, const Json& args)>;
 
+template <class F>
+Run unary(F function) {
+  return [function](const Tensors& in, const Json&) -> Tensors { return {function(in[0])}; };
+}
+
+inline std::int64_t integer(const Json& args, const char* name) {
+  return args[name].get<std::int64_t>();
+}
+
 /// Every operation, called as a case says.
 [[nodiscard]] const std::map<std::string, Run>& operations();
 [[nodiscard]] std::map<std::string, Run> layer_operations();

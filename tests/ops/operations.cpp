@@ -7,15 +7,6 @@ namespace {
 
 using Map = std::map<std::string, Run>;
 
-std::int64_t integer(const Json& args, const char* name) {
-  return args[name].get<std::int64_t>();
-}
-
-template <class F>
-Run unary(F function) {
-  return [function](const Tensors& in, const Json&) -> Tensors { return {function(in[0])}; };
-}
-
 template <class F>
 Run binary(F function) {
   return [function](const Tensors& in, const Json& args) -> Tensors {

@@ -7,10 +7,6 @@
 namespace ballast::ops_tests {
 namespace {
 
-std::int64_t integer(const Json& args, const char* name) {
-  return args[name].get<std::int64_t>();
-}
-
 // Calls visit(place in x) for the window that starts at `begin`, where it lies inside; the spatial dimensions
 // are the last ones.
 template <class Visit>

@@ -5,22 +5,13 @@
 
 #include <functional>
 
-#include "ballast/error.h"
+#include "base/error_of.h"
 
 namespace ballast {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return std::string(name(error.code())) + ": " + error.what();
-  }
-  return "nothing was thrown";
-}
 
 // A tensor whose end can be seen.
 Tensor watched(bool& gone, DType dtype, Shape shape, bool read_only = false) {
@@ -110,10 +101,10 @@ TEST(DLPack, AnExportNobodyTakesIsReleasedByItsDeleter) {
 TEST(DLPack, ReadOnlyMemoryStaysReadOnly) {
   bool gone = false;
   const Tensor tensor = watched(gone, DType::f32, {4}, true);
-  EXPECT_THAT(error_of([&] { static_cast<void>(to_dlpack(tensor)); }),
+  EXPECT_THAT(error_text([&] { static_cast<void>(to_dlpack(tensor)); }),
               HasSubstr("not-representable: tensor F32 [4]: is read-only"));
   Tensor back = from_dlpack(to_dlpack_versioned(tensor));
-  EXPECT_THAT(error_of([&] { static_cast<void>(back.mutable_data()); }), HasSubstr("read-only"));
+  EXPECT_THAT(error_text([&] { static_cast<void>(back.mutable_data()); }), HasSubstr("read-only"));
   Tensor writable = from_dlpack(to_dlpack_versioned(Tensor::zeros(DType::f32, {4})));
   EXPECT_NO_THROW(writable.mutable_span<float>()[0] = 1);
 }
@@ -132,17 +123,18 @@ TEST(DLPack, ViewsInEveryDirectionComeBackAsTheyWere) {
 }
 
 TEST(DLPack, WhatItCannotSayIsRefused) {
-  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::qu8, {2}))); }),
+  EXPECT_THAT(error_text([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::qu8, {2}))); }),
               HasSubstr("not-representable: tensor QU8 [2]"));
-  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::bits8, {2}))); }),
+  EXPECT_THAT(error_text([] { static_cast<void>(to_dlpack(Tensor::zeros(DType::bits8, {2}))); }),
               HasSubstr("no code for"));
-  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor(DType::f32, {2}))); }), HasSubstr("no data"));
-  EXPECT_THAT(error_of([] { static_cast<void>(to_dlpack(Tensor())); }), HasSubstr("no data"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(error_text([] { static_cast<void>(to_dlpack(Tensor(DType::f32, {2}))); }),
+              HasSubstr("no data"));
+  EXPECT_THAT(error_text([] { static_cast<void>(to_dlpack(Tensor())); }), HasSubstr("no data"));
+  EXPECT_THAT(error_text([] {
                 static_cast<void>(to_dlpack(Tensor::zeros(DType::f4, {4, 4}).t()));
               }),
               HasSubstr("use contiguous() first"));
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(error_text([] {
                 static_cast<void>(to_dlpack(Tensor::zeros(DType::f4, {4, 3}).index({1})));
               }),
               HasSubstr("use contiguous() first"));
@@ -162,7 +154,7 @@ TEST(DLPack, AForeignTensorThatIsRefusedStillBelongsToTheCaller) {
   const auto refused = [&](const std::function<void(dlpack::ManagedTensorVersioned&)>& change) {
     dlpack::ManagedTensorVersioned managed = good;
     change(managed);
-    const std::string text = error_of([&] { static_cast<void>(from_dlpack(&managed)); });
+    const std::string text = error_text([&] { static_cast<void>(from_dlpack(&managed)); });
     EXPECT_EQ(deleted, 0) << text;
     return text;
   };
@@ -180,8 +172,9 @@ TEST(DLPack, AForeignTensorThatIsRefusedStillBelongsToTheCaller) {
   EXPECT_THAT(refused([&](auto& m) { m.dl_tensor.shape = huge; }), HasSubstr("size-overflow"));
   std::int64_t wide[2] = {INT64_MAX, INT64_MIN};
   EXPECT_THAT(refused([&](auto& m) { m.dl_tensor.strides = wide; }), HasSubstr("size-overflow"));
-  EXPECT_THAT(error_of([] { static_cast<void>(from_dlpack(static_cast<dlpack::ManagedTensor*>(nullptr))); }),
-              HasSubstr("is null"));
+  EXPECT_THAT(
+      error_text([] { static_cast<void>(from_dlpack(static_cast<dlpack::ManagedTensor*>(nullptr))); }),
+      HasSubstr("is null"));
 
   dlpack::ManagedTensorVersioned managed = good;
   managed.dl_tensor.strides = nullptr;  // row-major

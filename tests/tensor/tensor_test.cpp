@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "ballast/error.h"
+#include "base/error_of.h"
 #include "base/fail.h"
 
 namespace ballast {
@@ -14,15 +15,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", name(error.code()), error.what());
-  }
-  return "nothing was thrown";
-}
 
 TEST(Dims, LiveInlineOrOnTheHeap) {
   Dims dims;
@@ -68,7 +60,7 @@ TEST(Tensor, EveryElementMustLieInTheStorage) {
   EXPECT_NO_THROW(Tensor(DType::f32, {2, 3}, {-3, 1}, storage, 3 * 32));
   EXPECT_NO_THROW(Tensor(DType::f32, {0, 3}, {100, 100}, storage));
   const auto refused = [&](Shape shape, Strides strides, std::uint64_t bit_offset) {
-    return error_of([&] { Tensor(DType::f32, std::move(shape), std::move(strides), storage, bit_offset); });
+    return error_text([&] { Tensor(DType::f32, std::move(shape), std::move(strides), storage, bit_offset); });
   };
   EXPECT_THAT(
       refused({2, 3}, {3, 1}, 8),
@@ -81,34 +73,36 @@ TEST(Tensor, EveryElementMustLieInTheStorage) {
   EXPECT_THAT(refused({3}, {INT64_MIN}, 0), HasSubstr("size-overflow"));
   EXPECT_THAT(refused({3}, {1, 1}, 0), HasSubstr("has 2 strides"));
   EXPECT_THAT(refused({1}, {1}, UINT64_MAX), HasSubstr("leave the storage"));
-  EXPECT_THAT(
-      error_of([&] { static_cast<void>(Tensor::contiguous_view(DType::u8, {1}, storage, UINT64_MAX / 4)); }),
-      HasSubstr("size-overflow"));
-  EXPECT_THAT(error_of([] { Tensor(DType::f32, {std::int64_t{1} << 60}); }), HasSubstr("size-overflow"));
+  EXPECT_THAT(error_text([&] {
+                static_cast<void>(Tensor::contiguous_view(DType::u8, {1}, storage, UINT64_MAX / 4));
+              }),
+              HasSubstr("size-overflow"));
+  EXPECT_THAT(error_text([] { Tensor(DType::f32, {std::int64_t{1} << 60}); }), HasSubstr("size-overflow"));
 }
 
 TEST(Tensor, SpansAreGivenOutOnlyForWhatTheTensorIs) {
   const Tensor tensor = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
   EXPECT_THAT(tensor.span<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.span<double>()); }),
+  EXPECT_THAT(error_text([&] { static_cast<void>(tensor.span<double>()); }),
               HasSubstr("bad-dtype: tensor F32 [2, 3]: was asked for as F64"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.t().span<float>()); }),
+  EXPECT_THAT(error_text([&] { static_cast<void>(tensor.t().span<float>()); }),
               HasSubstr("use contiguous() first"));
   const auto storage = Storage::heap(16, true);
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(error_text([&] {
                 static_cast<void>(Tensor::contiguous_view(DType::f32, {2}, storage, 2).span<float>());
               }),
               HasSubstr("misaligned"));
-  EXPECT_THAT(error_of([] { static_cast<void>(Tensor(DType::f32, {2}).span<float>()); }),
+  EXPECT_THAT(error_text([] { static_cast<void>(Tensor(DType::f32, {2}).span<float>()); }),
               HasSubstr("no data"));
-  EXPECT_THAT(error_of([] { static_cast<void>(Tensor::from<float>({1}, {2})); }), HasSubstr("size-mismatch"));
+  EXPECT_THAT(error_text([] { static_cast<void>(Tensor::from<float>({1}, {2})); }),
+              HasSubstr("size-mismatch"));
 }
 
 TEST(Tensor, ReadOnlyMemoryIsNotWritten) {
   const float values[2] = {1, 2};
   Tensor tensor = Tensor::contiguous_view(DType::f32, {2},
                                           Storage::borrow(static_cast<const void*>(values), sizeof values));
-  EXPECT_THAT(error_of([&] { static_cast<void>(tensor.mutable_span<float>()); }), HasSubstr("read-only"));
+  EXPECT_THAT(error_text([&] { static_cast<void>(tensor.mutable_span<float>()); }), HasSubstr("read-only"));
   tensor.clone().mutable_span<float>()[0] = 3;
   EXPECT_EQ(values[0], 1);
 }
@@ -117,10 +111,10 @@ TEST(Tensor, MemoryOfAnotherDeviceIsNotTouched) {
   const auto storage = Storage::borrow(reinterpret_cast<void*>(0x1000), 64, {}, Device{DeviceType::cuda, 0});
   const Tensor tensor = Tensor::contiguous_view(DType::f32, {4, 4}, std::shared_ptr<const Storage>(storage));
   for (const Tensor& view : {tensor, tensor.t()}) {
-    EXPECT_THAT(error_of([&] { static_cast<void>(view.clone()); }), HasSubstr("another device"));
-    EXPECT_THAT(error_of([&] { static_cast<void>(view.to(DType::f16)); }), HasSubstr("another device"));
+    EXPECT_THAT(error_text([&] { static_cast<void>(view.clone()); }), HasSubstr("another device"));
+    EXPECT_THAT(error_text([&] { static_cast<void>(view.to(DType::f16)); }), HasSubstr("another device"));
     std::byte out[4];
-    EXPECT_THAT(error_of([&] { view.read(0, out); }), HasSubstr("another device"));
+    EXPECT_THAT(error_text([&] { view.read(0, out); }), HasSubstr("another device"));
   }
 }
 
@@ -140,11 +134,11 @@ TEST(Tensor, EmptyTensorsHaveNoBytesAndNoTrouble) {
 TEST(Tensor, ItemIsTheOnlyElement) {
   EXPECT_EQ(Tensor::from<std::int64_t>({-7}, {}).item(), -7);
   EXPECT_EQ(Tensor::from<Half>({Half{0x3C00}}, {1, 1}).item(), 1);
-  EXPECT_THAT(error_of([] {
+  EXPECT_THAT(error_text([] {
                 static_cast<void>(Tensor::from<float>({1, 2}, {2}).item());
               }),
               HasSubstr("has 2 elements"));
-  EXPECT_THAT(error_of([] { static_cast<void>(Tensor::zeros(DType::c64, {}).item()); }),
+  EXPECT_THAT(error_text([] { static_cast<void>(Tensor::zeros(DType::c64, {}).item()); }),
               HasSubstr("cannot be cast"));
 }
 

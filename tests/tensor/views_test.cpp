@@ -7,6 +7,7 @@
 
 #include "ballast/error.h"
 #include "ballast/tensor.h"
+#include "base/error_of.h"
 
 namespace ballast {
 namespace {
@@ -30,16 +31,6 @@ std::vector<std::int64_t> elements(const Tensor& tensor) {
   const Tensor row_major = tensor.clone();
   const auto span = row_major.span<std::int64_t>();
   return {span.begin(), span.end()};
-}
-
-Errc code_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Errc::load_failed;
 }
 
 TEST(Reshape, IsAViewExactlyWhereNumPysIs) {

@@ -13,6 +13,21 @@
 
 namespace ballast::nn {
 
+namespace detail {
+/// The tensors of a norm over batches or instances, as far as its options ask for them.
+constexpr void visit_norm(auto& self, auto&& visit) {
+  if (self.options.affine) {
+    visit("gamma", self.gamma);
+    visit("beta", self.beta);
+  }
+  if (self.options.track_running_stats) {
+    visit("running_mean", self.running_mean);
+    visit("running_var", self.running_var);
+    visit("num_batches_tracked", self.num_batches_tracked);
+  }
+}
+}  // namespace detail
+
 struct BatchNormOptions {
   double eps = 1e-5;
   std::optional<double> momentum = 0.1;  ///< none: cumulative average
@@ -44,17 +59,7 @@ struct BatchNorm {
 
   std::shared_ptr<const Storage> folded_into = {};  ///< fuse()'s mark: the storage of running_var it made
 
-  static constexpr void visit_fields(auto& self, auto&& visit) {
-    if (self.options.affine) {
-      visit("gamma", self.gamma);
-      visit("beta", self.beta);
-    }
-    if (self.options.track_running_stats) {
-      visit("running_mean", self.running_mean);
-      visit("running_var", self.running_var);
-      visit("num_batches_tracked", self.num_batches_tracked);
-    }
-  }
+  static constexpr void visit_fields(auto& self, auto&& visit) { detail::visit_norm(self, visit); }
 };
 
 struct BatchNorm1d : BatchNorm {
@@ -92,17 +97,7 @@ struct InstanceNorm {
   /// x is [batch, features, size…], or the same without batch for the spatial dimensions of its kind.
   [[nodiscard]] Tensor forward(const Tensor& x, std::size_t spatial) const;
 
-  static constexpr void visit_fields(auto& self, auto&& visit) {
-    if (self.options.affine) {
-      visit("gamma", self.gamma);
-      visit("beta", self.beta);
-    }
-    if (self.options.track_running_stats) {
-      visit("running_mean", self.running_mean);
-      visit("running_var", self.running_var);
-      visit("num_batches_tracked", self.num_batches_tracked);
-    }
-  }
+  static constexpr void visit_fields(auto& self, auto&& visit) { detail::visit_norm(self, visit); }
 };
 
 struct InstanceNorm1d : InstanceNorm {
