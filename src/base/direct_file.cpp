@@ -16,15 +16,15 @@
 namespace ballast {
 namespace {
 
-constexpr std::size_t kBlock = 4096;  // no disk in use asks for more
+constexpr std::size_t kAlignment = 4096;  // no disk in use asks for more
 constexpr std::size_t kBuffer = std::size_t{1} << 20U;
 
 // One for each thread that ever read like this: fresh memory for each read would cost as much as the read.
 std::byte* buffer() {
-  thread_local std::vector<std::byte> kept(kBuffer + kBlock);
+  thread_local std::vector<std::byte> kept(kBuffer + kAlignment);
   void* first = kept.data();
   std::size_t room = kept.size();
-  return static_cast<std::byte*>(std::align(kBlock, kBuffer, first, room));
+  return static_cast<std::byte*>(std::align(kAlignment, kBuffer, first, room));
 }
 
 }  // namespace
@@ -50,10 +50,10 @@ std::size_t DirectFile::read(std::uint64_t offset, std::span<std::byte> out) con
   std::size_t done = 0;
   while (done < out.size()) {
     const std::uint64_t wanted = offset + done;
-    const std::uint64_t first = wanted / kBlock * kBlock;
+    const std::uint64_t first = wanted / kAlignment * kAlignment;
     const std::size_t before = wanted - first;
     const std::size_t needed =
-        (std::min(out.size() - done, kBuffer - before) + before + kBlock - 1) / kBlock * kBlock;
+        (std::min(out.size() - done, kBuffer - before) + before + kAlignment - 1) / kAlignment * kAlignment;
     const ssize_t count = pread(descriptor_, buffer(), needed, static_cast<off_t>(first));
     const int reason = errno;
     if (count < 0 && reason == EINTR) continue;

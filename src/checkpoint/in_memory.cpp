@@ -11,6 +11,7 @@
 #include "ballast/steps.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/sizes.h"
 #include "base/thread_pool.h"
 #include "checkpoint/steps.h"
 
@@ -18,7 +19,6 @@ namespace ballast {
 namespace {
 
 constexpr std::uint64_t kAlignment = 64;
-constexpr std::uint64_t kPiece = std::uint64_t{4} << 20U;     // what a thread takes at a time
 constexpr std::uint64_t kSmallGap = std::uint64_t{4} << 10U;  // cheaper to read than to call again
 
 /// Bytes some tensors look at, in a file or in a storage that is none.
@@ -111,14 +111,14 @@ std::vector<Piece> pieces_of(const std::vector<Extent>& extents) {
     const bool in_file = extent.source != extent.storage;
     const bool joins = !pieces.empty() && in_file && extents[i - 1].source == extent.source &&
                        extent.begin >= pieces.back().end && extent.begin - pieces.back().end <= kSmallGap &&
-                       extent.end - pieces.back().begin <= kPiece;
+                       extent.end - pieces.back().begin <= kPieceBytes;
     if (joins) {
       ++pieces.back().count;
       pieces.back().end = extent.end;
       continue;
     }
-    for (std::uint64_t at = extent.begin; at < extent.end; at += kPiece)
-      pieces.push_back({i, 1, at, std::min(extent.end, at + kPiece)});
+    for (std::uint64_t at = extent.begin; at < extent.end; at += kPieceBytes)
+      pieces.push_back({i, 1, at, std::min(extent.end, at + kPieceBytes)});
   }
   return pieces;
 }

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 11> kUsualNames = {
     "state_dict", "model_state_dict", "model",  "module", "net",      "network",
     "weights",    "params_ema",       "params", "ema",    "generator"};
 constexpr std::array<std::string_view, 5> kNotWeights = {"optimizer", "opt", "scheduler", "scaler", "rng"};
-constexpr std::size_t kDeepest = 3;
+constexpr std::size_t kDeepestRoot = 3;
 constexpr std::size_t kMostCounted = 4'000'000;  // containers and tensors
 constexpr std::size_t kUnusual = 99;
 
@@ -94,7 +94,7 @@ std::vector<Ranked> look_around(const Value& root) {
     const Held& held = at->second;
     counted += 1 + (is_new ? held.tensors : 0);
     if (held.tensors > 0) found.push_back({{look.path, held.tensors, held.bytes}, rank_of(look.path)});
-    if (held.weights || !is_new || look.depth == kDeepest) continue;
+    if (held.weights || !is_new || look.depth == kDeepestRoot) continue;
     const Value mapping = mapping_of(look.value);
     for (std::size_t i = 0; i < mapping.size(); ++i) {
       const Value key = mapping.key(i);

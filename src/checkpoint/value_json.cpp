@@ -59,10 +59,10 @@ Value next_value(JsonScanner& in) {
   return {};
 }
 
-constexpr std::size_t kDeepest = 500;  // deeper ones would cost stack, and are cycles
+constexpr std::size_t kDeepestJson = 500;  // deeper ones would cost stack, and are cycles
 
 void write(JsonWriter& json, const Value& value, const std::string& where, std::size_t depth) {
-  if (depth > kDeepest) fail(Errc::too_deep, where, "values are nested more than {} deep", kDeepest);
+  if (depth > kDeepestJson) fail(Errc::too_deep, where, "values are nested more than {} deep", kDeepestJson);
   switch (value.kind()) {
     case Kind::none:
       json.null();

@@ -11,13 +11,13 @@
 #include "ballast/detail/name_index.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/sizes.h"
 
 namespace ballast {
 namespace {
 
 constexpr std::size_t kFirstChunk = 256;  // a value made by a program is a tree of its own
 constexpr std::size_t kLargestChunk = std::size_t{8} << 20U;
-constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 constexpr std::size_t kIndexedFrom = 16;  // pairs; below it a look at each is faster
 
 void free_chunk(std::byte* bytes) {
@@ -236,7 +236,7 @@ Ref ValueTree::link(const Value& value) {
 void ValueTree::grow(Node* node, std::size_t refs) {
   if (refs <= node->capacity) return;
   if (refs > UINT32_MAX / 2) fail(Errc::too_many, "value", "a container of {} items", refs);
-  const std::size_t capacity = std::max<std::size_t>({refs, std::size_t{node->capacity} * 2, 4});
+  const auto capacity = std::max<std::size_t>({refs, std::size_t{node->capacity} * 2, 4});
   const std::size_t used = node->kind == NodeKind::dict ? std::size_t{node->size} * 2 : node->size;
   auto* moved = allocate_array<Ref>(capacity);
   if (used != 0) std::memcpy(static_cast<void*>(moved), node->refs, used * sizeof(Ref));

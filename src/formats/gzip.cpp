@@ -8,12 +8,12 @@
 #include <new>
 
 #include "base/bytes.h"
+#include "base/sizes.h"
 #include "formats/expansion.h"
 
 namespace ballast {
 namespace {
 
-constexpr std::size_t kBlock = 256U << 10U;
 constexpr int kGzip = 15 + 16;  // zlib's way to say: a gzip wrapper
 constexpr int kRaw = -15;       // and none at all
 constexpr std::uint64_t kTrailer = 8;
@@ -37,9 +37,9 @@ class Inflater {
   /// Takes some of `in`, fills some of `out`; false when the data is damaged.
   bool step(std::span<const std::byte>& in, std::span<std::byte>& out) {
     stream_.next_in = bytef(in.data());
-    stream_.avail_in = static_cast<uInt>(std::min<std::size_t>(in.size(), kBlock));
+    stream_.avail_in = static_cast<uInt>(std::min<std::size_t>(in.size(), kBlockBytes));
     stream_.next_out = bytef(out.data());
-    stream_.avail_out = static_cast<uInt>(std::min<std::size_t>(out.size(), kBlock));
+    stream_.avail_out = static_cast<uInt>(std::min<std::size_t>(out.size(), kBlockBytes));
     const std::size_t could_take = stream_.avail_in;
     const std::size_t could_fill = stream_.avail_out;
     const int verdict = inflate(&stream_, Z_NO_FLUSH);
@@ -59,12 +59,12 @@ class Inflater {
 // A source read in blocks.
 class Blocks {
  public:
-  explicit Blocks(const Source& source) : source_(source), buffer_(kBlock) {}
+  explicit Blocks(const Source& source) : source_(source), buffer_(kBlockBytes) {}
 
   std::span<const std::byte>& next() {
     if (rest_.empty() && position_ < source_.size()) {
       const auto count =
-          static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, source_.size() - position_));
+          static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, source_.size() - position_));
       source_.read(position_, std::span(buffer_).first(count));
       position_ += count;
       rest_ = std::span(buffer_).first(count);
@@ -94,7 +94,7 @@ std::uint64_t promised_size(const Source& source) {
 std::shared_ptr<const Storage> gunzip(const Source& source) {
   const std::uint64_t most = expansion_limit(source.size());
   // One more than promised: the end of the data is then found without a look for more room.
-  auto memory = Storage::heap(std::clamp<std::uint64_t>(promised_size(source) + 1, kBlock, most));
+  auto memory = Storage::heap(std::clamp<std::uint64_t>(promised_size(source) + 1, kBlockBytes, most));
   std::uint64_t made = 0;
   Inflater inflater(kGzip);
   Blocks blocks(source);
@@ -154,7 +154,7 @@ std::vector<std::byte> inflate_head(const Storage& deflated, std::size_t most, c
 }
 
 struct GzipWriter::State {
-  explicit State(AtomicFile& out) : file(out), buffer(kBlock) {
+  explicit State(AtomicFile& out) : file(out), buffer(kBlockBytes) {
     // The fastest level: weights shrink by a tenth at best, and hardly more at any other.
     if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
       throw std::bad_alloc();
@@ -187,7 +187,7 @@ GzipWriter::~GzipWriter() = default;
 
 void GzipWriter::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const auto piece = bytes.first(std::min(bytes.size(), kBlock));
+    const auto piece = bytes.first(std::min(bytes.size(), kBlockBytes));
     state_->run(piece, Z_NO_FLUSH);
     bytes = bytes.subspan(piece.size());
   }

@@ -9,15 +9,14 @@
 #include "base/bytes.h"
 #include "base/crc32.h"
 #include "base/shared_progress.h"
+#include "base/sizes.h"
 #include "base/thread_pool.h"
 
 namespace ballast {
 namespace {
 
-// Block: what goes through the cache at once, and what the kernel writes best. Piece: what one thread takes
-// of a large part.
-constexpr std::uint64_t kBlock = std::uint64_t{256} << 10U;
-constexpr std::uint64_t kPiece = std::uint64_t{8} << 20U;
+// What one thread takes of a large part.
+constexpr std::uint64_t kShare = 2 * kPieceBytes;
 
 // Either whole neighbouring parts that fit into one block together, or a piece of one larger part.
 struct Task {
@@ -31,15 +30,15 @@ struct Task {
 std::vector<Task> split(std::span<const Part> parts) {
   std::vector<Task> tasks;
   for (std::size_t i = 0; i < parts.size();) {
-    if (parts[i].end() - parts[i].at > kBlock) {
-      for (std::uint64_t at = 0; at < parts[i].size || at == 0; at += kPiece) {
-        tasks.push_back({i, 0, at, std::min(kPiece, parts[i].size - at)});
+    if (parts[i].end() - parts[i].at > kBlockBytes) {
+      for (std::uint64_t at = 0; at < parts[i].size || at == 0; at += kShare) {
+        tasks.push_back({i, 0, at, std::min(kShare, parts[i].size - at)});
       }
       ++i;
       continue;
     }
     std::size_t last = i;
-    while (last < parts.size() && parts[last].end() - parts[i].at <= kBlock) ++last;
+    while (last < parts.size() && parts[last].end() - parts[i].at <= kBlockBytes) ++last;
     tasks.push_back({i, last - i, 0, parts[last - 1].end() - parts[i].at});
     i = last;
   }
@@ -59,7 +58,7 @@ class PartWriter {
   void run() {
     std::vector<Task> tasks = split(parts_);
     parallel_for(tasks.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
-      std::vector<std::byte> block(static_cast<std::size_t>(kBlock));
+      std::vector<std::byte> block(kBlockBytes);
       for (std::uint64_t i = begin; i < end; ++i) {
         if (tasks[i].count == 0)
           write_piece(tasks[i], block);
@@ -91,7 +90,7 @@ class PartWriter {
     const Part& part = parts_[task.first];
     if (task.offset == 0) file_.write_at(part.at, as_bytes(part.before));
     for (std::uint64_t done = 0; done < task.length;) {
-      const auto body = block.first(static_cast<std::size_t>(std::min(kBlock, task.length - done)));
+      const auto body = block.first(static_cast<std::size_t>(std::min(kBlockBytes, task.length - done)));
       part.storage->read(part.offset + task.offset + done, body);
       task.crc = crc32(task.crc, body);
       file_.write_at(part.content_at() + task.offset + done, body);

@@ -69,7 +69,7 @@ std::shared_ptr<const Storage> Source::range(std::uint64_t offset, std::uint64_t
 std::shared_ptr<const Storage> Source::elements(std::uint64_t offset, std::uint64_t length,
                                                 std::uint64_t item) const {
   if (file_) return file_storage(file_, offset, length, offset % item == 0 ? access_ : FileAccess::read);
-  const auto slice = slice_storage(bytes_, offset, length);
+  auto slice = slice_storage(bytes_, offset, length);
   if (reinterpret_cast<std::uintptr_t>(slice->data()) % item == 0) return slice;
   return Storage::deferred(length, [slice](std::span<std::byte> out) { slice->read(0, out); });
 }

@@ -13,6 +13,7 @@
 #include "base/crc32.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/sizes.h"
 #include "formats/gzip.h"
 #include "formats/zip.h"
 #include "formats/zip_names.h"
@@ -325,8 +326,7 @@ std::uint64_t ZipArchive::check_header(const ZipEntry& entry) const {
 
 bool ZipArchive::check_crc(const ZipEntry& entry) const {
   const auto content = storage(entry, FileAccess::read);
-  const std::size_t step = std::size_t{256} << 10U;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(step, entry.size)));
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, entry.size)));
   std::uint32_t crc = 0;
   for (std::uint64_t at = 0; at < entry.size; at += buffer.size()) {
     const auto piece = std::span(buffer).first(

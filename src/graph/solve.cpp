@@ -53,8 +53,8 @@ Seen times(const Seen& a, const Seen& b) {
 }
 
 std::optional<SizeExpr> product_of_some(const Seen& seen, const std::vector<Known>& known) {
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (auto found = scaled(seen, known[i].sizes, {known[i].dim})) return found;
+  for (const Known& one : known) {
+    if (auto found = scaled(seen, one.sizes, {one.dim})) return found;
   }
   for (std::size_t i = 0; i < known.size(); ++i) {
     for (std::size_t j = i; j < known.size(); ++j) {

@@ -96,7 +96,7 @@ void compare_tensors(const Receipt::Side& expected, const Receipt::Side& found,
   for (const auto& [name, tensor] : known)
     problems.push_back(fmt::format("tensor {} of the receipt is not there", ballast::quoted(name)));
   if (expected.root != found.root && problems.empty())
-    problems.push_back("the receipt's root is not that of its own tensors");
+    problems.emplace_back("the receipt's root is not that of its own tensors");
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
 }
 
 Receipt read_receipt(const std::string& path) {
-  const Receipt receipt = read_config<Receipt>(open_value(path), display(path));
+  auto receipt = read_config<Receipt>(open_value(path), display(path));
   if (receipt.schema != 1)
     fail(Errc::unsupported, display(path), "is a receipt of schema {}, this Ballast reads 1", receipt.schema);
   return receipt;

@@ -113,8 +113,8 @@ class Verification {
     const ReceiptCheck check = check_receipt(path_, read_receipt(options_.receipt), options_.progress);
     for (const std::string& problem : check.problems) add_for_file(Fault::receipt, problem);
     if (check.problems.empty())
-      report_.notes.push_back(check.is_input ? "it is what the receipt's conversion read, bit for bit"
-                                             : "it is what the receipt's conversion wrote, bit for bit");
+      report_.notes.emplace_back(check.is_input ? "it is what the receipt's conversion read, bit for bit"
+                                                : "it is what the receipt's conversion wrote, bit for bit");
   }
 
   void judge_values() {

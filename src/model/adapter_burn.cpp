@@ -8,7 +8,7 @@ namespace {
 
 using enum LayerKind;
 
-constexpr AdapterRow kTable[] = {
+constexpr AdapterRow kBurnRows[] = {
     {lstm,
      {"weight_ih_l0"},
      {"input_gate.input_transform.weight", "forget_gate.input_transform.weight",
@@ -69,7 +69,7 @@ constexpr AdapterRow kTable[] = {
 }  // namespace
 
 std::span<const AdapterRow> burn_table() {
-  return kTable;
+  return kBurnRows;
 }
 
 }  // namespace ballast

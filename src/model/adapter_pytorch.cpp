@@ -21,7 +21,7 @@ Tensors pack_weights(std::span<const Tensor> in) {
 
 using enum LayerKind;
 
-constexpr AdapterRow kTable[] = {
+constexpr AdapterRow kPytorchRows[] = {
     {linear, {"weight"}, {"weight"}, transposed, transposed, "transposed"},
     {batch_norm, {"gamma"}, {"weight"}, as_is, as_is, "renamed"},
     {batch_norm, {"beta"}, {"bias"}, as_is, as_is, "renamed"},
@@ -70,7 +70,7 @@ constexpr AdapterRow kTable[] = {
 }  // namespace
 
 std::span<const AdapterRow> pytorch_table() {
-  return kTable;
+  return kPytorchRows;
 }
 
 }  // namespace ballast

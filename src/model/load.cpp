@@ -176,10 +176,9 @@ class Loader {
   void commit(const Chosen& chosen) {
     slots_.name_layers();
     for (auto& [target, tensor] : staged_) *target = std::move(tensor);
-    for (auto alternative = chosen.committed.rbegin(); alternative != chosen.committed.rend();
-         ++alternative) {
-      if (const auto& move_in = slots_.alternatives[*alternative].commit) move_in();
-    }
+    std::for_each(chosen.committed.rbegin(), chosen.committed.rend(), [&](std::uint32_t alternative) {
+      if (const auto& move_in = slots_.alternatives[alternative].commit) move_in();
+    });
   }
 
   static constexpr std::size_t kMostHelped = 200;

@@ -80,9 +80,9 @@ class TreePrinter {
   TreePrinter(const Slots& slots, std::ostream& out) : slots_(slots), out_(out) {}
 
   void run(std::string_view type) {
-    for (std::size_t i = 0; i < slots_.nodes.size(); ++i) {
-      bare_tensors_before(slots_.nodes[i].first_slot);
-      node(slots_.nodes[i]);
+    for (const auto& each : slots_.nodes) {
+      bare_tensors_before(each.first_slot);
+      node(each);
     }
     bare_tensors_before(slots_.slots.size());
     out_ << (type.empty() ? "model" : display(type)) << ": " << with_separators(count({}, 0))

@@ -125,7 +125,7 @@ Checkpoint detail::save(const Slots& slots, Adapter adapter, const ModelCast& ca
 Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& cast,
                          std::vector<SavedAs>& saved_as) {
   Writer writer(slots, adapter);
-  const Checkpoint out = writer.run();
+  Checkpoint out = writer.run();
   saved_as = writer.saved_as;
   if (cast.dtype == Precision::keep) return out;
   if (cast.dtype == Precision::as_model)

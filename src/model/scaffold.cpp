@@ -15,7 +15,7 @@
 namespace ballast {
 namespace {
 
-constexpr std::size_t kDeepest = 60;           // segments; a model's paths have at most 64
+constexpr std::size_t kDeepestPath = 60;       // segments; a model's paths have at most 64
 constexpr std::size_t kLongestSequence = 256;  // positions a Sequential may have
 constexpr std::size_t kMostFields = 64;
 constexpr std::size_t kMostOfALayer = 256;  // tensors
@@ -81,7 +81,7 @@ class Scaffold {
     Branch* at = &root;
     std::size_t depth = 0;
     for (std::string_view rest = entry.name;;) {
-      std::size_t dot = depth++ < kDeepest ? rest.find('.') : rest.npos;
+      std::size_t dot = depth++ < kDeepestPath ? rest.find('.') : rest.npos;
       if (dot == 0 || dot + 1 == rest.size()) dot = rest.npos;  // no segment is empty: the rest is one name
       keys_.emplace(rest.substr(0, dot));
       at = &at->child(rest.substr(0, dot));

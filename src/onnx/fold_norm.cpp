@@ -22,8 +22,8 @@ class NormFolder {
   }
 
   void run() {
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (graph_.nodes[i].op == "batch_norm") fold(graph_.nodes[i]);
+    for (GraphNode& node : graph_.nodes)
+      if (node.op == "batch_norm") fold(node);
     graph_.nodes.erase(std::remove_if(graph_.nodes.begin(), graph_.nodes.end(),
                                       [](const GraphNode& node) { return node.op.empty(); }),
                        graph_.nodes.end());

@@ -7,8 +7,6 @@
 namespace ballast::onnx {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 std::string turned_key(const Call& call) {
   const auto rank = static_cast<std::int64_t>(call.value(1).shape.size());
   Dims order;
@@ -39,7 +37,7 @@ void scaled_dot_product_attention(const Call& call) {
   Lowering& to = call.to;
   const std::string scaled = to.node("Mul", {call.floats(0), to.real(call.real("scale"))});
   std::string scores = to.node("MatMul", {scaled, turned_key(call)});
-  const std::string never = to.real(-kInfinity);
+  const std::string never = to.real(-std::numeric_limits<double>::infinity());
   if (call.has(3)) {
     scores = call.value(3).dtype == DType::boolean ? to.node("Where", {call.in(3), scores, never})
                                                    : to.node("Add", {scores, call.floats(3)});

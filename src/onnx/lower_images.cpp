@@ -70,7 +70,7 @@ void avg_pool(const Call& call) {
   Attributes attributes = window(call, kernel, after);
   attributes.push_back({"count_include_pad", std::int64_t{counts_padding}});
   batched(call, kernel.size(), [&](const std::string& x) {
-    const std::string mean = call.to.node("AveragePool", {x}, attributes);
+    std::string mean = call.to.node("AveragePool", {x}, attributes);
     if (divisor == 0) return mean;
     double count = 1;
     for (const std::int64_t size : kernel) count *= static_cast<double>(size);

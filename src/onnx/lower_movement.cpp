@@ -119,9 +119,7 @@ std::string lower_triangle(const Call& call, const SizeExpr& diagonal) {
   const GraphValue& x = call.value(0);
   Lowering& to = call.to;
   const auto count = [&](std::size_t from_end) {
-    const std::string numbers =
-        to.node("Range", {to.scalar(0), to.size_scalar(x.sizes[x.sizes.size() - from_end]), to.scalar(1)});
-    return numbers;
+    return to.node("Range", {to.scalar(0), to.size_scalar(x.sizes[x.sizes.size() - from_end]), to.scalar(1)});
   };
   const std::string rows = to.unsqueeze(to.node("Add", {count(2), to.size_scalar(diagonal)}), {1});
   const std::string columns = to.unsqueeze(count(1), {0});

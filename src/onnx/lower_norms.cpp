@@ -8,7 +8,7 @@ namespace {
 
 // Parameter i, or a constant in its place.
 std::string or_filled(const Call& call, std::size_t i, std::int64_t size, double value) {
-  return call.has(i) ? call.floats(i) : call.to.constant(full({size}, value));
+  return call.has(i) ? call.floats(i) : call.to.constant(ballast::full({size}, value));
 }
 
 void batch_norm(const Call& call) {
@@ -47,7 +47,7 @@ void layer_norm(const Call& call) {
   const Dims axes = last_axes(call);
   if (to.opset() >= 17 && (call.has(1) || !call.is_symbolic("normalized"))) {
     std::string gamma = call.floats(1);
-    if (!call.has(1)) gamma = to.constant(full(call.list("normalized"), 1));
+    if (!call.has(1)) gamma = to.constant(ballast::full(call.list("normalized"), 1));
     return call.result(to.node("LayerNormalization", {x, gamma, call.floats(2)},
                                {{"axis", axes[0]}, {"epsilon", call.real("eps")}}),
                        DType::f32);
@@ -73,9 +73,10 @@ void group_norm(const Call& call) {
   Lowering& to = call.to;
   const std::int64_t groups = call.number("groups");
   const std::string together = to.reshape(call.floats(0), {0, groups, -1});
-  const std::string same = to.node("InstanceNormalization",
-                                   {together, to.constant(full({groups}, 1)), to.constant(full({groups}, 0))},
-                                   {{"epsilon", call.real("eps")}});
+  const std::string same =
+      to.node("InstanceNormalization",
+              {together, to.constant(ballast::full({groups}, 1)), to.constant(ballast::full({groups}, 0))},
+              {{"epsilon", call.real("eps")}});
   std::string y = to.node("Reshape", {same, to.shape_of(call.node.inputs[0])});
   if (call.has(1)) y = to.node("Mul", {y, per_channel(call, 1)});
   if (call.has(2)) y = to.node("Add", {y, per_channel(call, 2)});

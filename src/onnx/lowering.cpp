@@ -232,7 +232,7 @@ Tensor Lowering::storable(const Tensor& tensor) const {
 
 std::string Lowering::initializer(const std::string& wanted, const Tensor& tensor) {
   if (!onnx_dtype(tensor.dtype())) refuse(fmt::format("a constant is {}", info(tensor.dtype()).code));
-  const std::string name = unique(wanted);
+  std::string name = unique(wanted);
   model_.initializers.push_back({name, storable(tensor)});
   return name;
 }
@@ -276,8 +276,7 @@ void Lowering::name_outputs(FileModel& model) {
     if (by_node && !renamed.contains(made)) {
       renamed.emplace(made, wanted);
     } else {
-      const std::string source = made;
-      model.nodes.push_back({"Identity", {}, unique("Identity"), {source}, {wanted}, {}});
+      model.nodes.push_back({"Identity", {}, unique("Identity"), {made}, {wanted}, {}});
     }
     model.outputs.push_back({wanted, one.dtype, dims_of(one)});
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What translations are made of: constants, sizes computed from shapes, operators whose form changed.
+#include <fmt/format.h>
+
 #include "base/fail.h"
 #include "onnx/lowering.h"
 
@@ -58,11 +60,11 @@ std::string Lowering::size(const SizeExpr& expr) {
     std::string product = term.factor == 1 ? std::string() : ints({term.factor});
     for (const SizeExpr::Dim& one : term.dims) {
       const std::string next = dim(one);
-      product = product.empty() ? next : shared("mul " + product + " " + next, [&] {
+      product = product.empty() ? next : shared(fmt::format("mul {} {}", product, next), [&] {
         return node("Mul", {product, next});
       });
     }
-    sum = sum.empty() ? product : shared("add " + sum + " " + product, [&] {
+    sum = sum.empty() ? product : shared(fmt::format("add {} {}", sum, product), [&] {
       return node("Add", {sum, product});
     });
   }

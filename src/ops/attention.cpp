@@ -22,7 +22,7 @@ using ops::Matrix;
 
 namespace {
 
-constexpr std::int64_t kBlock = 64;  // queries at a time
+constexpr std::int64_t kQueriesAtOnce = 64;
 
 struct Problem {
   Tensor query;
@@ -105,19 +105,19 @@ void attend(const Problem& problem, const Shape& batch, Tensor& out) {
   const ops::Batches masks = mask.defined() ? ops::Batches(batch, {&mask}) : ops::Batches(batch, {});
   const std::int64_t queries = problem.query.shape()[problem.query.rank() - 2];
   const std::int64_t features = problem.value.shape()[problem.value.rank() - 1];
-  const std::int64_t blocks = (queries - 1) / kBlock + 1;
+  const std::int64_t blocks = (queries - 1) / kQueriesAtOnce + 1;
   float* to = data_of(out);
   ops::parallel(batches.count() * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> scores;
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t b = i / blocks;
-      const std::int64_t first = i % blocks * kBlock;
+      const std::int64_t first = i % blocks * kQueriesAtOnce;
       const Matrix added =
           mask.defined() ? ops::matrix_of(mask, masks.offset(0, b)) : Matrix{nullptr, 0, 0, 0, 0};
       attend_block(problem, ops::matrix_of(problem.query, batches.offset(0, b)),
                    ops::matrix_of(problem.key, batches.offset(1, b)),
                    ops::matrix_of(problem.value, batches.offset(2, b)), added, first,
-                   std::min(kBlock, queries - first), scores, to + b * queries * features);
+                   std::min(kQueriesAtOnce, queries - first), scores, to + b * queries * features);
     }
   });
 }

@@ -12,9 +12,6 @@
 namespace ballast::ops {
 namespace {
 
-constexpr std::int64_t kSmall =
-    16 * 1024;  // multiplications below which a call of oneDNN costs more than it gains
-
 // A matrix as BLAS takes it: one of the strides is 1.
 struct BlasMatrix {
   const float* data;
@@ -88,7 +85,7 @@ Matrix matrix_of(const Tensor& x, std::int64_t offset) {
 void gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t c_stride, float alpha, float beta) {
   if (a.rows == 0 || b.columns == 0) return;
   if (a.columns == 0) return scale_rows(c, c_stride, a.rows, b.columns, beta);
-  if (a.rows * b.columns * a.columns <= kSmall) return small_gemm(a, b, c, c_stride, alpha, beta);
+  if (a.rows * b.columns * a.columns <= kSmallProduct) return small_gemm(a, b, c, c_stride, alpha, beta);
   const BlasMatrix x = blas_matrix(a);
   const BlasMatrix y = blas_matrix(b);
   const ThreadScope scope;

@@ -8,6 +8,9 @@
 
 namespace ballast::ops {
 
+/// Multiplications up to which preparing a call of oneDNN costs more than it gains.
+inline constexpr std::int64_t kSmallProduct = std::int64_t{16} << 10U;
+
 struct Matrix {
   const float* data;
   std::int64_t rows;

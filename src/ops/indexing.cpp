@@ -102,7 +102,7 @@ Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
     inside = inside.narrow(dim, std::max<std::int64_t>(-before, 0), kept);
     start[axis] = std::max<std::int64_t>(before, 0);
   }
-  const Tensor out = full(shape, value, x.dtype());
+  Tensor out = full(shape, value, x.dtype());
   Tensor middle = out;
   for (std::size_t i = 0; i < x.rank(); ++i)
     middle = middle.narrow(static_cast<std::int64_t>(i), start[i], inside.shape()[i]);

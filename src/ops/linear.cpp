@@ -123,7 +123,7 @@ void apply_prepared(const Tensor& x, const Tensor& weight, const Tensor& bias, c
 
 // Small products are done before oneDNN has looked up its arguments.
 bool worth_preparing(std::int64_t rows, std::int64_t in, std::int64_t outs) {
-  return rows * in * outs > 16 * 1024;
+  return rows * in * outs > ops::kSmallProduct;
 }
 
 // Without a cache: nothing is prepared that is used once.

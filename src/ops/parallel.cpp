@@ -15,6 +15,7 @@ int omp_get_thread_num();
 int omp_get_num_threads();
 int omp_in_parallel();
 void omp_set_num_threads(int count);
+// NOLINTNEXTLINE(readability-identifier-naming)
 void GOMP_parallel(void (*work)(void*), void* data, unsigned threads, unsigned flags);
 }
 

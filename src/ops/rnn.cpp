@@ -45,9 +45,9 @@ struct PreparedCell {
 };
 
 Tensor both_biases(const char* op, const RecurrentWeights& w, std::int64_t size, bool apart) {
-  const Tensor ih = ops::parameter(op, "bias_ih", w.bias_ih, size);
+  Tensor ih = ops::parameter(op, "bias_ih", w.bias_ih, size);
   if (apart || !w.bias_hh.defined()) return ih;
-  const Tensor hh = ops::parameter(op, "bias_hh", w.bias_hh, size);
+  Tensor hh = ops::parameter(op, "bias_hh", w.bias_hh, size);
   return ih.defined() ? add(ih, hh) : hh;
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/sizes.h"
 #include "base/thread_pool.h"
 #include "proof/compare_kernels.h"
 #include "tensor/cast.h"
@@ -17,10 +18,8 @@
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kPieceBytes = 4U << 20U;   // one thread's share when bits are compared
-constexpr std::uint64_t kReadBytes = 256U << 10U;  // of each side
 constexpr std::uint64_t kPieceValues = 1U << 20U;  // a multiple of 8: pieces begin on bytes
-constexpr std::size_t kBlock = 1024;               // values at once
+constexpr std::size_t kValuesAtOnce = 1024;
 
 // Pieces of all pairs, numbered through: pair p has the pieces [starts[p], starts[p + 1]).
 class Pieces {
@@ -58,10 +57,10 @@ std::uint64_t pieces_in(std::uint64_t size, std::uint64_t piece) {
 
 bool same_bits(const TensorPair& pair, std::uint64_t at, std::uint64_t end,
                const std::atomic<bool>& differs) {
-  thread_local std::vector<std::byte> left(kReadBytes);
-  thread_local std::vector<std::byte> right(kReadBytes);
-  for (; at < end && !differs; at += kReadBytes) {
-    const auto size = static_cast<std::size_t>(std::min(kReadBytes, end - at));
+  thread_local std::vector<std::byte> left(kBlockBytes);
+  thread_local std::vector<std::byte> right(kBlockBytes);
+  for (; at < end && !differs; at += kBlockBytes) {
+    const auto size = static_cast<std::size_t>(std::min(kBlockBytes, end - at));
     pair.first.read(at, std::span(left).first(size));
     pair.second.read(at, std::span(right).first(size));
     if (std::memcmp(left.data(), right.data(), size) != 0) return false;
@@ -131,7 +130,7 @@ class Side {
   explicit Side(const Tensor& tensor)
       : tensor_(tensor), stored_(meaning_of(tensor.dtype()).stored), raw_(kReadValues * 8) {}
 
-  static constexpr std::uint64_t kReadValues = 32 * kBlock;
+  static constexpr std::uint64_t kReadValues = 32 * kValuesAtOnce;
 
   void read(std::uint64_t first, std::uint64_t count) {
     const std::uint64_t bits = info(stored_).bits;
@@ -156,7 +155,7 @@ class Side {
   const Tensor& tensor_;
   DType stored_;
   std::vector<std::byte> raw_;
-  std::array<double, kBlock> values_{};
+  std::array<double, kValuesAtOnce> values_{};
 };
 
 // The first pair of values that are not the same; the caller knows there is one.
@@ -175,8 +174,8 @@ Part compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64_t co
     const std::uint64_t in_reach = std::min(Side::kReadValues, count - done);
     a.read(first + done, in_reach);
     b.read(first + done, in_reach);
-    for (std::uint64_t at = 0; at < in_reach; at += kBlock) {
-      const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, in_reach - at));
+    for (std::uint64_t at = 0; at < in_reach; at += kValuesAtOnce) {
+      const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kValuesAtOnce, in_reach - at));
       const double* left = a.values(at, size);
       if (a.stored() == b.stored() && std::memcmp(a.raw(at), b.raw(at), a.bytes(size)) == 0) {
         part.append(part_of_equal(left, size));

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/largest_first.h"
 #include "base/shared_progress.h"
+#include "base/sizes.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_data.h"
 #include "proof/sha256.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr std::string_view kTensorTag = "ballast tensor 1\n";
 constexpr std::string_view kRootTag = "ballast tensors 1\n";
-constexpr std::size_t kBlock = 256U << 10U;
 
 void update_number(Sha256& sha, std::uint64_t number) {
   sha.update(std::as_bytes(std::span(&number, 1)));  // little-endian: see base/bytes.h
@@ -81,7 +81,7 @@ Manifest hash(const Checkpoint& in, const Progress& progress) {
 std::string hash_file(const std::string& path, const Progress& progress) {
   const auto file = File::open(path);
   Sha256 sha;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, file->size())));
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, file->size())));
   for (std::uint64_t at = 0; at < file->size();) {
     const auto piece = std::span(buffer).first(
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), file->size() - at)));

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "ballast/tensor.h"
+#include "base/sizes.h"
 
 namespace ballast {
 
 /// each(offset, bytes), in order.
 template <class Each>
 void for_each_block(const Tensor& tensor, Each&& each) {
-  constexpr std::uint64_t kBlock = 256U << 10U;
   const std::uint64_t size = tensor.size_bytes();
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kBlock, size)));
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, size)));
   for (std::uint64_t at = 0; at < size; at += buffer.size()) {
     const auto piece =
         std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), size - at)));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/fail.h"
+#include "base/sizes.h"
 #include "base/thread_pool.h"
 #include "tensor/cast_kernels.h"
 
@@ -14,8 +15,6 @@ namespace {
 constexpr std::uint64_t kGroup =
     2048;  // elements that pass through the hub at once: they stay in the first cache
 constexpr std::uint64_t kGroupsPerThread = 64;  // fewer are not worth a thread's waking
-constexpr std::uint64_t kStreamBytes = 4U
-                                       << 20U;  // outputs beyond the caches of one core are written past them
 
 struct Cast {
   CastKernel widen;  // null when the source is its own hub
@@ -48,7 +47,7 @@ void cast_elements_with(Isa isa, DType from, const std::byte* in, DType to, std:
   if (from == to) return static_cast<void>(std::memcpy(out, in, (count * info(to).bits + 7) / 8));
   const DType hub = hub_of(from);
   Cast cast{widening_kernel(from, isa), rounding_kernel(hub, to, isa), info(from).bits, info(to).bits, false};
-  cast.stream = count * cast.to_bits / 8 >= kStreamBytes;
+  cast.stream = count * cast.to_bits / 8 >= kBeyondCaches;
   // Pieces are whole groups, so that each begins on a byte in every dtype.
   parallel_for((count - 1) / kGroup + 1, kGroupsPerThread, [&](std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t first = begin * kGroup;

@@ -45,7 +45,7 @@ template <int kBits>
 uint32_t load_code(const std::byte* in, std::size_t i) {
   if constexpr (kBits == 8) return std::to_integer<uint32_t>(in[i]);
   const std::size_t bit = i * kBits;
-  uint32_t window = std::to_integer<uint32_t>(in[bit / 8]);
+  auto window = std::to_integer<uint32_t>(in[bit / 8]);
   if (bit % 8 + kBits > 8) window |= std::to_integer<uint32_t>(in[bit / 8 + 1]) << 8U;
   return window >> (bit % 8) & ((1U << kBits) - 1);
 }

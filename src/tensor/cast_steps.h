@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <cstring>
 
-namespace ballast {
+#include "base/sizes.h"
 
-inline constexpr std::size_t kCacheLine = 64;
+namespace ballast {
 
 /// A Step has: kIn and kOut, bytes in and out of one step, kElement, bytes of an output element, and
 /// convert<bool stream>(in, out, steps), which may only write past the cache (stream) from a cache line's

@@ -54,7 +54,7 @@ Tensor concat_lazy(std::span<const Tensor> parts, std::int64_t dim) {
     }
     shape[axis] = checked_add(shape[axis], part.shape()[axis], "concat");
   }
-  const Tensor result(first.dtype(), shape);
+  Tensor result(first.dtype(), shape);
   if (std::any_of(parts.begin(), parts.end(), [](const Tensor& part) { return !part.has_data(); }))
     return result;
   std::uint64_t rows = 1;

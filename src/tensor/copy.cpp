@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/sizes.h"
 #include "base/thread_pool.h"
 #include "tensor/copy_box.h"
 #include "tensor/describe.h"
@@ -12,9 +13,7 @@
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kPieceBytes = 1U << 20U;  // of output, for one thread at a time
-constexpr std::uint64_t kStreamBytes = 4U
-                                       << 20U;  // outputs beyond the caches of one core are written past them
+constexpr std::uint64_t kShareBytes = 1U << 20U;  // of output, for one thread at a time
 
 constexpr std::uint64_t kRowsAtOnce = 1024;
 
@@ -45,7 +44,7 @@ void copy_range(const Source& source, std::uint64_t first, std::uint64_t count, 
     });
     return writer.finish();
   }
-  const std::size_t size = static_cast<std::size_t>(source.bits / 8);
+  const auto size = static_cast<std::size_t>(source.bits / 8);
   const std::byte* start = source.base + source.first_bit / 8;
   for_each_box(source.layout, first, count, [&](const Box& box) {
     copy_box(start + box.offset * static_cast<std::int64_t>(size), size, box.axes, out + box.first * size,
@@ -60,7 +59,7 @@ struct Shares {
 };
 
 Shares shares_of(const Source& source, std::uint64_t count) {
-  const std::uint64_t piece = kPieceBytes * 8 / source.bits / 64 * 64;
+  const std::uint64_t piece = kShareBytes * 8 / source.bits / 64 * 64;
   if (source.layout.size() < 2) return {piece, 1};
   const std::uint64_t unit = static_cast<std::uint64_t>(source.layout.back().size) * kTileRows;
   if (unit > 16 * piece) return {piece, 1};
@@ -93,7 +92,7 @@ void copy_contiguous_with(Isa isa, const Tensor& tensor, std::byte* out) {
   }
   const Source source = source_of(tensor);
   const Shares shares = shares_of(source, count);
-  const CopyOptions options{isa, tensor.size_bytes() >= kStreamBytes};
+  const CopyOptions options{isa, tensor.size_bytes() >= kBeyondCaches};
   parallel_for((count - 1) / shares.unit + 1, shares.grain, [&](std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t first = begin * shares.unit;
     copy_range(source, first, std::min(end * shares.unit, count) - first, out + first * source.bits / 8,

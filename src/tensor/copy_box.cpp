@@ -137,7 +137,7 @@ void copy_bit_box(const std::byte* base, std::int64_t start, int bits, const Lay
       bit += bytes * 8;
     }
     for (; i < row.size; ++i, bit += row.stride * bits) {
-      std::uint32_t window = std::to_integer<std::uint32_t>(base[bit / 8]);
+      auto window = std::to_integer<std::uint32_t>(base[bit / 8]);
       if (bit % 8 + bits > 8) window |= std::to_integer<std::uint32_t>(base[bit / 8 + 1]) << 8U;
       writer.put(window >> (bit % 8) & ((1U << bits) - 1), bits);
     }

@@ -104,7 +104,7 @@ Managed* export_tensor(const Tensor& tensor) {
   return &holder.release()->managed;
 }
 
-const char* const kWhere = "DLPack tensor";
+constexpr const char* kWhere = "DLPack tensor";
 
 DType dtype_of_view(const dlpack::TensorView& view) {
   for (const TypeRow& row : kTypes) {
@@ -201,7 +201,7 @@ dlpack::ManagedTensor* to_dlpack(const Tensor& tensor) {
 }
 
 dlpack::ManagedTensorVersioned* to_dlpack_versioned(const Tensor& tensor) {
-  dlpack::ManagedTensorVersioned* managed = export_tensor<dlpack::ManagedTensorVersioned>(tensor);
+  auto* managed = export_tensor<dlpack::ManagedTensorVersioned>(tensor);
   managed->version = kVersion;
   managed->flags = is_writable(tensor) ? 0 : dlpack::kReadOnly;
   return managed;

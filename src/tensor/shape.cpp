@@ -30,7 +30,7 @@ Dims& Dims::operator=(Dims&& other) noexcept {
 }
 
 Dims Dims::filled(std::size_t count, std::int64_t value) {
-  return Dims(std::vector<std::int64_t>(count, value));
+  return {std::vector<std::int64_t>(count, value)};
 }
 
 void Dims::push_back(std::int64_t value) {

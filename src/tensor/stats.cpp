@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kPieceElements =
     std::uint64_t{1} << 20U;  // one thread's share; a multiple of 8, so that sub-byte pieces begin on bytes
 constexpr std::size_t kReadElements = 1U << 15U;
-constexpr std::size_t kBlock = 1U << 11U;
+constexpr std::size_t kValuesAtOnce = 1U << 11U;
 constexpr std::size_t kLanes =
     16;  // independent sums, so that the compiler may use vectors without changing any result
 
@@ -133,14 +133,14 @@ class Reader {
   Part look_at(std::uint64_t first, std::uint64_t count) {
     constexpr DType kWorking = sizeof(T) == 4 ? DType::f32 : DType::f64;
     const std::uint64_t bits = info(stored_).bits;
-    std::array<T, kBlock> block;
+    std::array<T, kValuesAtOnce> block;
     Part part;
     for (std::uint64_t done = 0; done < count; done += kReadElements) {
       const std::uint64_t in_reach = std::min<std::uint64_t>(kReadElements, count - done);
       raw_.resize(static_cast<std::size_t>((in_reach * bits + 7) / 8));
       tensor_.read((first + done) * bits / 8, raw_);
-      for (std::uint64_t at = 0; at < in_reach; at += kBlock) {
-        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, in_reach - at));
+      for (std::uint64_t at = 0; at < in_reach; at += kValuesAtOnce) {
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kValuesAtOnce, in_reach - at));
         const std::byte* source = raw_.data() + at * bits / 8;
         if (stored_ == kWorking)
           std::memcpy(block.data(), source, size * sizeof(T));

@@ -14,13 +14,12 @@
 #include "ballast/display.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/sizes.h"
 #include "base/thread_pool.h"
 #include "tensor/mapped.h"
 
 namespace ballast {
 namespace {
-
-constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 
 struct FreeBytes {
   void operator()(std::byte* bytes) const { std::free(bytes); }
@@ -146,12 +145,12 @@ class FileStorage final : public Storage {
  private:
   // A disk, and a server even more, has more to give than one reader takes.
   void read_by_all_threads(std::span<std::byte> out) const {
-    constexpr std::uint64_t kPiece = std::uint64_t{4} << 20U;
-    parallel_for((out.size() + kPiece - 1) / kPiece, 1, [&](std::uint64_t begin, std::uint64_t end) {
-      const std::uint64_t from = begin * kPiece;
-      file_->read(offset_ + from,
-                  out.subspan(from, std::min<std::uint64_t>(out.size(), end * kPiece) - from));
-    });
+    parallel_for(
+        (out.size() + kPieceBytes - 1) / kPieceBytes, 1, [&](std::uint64_t begin, std::uint64_t end) {
+          const std::uint64_t from = begin * kPieceBytes;
+          file_->read(offset_ + from,
+                      out.subspan(from, std::min<std::uint64_t>(out.size(), end * kPieceBytes) - from));
+        });
   }
 
   std::shared_ptr<const File> file_;

@@ -6,12 +6,11 @@
 #include <mutex>
 #include <utility>
 
+#include "base/sizes.h"
 #include "base/thread_pool.h"
 
 namespace ballast {
 namespace {
-
-constexpr std::uint64_t kPiece = 256U << 10U;
 
 class StreamedStorage final : public Storage {
  public:
@@ -43,12 +42,12 @@ class StreamedStorage final : public Storage {
  private:
   void make_all(std::span<std::byte> out, std::uint64_t offset) const {
     if (out.empty()) return;
-    parallel_for((out.size() - 1) / kPiece + 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
-      for (std::uint64_t at = begin * kPiece; at < std::min<std::uint64_t>(end * kPiece, out.size());
-           at += kPiece) {
+    parallel_for((out.size() - 1) / kBlockBytes + 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t at = begin * kBlockBytes;
+           at < std::min<std::uint64_t>(end * kBlockBytes, out.size()); at += kBlockBytes) {
         make_(offset + at,
               out.subspan(static_cast<std::size_t>(at),
-                          static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, out.size() - at))));
+                          static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, out.size() - at))));
       }
     });
   }

@@ -19,7 +19,7 @@ namespace {
 // Every element of the view lies inside the storage, or this throws.
 void check_extent(DType dtype, ShapeView shape, ShapeView strides, std::uint64_t storage_size,
                   std::uint64_t bit_offset) {
-  Int128 lowest = static_cast<Int128>(bit_offset);
+  auto lowest = static_cast<Int128>(bit_offset);
   Int128 highest = lowest + info(dtype).bits;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const Int128 reach = static_cast<Int128>(shape[i] - 1) * strides[i];

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/sizes.h"
 #include "tensor/stream_copy.h"
 
 namespace ballast {
 namespace {
 
 constexpr std::int64_t kTile = 64;
-constexpr std::uintptr_t kCacheLine = 64;
 
 Plane part(const Plane& plane, std::int64_t size, std::int64_t row, std::int64_t column, std::int64_t rows,
            std::int64_t columns) {

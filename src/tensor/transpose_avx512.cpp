@@ -26,7 +26,7 @@ BALLAST_INLINE __m128i load_lane(const std::byte* in) {
 }
 
 // Lane w holds the row kCount * w further on.
-template <int kCount>
+template <std::int64_t kCount>
 BALLAST_INLINE Vector load_lanes(const std::byte* in, std::int64_t step) {
   Vector lanes = _mm512_castsi128_si512(load_lane(in));
   lanes = _mm512_inserti32x4(lanes, load_lane(in + kCount * step), 1);

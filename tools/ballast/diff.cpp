@@ -64,11 +64,10 @@ std::string description(const TensorDiff& item) {
     case Change::dtype:
       break;
   }
-  const std::string kind = item.dtype_a == item.dtype_b
-                               ? kind_of(item.dtype_a, item.shape_a)
-                               : fmt::format("{} → {} {}", ballast::info(item.dtype_a).code,
-                                             ballast::info(item.dtype_b).code, to_string(item.shape_a));
-  return kind;
+  return item.dtype_a == item.dtype_b
+             ? kind_of(item.dtype_a, item.shape_a)
+             : fmt::format("{} → {} {}", ballast::info(item.dtype_a).code, ballast::info(item.dtype_b).code,
+                           to_string(item.shape_a));
 }
 
 // DIFFERING, MAX ABS, MAX REL, ULP, COSINE.

@@ -7,6 +7,7 @@
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/sizes.h"
 #include "checkpoint/require_data.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/msgpack.h"
@@ -232,7 +233,7 @@ void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& p
   GzipWriter gzip(file);
   std::uint64_t total = 0;
   for (const Part& part : parts) total += part.size;
-  std::vector<std::byte> block(256U << 10U);
+  std::vector<std::byte> block(kBlockBytes);
   std::uint64_t done = 0;
   for (const Part& part : parts) {
     gzip.append(as_bytes(part.before));

@@ -12,10 +12,11 @@
 namespace ballast::burn {
 namespace {
 
+using Kind = MsgpackCursor::Kind;
+
 constexpr std::size_t kWindow = 32U << 10U;
 
 std::string_view name_of(MsgpackCursor::Kind kind) {
-  using Kind = MsgpackCursor::Kind;
   switch (kind) {
     case Kind::nil:
       return "nil";

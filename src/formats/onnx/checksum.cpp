@@ -8,6 +8,7 @@
 #include "ballast/display.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/sizes.h"
 #include "formats/onnx/external.h"
 #include "formats/onnx/model.h"
 #include "formats/onnx/onnx.h"
@@ -15,14 +16,12 @@
 namespace ballast::onnx_file {
 namespace {
 
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 20U;
-
 std::string sha1_of(const File& file) {
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   bool works = context && EVP_DigestInit_ex(context.get(), EVP_sha1(), nullptr) == 1;
   std::vector<std::byte> piece;
   for (std::uint64_t at = 0; at < file.size() && works; at += piece.size()) {
-    piece = file.read(at, std::min(kPiece, file.size() - at));
+    piece = file.read(at, std::min<std::uint64_t>(kBlockBytes, file.size() - at));
     works = EVP_DigestUpdate(context.get(), piece.data(), piece.size()) == 1;
   }
   unsigned char digest[EVP_MAX_MD_SIZE];

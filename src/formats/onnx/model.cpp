@@ -124,7 +124,7 @@ class ModelReader {
       if (field.number == entry_proto::value) value = text(field, "a value of metadata_props");
     }
     if (!info_.metadata.emplace(key, std::move(value)).second)
-      fail(Errc::duplicate_key, wire_.where(), "metadata {} stands there twice", quoted(key));
+      fail(Errc::duplicate_key, wire_.where(), "metadata {} stands there twice", ballast::quoted(key));
     limit(info_.metadata.size(), kMaxListed, "metadata_props");
   }
 
@@ -274,7 +274,7 @@ class ModelReader {
     if (name.empty()) fail(Errc::bad_name, wire_.where(), "an initializer without a name");
     std::string full = names_.add(graph, scope, name);
     if (full.empty())
-      fail(Errc::duplicate_key, wire_.where(), "two tensors are called {}", quoted(scope + name));
+      fail(Errc::duplicate_key, wire_.where(), "two tensors are called {}", ballast::quoted(scope + name));
     limit_names();
     return full;
   }

@@ -8,16 +8,12 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/sizes.h"
 #include "base/thread_pool.h"
 
 namespace ballast::safetensors {
 namespace {
 
-// Larger writes are slower: see AtomicFile.
-constexpr std::uint64_t kBuffer = 256U << 10U;
-// How much one thread takes at a time: large enough for long runs, small enough to share the work and to show
-// progress.
-constexpr std::uint64_t kPiece = 4U << 20U;
 // Below it, a system call to copy costs more than passing the bytes through the buffer.
 constexpr std::uint64_t kKernelCopyWorthwhile = 64U << 10U;
 
@@ -70,9 +66,9 @@ std::vector<Stretch> long_stretches(const Checkpoint& checkpoint, const Layout& 
 std::vector<Stretch> pieces_of(const std::vector<Stretch>& stretches) {
   std::vector<Stretch> pieces;
   for (const Stretch& stretch : stretches) {
-    for (std::uint64_t at = stretch.begin; at < stretch.end; at += kPiece) {
-      pieces.push_back(
-          {at, std::min(at + kPiece, stretch.end), stretch.file, stretch.file_offset + (at - stretch.begin)});
+    for (std::uint64_t at = stretch.begin; at < stretch.end; at += kPieceBytes) {
+      pieces.push_back({at, std::min(at + kPieceBytes, stretch.end), stretch.file,
+                        stretch.file_offset + (at - stretch.begin)});
     }
   }
   return pieces;
@@ -112,7 +108,7 @@ class Copier {
 
   // Small tensors share a buffer, so that a hundred thousand of them do not take a hundred thousand writes.
   void copy_tensors(const Stretch& piece, std::vector<std::byte>& buffer) {
-    buffer.resize(kBuffer);
+    buffer.resize(kBlockBytes);
     std::uint64_t written = piece.begin;
     std::size_t filled = 0;
     const auto flush = [&] {
@@ -126,14 +122,14 @@ class Copier {
     for (; place != layout_.places.end() && place->begin < piece.end; ++place) {
       std::uint64_t at = std::max(place->begin, piece.begin);
       const std::uint64_t end = std::min(place->end, piece.end);
-      if (at < end && end - at > kBuffer - filled) flush();
+      if (at < end && end - at > kBlockBytes - filled) flush();
       const Tensor tensor = checkpoint_[place->tensor].tensor();
       while (at < end) {
-        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(end - at, kBuffer - filled));
+        const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(end - at, kBlockBytes - filled));
         tensor.read(at - place->begin, std::span(buffer).subspan(filled, count));
         at += count;
         filled += count;
-        if (filled == kBuffer) flush();
+        if (filled == kBlockBytes) flush();
       }
     }
     flush();
@@ -163,7 +159,7 @@ void copy_data(const Checkpoint& checkpoint, const Layout& layout, AtomicFile& o
 
 void copy_tensor(const Tensor& tensor, AtomicFile& out, std::uint64_t offset) {
   std::vector<std::byte> buffer(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kBuffer, tensor.size_bytes())));
+      static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, tensor.size_bytes())));
   for (std::uint64_t at = 0; at < tensor.size_bytes(); at += buffer.size()) {
     const auto piece = std::span(buffer).first(
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.size_bytes() - at)));

@@ -14,6 +14,8 @@
 namespace ballast::safetensors {
 namespace {
 
+constexpr std::uint64_t kBetweenReports = 64U << 20U;  // of progress
+
 using Renames = std::unordered_map<std::string_view, std::string_view>;
 
 Renames renames_of(const HeaderEdit& change, const std::string& where) {
@@ -59,12 +61,11 @@ void edit(const std::string& in, const std::string& out, const HeaderEdit& chang
   const auto lines = renamed_lines(header, renames_of(change, display(in)), display(in));
   const std::string head = head_of(lines, new_metadata(header, change), display(out));
 
-  constexpr std::uint64_t kPiece = 64U << 20U;  // between two reports of progress
   AtomicFile target(out, options.overwrite);
   target.reserve(checked_add<std::uint64_t>(head.size(), header.data_size, display(out)));
   target.append(head);
   for (std::uint64_t done = 0; done < header.data_size;) {
-    const std::uint64_t count = std::min(kPiece, header.data_size - done);
+    const std::uint64_t count = std::min(kBetweenReports, header.data_size - done);
     target.copy_at(head.size() + done, *file, header.data_offset + done, count);
     done += count;
     if (options.progress) options.progress(done, header.data_size);

@@ -17,6 +17,9 @@
 
 namespace ballast::safetensors {
 
+/// The length of the header, a number of as many bytes, stands before it.
+inline constexpr std::uint64_t kLengthBytes = 8;
+
 /// One tensor as the header describes it. 40 bytes: a header may hold millions.
 struct HeaderEntry {
   const char* name_text;

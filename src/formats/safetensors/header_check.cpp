@@ -14,7 +14,6 @@
 namespace ballast::safetensors {
 namespace {
 
-constexpr std::uint64_t kLengthBytes = 8;
 // Beyond it, positions in bits would not fit into 64 bits. No real file comes near.
 constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 60U;
 

@@ -15,8 +15,6 @@
 namespace ballast::safetensors {
 namespace {
 
-constexpr std::uint64_t kLengthBytes = 8;
-
 // What the data section begins on.
 constexpr std::size_t alignment_of(Arrangement arrangement) {
   return arrangement == Arrangement::aligned ? 64 : 8;

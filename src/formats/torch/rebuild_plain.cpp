@@ -106,7 +106,7 @@ void become(Node* node, Ref value) {
 std::string uuid_text(const Value& number) {
   std::uint32_t words[4] = {};  // lowest first
   for (const char digit : number.as_decimal()) {
-    std::uint64_t carry = static_cast<std::uint64_t>(digit - '0');
+    auto carry = static_cast<std::uint64_t>(digit - '0');
     for (std::uint32_t& word : words) {
       carry += std::uint64_t{word} * 10;
       word = static_cast<std::uint32_t>(carry);

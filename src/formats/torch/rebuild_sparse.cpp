@@ -139,7 +139,7 @@ void fill_dense(const Parts& parts, std::span<std::byte> out) {
   }
   std::memset(out.data(), 0, out.size());
   const std::size_t item = item_bytes(dtype);
-  const std::size_t count = static_cast<std::size_t>(parts.values.shape()[0]);
+  const auto count = static_cast<std::size_t>(parts.values.shape()[0]);
   std::vector<std::byte> values(static_cast<std::size_t>(parts.values.size_bytes()));
   parts.values.read(0, values);
   const std::size_t each = count == 0 ? 0 : values.size() / count;
@@ -280,7 +280,7 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   made.node()->tensor->details = static_cast<std::uint32_t>(objects.tree().details.size());
   made.node()->tensor->location =
       Objects::as_kind(parts.is_coo ? args[1] : args[2], NodeKind::tensor)->tensor->location;
-  unfinished(objects).push_back(
+  unfinished(objects).emplace_back(
       [parts] { static_cast<void>(parts.is_coo ? places_coo(parts, 1) : places_compressed(parts)); });
   return made;
 }

@@ -11,7 +11,7 @@
 namespace ballast::torch {
 namespace {
 
-constexpr std::uint64_t kBlock = 512;
+constexpr std::uint64_t kTarBlock = 512;
 constexpr std::uint64_t kMaxNames = std::uint64_t{1} << 20U;  // of a long name or a PAX header
 constexpr std::size_t kMaxMembers = 10'000;
 
@@ -75,7 +75,7 @@ class TarReader {
 
   void check_sum(std::span<const std::byte> header) const {
     std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < kBlock; ++i) {
+    for (std::size_t i = 0; i < kTarBlock; ++i) {
       const bool in_sum = i >= kChecksumAt && i < kChecksumAt + 8;
       sum += in_sum ? std::uint64_t{' '} : static_cast<std::uint64_t>(header[i]);
     }
@@ -116,18 +116,18 @@ class TarReader {
   }
 
   bool next() {
-    if (!fits(position_, kBlock, source_.size())) {
+    if (!fits(position_, kTarBlock, source_.size())) {
       fail(Errc::truncated, source_.where(),
            "ends at byte {}, inside a tar header: the download was cut short?", source_.size());
     }
-    const auto block = source_.load(position_, kBlock);
+    const auto block = source_.load(position_, kTarBlock);
     const auto header = span_of(*block);
     if (std::all_of(header.begin(), header.end(), [](std::byte b) { return b == std::byte{0}; }))
       return false;
     check_sum(header);
     if (as_text(header.subspan(kMagicAt, 5)) != "ustar") bad("no ustar mark");
     const std::uint64_t size = size_field(header);
-    const std::uint64_t content = position_ + kBlock;
+    const std::uint64_t content = position_ + kTarBlock;
     if (!fits(content, size, source_.size())) {
       fail(Errc::truncated, source_.where(),
            "a tar member of {} bytes at byte {}, the file has {}: the download was cut short?", size, content,
@@ -146,7 +146,7 @@ class TarReader {
     } else if (type != 'g' && type != '5') {
       bad("a member of type {}: only regular files belong into a checkpoint", quoted({&type, 1}));
     }
-    position_ = content + (size + kBlock - 1) / kBlock * kBlock;
+    position_ = content + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
     return true;
   }
 
