@@ -5,6 +5,10 @@ function(ballast_own target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
                          # g++ 12 at -O3 sees overlaps in "a" + std::string that cannot be (GCC bug 105329).
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  # Sources compiled together are included by one, and g++ takes what is included for headers.
+  if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
   # clang 14 forgets which temporaries exist when a consteval call (fmt's check of format strings) stands in the same expression as
   # they do, and destroys strings that were never made. g++ checks the format strings.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
