@@ -39,8 +39,9 @@ Tensor additive_mask(const Tensor& mask) {
   if (!mask.defined()) return mask;
   if (mask.dtype() != DType::boolean) return ops::floats("scaled_dot_product_attention", mask);
   Tensor added = ops::new_floats(mask.shape());
+  if (mask.numel() == 0) return added;
   const Tensor allowed = mask.contiguous();
-  const auto* from = reinterpret_cast<const std::uint8_t*>(allowed.numel() > 0 ? allowed.data() : nullptr);
+  const auto* from = reinterpret_cast<const std::uint8_t*>(allowed.data());
   float* to = data_of(added);
   for (std::int64_t i = 0; i < added.numel(); ++i)
     to[i] = from[i] != 0 ? 0 : -std::numeric_limits<float>::infinity();

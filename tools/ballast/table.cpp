@@ -35,6 +35,7 @@ void Table::add(std::initializer_list<Cell> row) {
 
 void Table::print(Output& out, const Terminal& terminal, std::string_view indent, bool titles) const {
   const std::size_t count = columns_.size();
+  if (count == 0) return;
   std::vector<std::size_t> widths(count, 0);
   for (std::size_t i = 0; i < count && titles; ++i) widths[i] = screen_width(columns_[i].title);
   for (std::size_t i = 0; i < cells_.size(); ++i)
