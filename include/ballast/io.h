@@ -60,10 +60,10 @@ struct SavedShards {
 };
 
 /// Safetensors files of a limited size and an index, as Hugging Face's libraries read them. `path` is
-/// "dir/model.safetensors", or a folder, which means "model.safetensors" in it. All files are complete on the
-/// disk before the first gets its name, and the index gets its name last: whatever happens, `path`'s index
-/// leads to the old shards or to the new ones. Old shards go when the new index is there; where their names
-/// are taken, new ones are called model-v2-….
+/// "dir/model.safetensors", or a folder, which means "model.safetensors" in it; "dir/" is made when it is not
+/// there. All files are complete on the disk before the first gets its name, and the index gets its name
+/// last: whatever happens, `path`'s index leads to the old shards or to the new ones. Old shards go when the
+/// new index is there; where their names are taken, new ones are called model-v2-….
 SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
                         const ShardOptions& options = {});
 

@@ -300,11 +300,34 @@ void AtomicFile::commit() {
   if (durable_) sync_folder(folder_of(target_), path_);
 }
 
+NewFolder::NewFolder(std::string path) : path_(std::move(path)) {
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  made_ = mkdir(path_.c_str(), 0777) == 0;
+  if (!made_ && errno != EEXIST) fail_errno(errno, display(path_), "cannot make the folder");
+  // Not before: it may be somebody's, and empty.
+  if (made_) entry_ = list_unfinished(path_);
+}
+
+NewFolder::~NewFolder() {
+  if (!made_) return;
+  rmdir(path_.c_str());
+  unlist_unfinished(entry_);
+}
+
+void NewFolder::keep() {
+  if (!std::exchange(made_, false)) return;
+  unlist_unfinished(entry_);
+  sync_folder(folder_of(path_), path_);
+}
+
 void discard_unfinished_files() noexcept {
   for (Unfinished& entry : unfinished) {
     // Taken out of the list first, so that nobody reuses the entry while its name is read.
     int expected = kListed;
     if (entry.state.compare_exchange_strong(expected, kDiscarded)) unlink(entry.path.data());
+  }
+  for (Unfinished& entry : unfinished) {  // folders, now that they are empty
+    if (entry.state == kDiscarded) rmdir(entry.path.data());
   }
 }
 

@@ -66,8 +66,23 @@ class AtomicFile {
   std::uint64_t position_ = 0;
 };
 
-/// Removes the temporaries of all AtomicFiles still open: async-signal-safe, for a program's own signal
-/// handler.
+/// A folder for files about to be written: made when it is not there, and gone again unless it was kept.
+class NewFolder {
+ public:
+  explicit NewFolder(std::string path);
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  ~NewFolder();
+  void keep();
+
+ private:
+  std::string path_;
+  bool made_ = false;
+  int entry_ = -1;  // in the list of unfinished files
+};
+
+/// Removes the temporaries of all AtomicFiles still open, and folders not yet kept: async-signal-safe, for a
+/// program's own signal handler.
 void discard_unfinished_files() noexcept;
 
 }  // namespace ballast

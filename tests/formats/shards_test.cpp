@@ -12,6 +12,7 @@
 #include "ballast/io.h"
 #include "ballast/scan.h"
 #include "ballast/torch.h"
+#include "base/error_of.h"
 #include "base/scratch.h"
 
 namespace ballast {
@@ -128,6 +129,29 @@ TEST_F(Shards, AFailureInTheMiddleLeavesTheOldFilesAndNothingElse) {
   EXPECT_EQ(error_of([&] { save_shards(failing, path("new.safetensors"), {.shard_bytes = 100}); }).code(),
             Errc::no_space);
   EXPECT_EQ(names(), before);
+}
+
+TEST_F(Shards, AFolderWithASlashIsMadeAndGoesAgainWithAFailure) {
+  const SavedShards saved = save_shards(ten(), path("new/"), {.shard_bytes = 350});
+  EXPECT_EQ(saved.index, path("new/model.safetensors.index.json"));
+  EXPECT_EQ(open(path("new/")).size(), 10U);
+  save_shards(ten(), path("new/"), {.shard_bytes = 350, .overwrite = true});  // which is no new one now
+
+  const auto stop = [](std::uint64_t, std::uint64_t) { throw Error(Errc::io_error, "", "stop"); };
+  EXPECT_EQ(code_of([&] { save_shards(ten(), path("other/"), {.progress = stop}); }), Errc::io_error);
+  EXPECT_FALSE(fs::exists(path("other")));
+  EXPECT_EQ(code_of([&] { save_shards(ten(), path("new/"), {.overwrite = true, .progress = stop}); }),
+            Errc::io_error);
+  EXPECT_EQ(open(path("new/")).size(), 10U);
+
+  // As a signal handler would.
+  const auto discard = [](std::uint64_t, std::uint64_t) { discard_unfinished_files(); };
+  EXPECT_EQ(code_of([&] { save_shards(ten(), path("other/"), {.progress = discard}); }),
+            Errc::file_not_found);
+  EXPECT_FALSE(fs::exists(path("other")));
+
+  EXPECT_EQ(code_of([&] { save_shards(ten(), path("no/such/")); }), Errc::file_not_found);
+  EXPECT_FALSE(fs::exists(path("no")));
 }
 
 TEST_F(Shards, AFailedNameTakesBackTheOthers) {

@@ -47,7 +47,8 @@ void add_shard(CLI::App& app, Session& session) {
   command
       .add_option("OUT", options->out,
                   "DIR/NAME.safetensors gives DIR/NAME-00001-of-0000N.safetensors, ... and "
-                  "DIR/NAME.safetensors.index.json; a folder means NAME model")
+                  "DIR/NAME.safetensors.index.json; a folder means NAME model, and FOLDER/ is made when it "
+                  "is not there")
       ->required();
   command
       .add_option("--shard-size,--size", options->size,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "ballast/display.h"
 #include "ballast/safetensors.h"
@@ -155,6 +156,9 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sha
   SavedShards saved{.index = stem + std::string(kIndexSuffix),
                     .files = free_names(stem, parts.size(), options.overwrite)};
   const std::vector<std::string> old = old_files(stem, saved.index);
+  // Before the files in it, so that it goes after them when something fails.
+  std::optional<NewFolder> folder;
+  if (path.ends_with('/')) folder.emplace(path);
   // First the index: that it may not be overwritten is known before the work.
   auto index = std::make_unique<AtomicFile>(saved.index, options.overwrite);
   std::vector<std::unique_ptr<AtomicFile>> files;
@@ -170,6 +174,7 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sha
   index->seal();
   files.push_back(std::move(index));
   Publication(std::move(files)).run();
+  if (folder) folder->keep();
   for (const std::string& file : old) {
     std::error_code ignored;
     if (std::find(saved.files.begin(), saved.files.end(), file) == saved.files.end())
