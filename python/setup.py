@@ -44,7 +44,7 @@ class CMakeBuild(build_ext):
         options = {"BUILD_PYTHON": "ON", "BUILD_TESTS": "OFF", "BUILD_TOOLS": "OFF", "BUILD_EXAMPLES": "OFF", "BUILD_BENCH": "OFF"}
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
         subprocess.run(
-            ["cmake", "-S", str(SOURCE), "-B", build, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=ON", f"-DPython3_EXECUTABLE={sys.executable}"]
+            ["cmake", "-S", str(SOURCE), "-B", build, *generator, "-DCMAKE_BUILD_TYPE=Release", f"-DPython3_EXECUTABLE={sys.executable}"]
             + [f"-DBALLAST_{name}={value}" for name, value in options.items()],
             check=True,
         )
