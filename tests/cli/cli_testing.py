@@ -91,15 +91,19 @@ class CliTest(unittest.TestCase):
         self.assertEqual(result["schema"], 1)
         return result
 
+    def open_terminal(self):
+        """Both ends of one."""
+        try:
+            return pty.openpty()
+        except OSError as error:  # a container without them
+            self.skipTest(f"no pseudo-terminal: {error}")
+
     def run_on_terminal(self, *arguments, env=None, rows=24, columns=80):
         """Everything a terminal of that size would get, and the exit code."""
         import fcntl
         import termios
 
-        try:
-            main, side = pty.openpty()
-        except OSError as error:  # a container without them
-            self.skipTest(f"no pseudo-terminal: {error}")
+        main, side = self.open_terminal()
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         process = subprocess.Popen([BALLAST, *arguments], stdin=subprocess.DEVNULL, stdout=side, stderr=side, env=env or environment())
         os.close(side)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The completion scripts in the shells they are for: what is offered for the last word of a line."""
 import os
-import pty
 import re
 import select
 import shutil
@@ -50,7 +49,7 @@ class Completions(CliTest):
     def zsh(self, line):
         self.file("_ballast", self.run_tool("completion", "zsh")[0].encode())
         self.file("setup", ZSH.encode())
-        main, side = pty.openpty()
+        main, side = self.open_terminal()
         process = subprocess.Popen(["zsh", "-f", "-i"], stdin=side, stdout=side, stderr=side, env=self.environment, cwd=self.folder, start_new_session=True)
         os.close(side)
         self.addCleanup(os.close, main)
