@@ -15,14 +15,15 @@ namespace ballast {
 
 enum class Severity : std::uint8_t {
   note,     ///< worth knowing
-  warning,  ///< unusual, and a way to hide something
-  danger,   ///< could run code when loaded by PyTorch, or is refused by Ballast
+  warning,  ///< unusual, a way to hide something, or what kept Ballast from reading on
+  danger,   ///< could run code when loaded by PyTorch
 };
 
+/// Of a global, of a call, of a whole file.
 enum class Verdict : std::uint8_t {
-  known,      ///< a constructor Ballast understands
-  unknown,    ///< somebody's class: an inert object here, code of theirs in Python
-  forbidden,  ///< could run code, start a process, touch files or the network
+  clean,    ///< every global has a role and every call fits it: loading makes data and nothing else
+  unknown,  ///< something else is named, called or hidden: an inert object here, code of somebody's in Python
+  danger,   ///< known to run code, start a process, touch files or the network
 };
 
 [[nodiscard]] std::string_view name(Severity severity) noexcept;
@@ -44,31 +45,34 @@ struct ScanGlobal {
   std::string entry;
 };
 
-/// Calls of one callee from one entry; all of them when it is not a known constructor.
+/// Calls of one callee from one entry.
 struct ScanCall {
   std::string name;
   std::uint64_t offset = 0;  ///< of the first
   std::uint64_t count = 0;
   Verdict verdict = Verdict::unknown;
   std::string entry;
-  std::vector<std::uint64_t> offsets;  ///< of unknown and forbidden ones, up to 1000
+  std::vector<std::uint64_t> offsets;  ///< of those that are not clean, up to 1000
 };
 
 struct ScanReport {
-  std::string format;  ///< as Checkpoint::format; empty when it could not be told
-  std::vector<ScanFinding> findings;
+  std::string format;                 ///< as Checkpoint::format; empty when it could not be told
+  std::vector<ScanFinding> findings;  ///< of each severity up to 1000
   std::vector<ScanGlobal> globals;
   std::vector<ScanCall> calls;
 
-  /// Nothing dangerous and nothing suspicious; unknown classes alone leave a file clean.
-  [[nodiscard]] bool clean() const noexcept;
+  /// The worst of all findings, globals and calls.
+  [[nodiscard]] Verdict verdict() const noexcept;
+
+  [[nodiscard]] bool clean() const noexcept { return verdict() == Verdict::clean; }
 };
 
 struct ScanOptions {
   bool checksums = true;  ///< read every byte and compare every checksum the container holds
 };
 
-/// Throws only when the file cannot be read at all; a file that Ballast refuses is a finding.
+/// Throws when the file cannot be read at all or is no model file (Errc::unknown_format); a model file that
+/// Ballast refuses is a finding.
 [[nodiscard]] ScanReport scan(const std::string& path, const ScanOptions& options = {});
 
 struct Checksums {

@@ -191,6 +191,7 @@ PyObject* scan(PyObject* /*module*/, PyObject* args) {
     const auto report = unlocked([&] { return ballast::scan(path, {.checksums = checksums != 0}); });
     return Dict()
         .set("format", report.format)
+        .set("verdict", name(report.verdict()))
         .set("clean", report.clean())
         .set("findings", list_of(report.findings, finding))
         .set("globals", list_of(report.globals, mention<ballast::ScanGlobal>))

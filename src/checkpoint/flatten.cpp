@@ -14,6 +14,9 @@ namespace ballast {
 namespace {
 
 constexpr std::uint64_t kVisits = 250'000;  // and a few for every node there is
+constexpr std::size_t kLongestName = 65'536;
+constexpr std::size_t kLongestKey = 1'000;  // of what is no text, printed
+constexpr std::uint64_t kEntryFootprint = 128;
 
 const Node* as_node(Ref value, NodeKind kind) {
   return value.is_node() && value.node()->kind == kind ? value.node() : nullptr;
@@ -45,8 +48,8 @@ struct Frame {
 
 class Flattener {
  public:
-  Flattener(const ValueTree& tree, const ScriptClasses* script, Checkpoint& out)
-      : tree_(tree), script_(script), out_(out), budget_(kVisits + tree.footprint() / 8) {}
+  Flattener(const ValueTree& tree, const ScriptClasses* script, Checkpoint& out, const Spend& spend)
+      : tree_(tree), script_(script), out_(out), spend_(spend), budget_(kVisits + tree.footprint() / 8) {}
 
   void run(Ref root) {
     visit(root, {}, 0);
@@ -63,13 +66,16 @@ class Flattener {
   bool add_module_parts(Frame& frame, const Node* state);
   void add_script_parts(Frame& frame, const Node* node);
   void skip_nested();
-  [[nodiscard]] bool is_taken(const Part& part, std::string_view label, Ref value) const;
+  void count(std::uint64_t steps);
+  void extend_path(std::size_t above, std::string_view label);
+  [[nodiscard]] bool is_taken(const Part& part, std::string_view label, Ref value);
   void emit(const TensorRecord& record, std::string_view label, std::size_t above);
   [[nodiscard]] const Node* table(const Node* dict, std::string_view name) const;
 
   const ValueTree& tree_;
   const ScriptClasses* script_;
   Checkpoint& out_;
+  const Spend& spend_;
   std::vector<Frame> frames_;
   std::unordered_set<const Node*> above_;
   std::string path_;
@@ -92,7 +98,25 @@ bool in_set(const Node* names, std::string_view name) {
   return false;
 }
 
-bool Flattener::is_taken(const Part& part, std::string_view label, Ref value) const {
+void Flattener::count(std::uint64_t steps) {
+  visits_ += steps;
+  if (visits_ > budget_) {
+    fail(Errc::expansion_limit, display(out_.path),
+         "its objects are shared so often that naming its tensors takes more than {} steps", budget_);
+  }
+}
+
+void Flattener::extend_path(std::size_t above, std::string_view label) {
+  path_.resize(above);
+  if (!frames_.empty() && above != 0) path_ += '.';
+  if (path_.size() + label.size() > kLongestName)
+    fail(Errc::too_many, display(out_.path), "a name of more than {} characters", kLongestName);
+  path_ += label;
+}
+
+bool Flattener::is_taken(const Part& part, std::string_view label, Ref value) {
+  if (part.except != nullptr) count(part.except->size);
+  if (part.names != nullptr) count(part.names->size());
   if (part.except != nullptr && in_set(part.except, label)) return false;
   switch (part.take) {
     case Take::all:
@@ -145,10 +169,7 @@ void Flattener::step() {
 }
 
 void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
-  if (++visits_ > budget_) {
-    fail(Errc::expansion_limit, display(out_.path),
-         "its objects are shared so often that naming its tensors takes more than {} steps", budget_);
-  }
+  count(1 + label.size() / 64);
   if (!value.is_node()) return;
   const Node* node = value.node();
   switch (node->kind) {
@@ -168,9 +189,7 @@ void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
       return;
   }
   if (!above_.insert(node).second) return;  // a cycle
-  path_.resize(above);
-  if (!frames_.empty() && above != 0) path_ += '.';
-  path_ += label;
+  extend_path(above, label);
   enter(node);
 }
 
@@ -247,17 +266,22 @@ void Flattener::add_object_parts(Frame& frame, const Node* node) {
   frame.add({.entries = both});
 }
 
+std::uint64_t tensor_bytes(const TensorRecord& record) {
+  if (record.storage == kNoStorage) return 0;
+  const auto count = static_cast<std::uint64_t>(try_numel(record.shape()).value_or(0));
+  return (count * info(record.dtype).bits + 7) / 8;
+}
+
 void Flattener::emit(const TensorRecord& record, std::string_view label, std::size_t above) {
   // A key of the root dict is a name as it stands; others are joined.
   std::string_view name = label;
   const bool is_key = above == 0 && !frames_.empty() && frames_.back().node->kind == NodeKind::dict &&
                       label.data() != label_.data();
-  if (!is_key) {
-    path_.resize(above);
-    if (!frames_.empty() && above != 0) path_ += '.';
-    path_ += label;
-    name = out_.store_name(path_);
-  }
+  if (!is_key) extend_path(above, label);
+  if (name.size() > kLongestName)
+    fail(Errc::too_many, display(out_.path), "a name of {} characters", name.size());
+  if (spend_) spend_(kEntryFootprint + (is_key ? 0 : path_.size()), tensor_bytes(record));
+  if (!is_key) name = out_.store_name(path_);
   if (out_.add_view(name, record.dtype, record.shape(), record.strides(), record.storage, record.bit_offset))
     return;
   const Tensor there = out_.tensor(name);
@@ -278,22 +302,33 @@ std::string bytes_text(std::span<const std::byte> bytes) {
   return text + "'";
 }
 
-// As Python prints it, a few levels deep.
-std::string printed(const Value& value, int depth) {
+// As Python prints it, a few levels deep and no longer than a name should be.
+void print_key(std::string& text, const Value& value, int depth) {
+  if (text.size() > kLongestKey) return;
   switch (value.kind()) {
-    case Kind::string:
-      return value.type() == "str" ? fmt::format("'{}'", value.as_string()) : std::string(value.as_string());
+    case Kind::string: {
+      const std::string_view quote = value.type() == "str" ? "'" : "";
+      text.append(quote).append(value.as_string().substr(0, kLongestKey)).append(quote);
+      return;
+    }
     case Kind::bytes:
-      return bytes_text(value.as_bytes());
+      text += bytes_text(value.as_bytes());
+      return;
     case Kind::tuple: {
-      if (depth == 0) return "(…)";
-      std::string text = "(";
-      for (std::size_t i = 0; i < value.size() && i < 32; ++i)
-        text += (i == 0 ? "" : ", ") + printed(value.element(i), depth - 1);
-      return text + (value.size() == 1 ? ",)" : ")");
+      if (depth == 0) {
+        text += "(…)";
+        return;
+      }
+      text += '(';
+      for (std::size_t i = 0; i < value.size() && i < 32; ++i) {
+        if (i != 0) text += ", ";
+        print_key(text, value.element(i), depth - 1);
+      }
+      text += value.size() == 1 ? ",)" : ")";
+      return;
     }
     default:
-      return value.summary();
+      text += value.summary();
   }
 }
 
@@ -301,7 +336,9 @@ std::string printed(const Value& value, int depth) {
 
 std::string key_name(const Value& key) {
   if (key.kind() == Kind::string) return std::string(key.as_string());
-  return printed(key, 4);
+  std::string text;
+  print_key(text, key, 4);
+  return text;
 }
 
 bool is_module(const Value& value) {
@@ -315,13 +352,13 @@ bool is_module(const Value& value) {
   return has("_modules") || (has("_parameters") && has("_buffers"));
 }
 
-void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out) {
+void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out, const Spend& spend) {
   const auto& tree = ValueTree::tree(root);
   if (!tree) return;  // a number
   out.keep_alive(tree);
   out.set_storages(tree->storages);
   out.reserve(tree->tensors);
-  Flattener flattener(*tree, script, out);
+  Flattener flattener(*tree, script, out, spend);
   flattener.run(ValueTree::ref(root));
   if (!flattener.module_class().empty()) {
     out.notes.push_back(fmt::format("holds a whole model ({}): read as its state_dict, nothing was run",

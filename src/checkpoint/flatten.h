@@ -21,9 +21,12 @@ struct ScriptClass {
 
 using ScriptClasses = std::map<std::string, ScriptClass, std::less<>>;
 
+/// Hears of every name: the memory it takes and the bytes its tensor shows. May throw.
+using Spend = std::function<void(std::uint64_t memory, std::uint64_t data)>;
+
 /// Adds the tensors below `root` to an empty checkpoint, and notes of what it met. With `script`, objects are
 /// TorchScript modules.
-void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out);
+void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out, const Spend& spend = {});
 
 /// True for an object whose state is a module's: `_parameters`, `_buffers`, `_modules`.
 [[nodiscard]] bool is_module(const Value& value);

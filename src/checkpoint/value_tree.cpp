@@ -89,12 +89,11 @@ ValueTree::~ValueTree() {
 }
 
 std::byte* ValueTree::allocate_slow(std::size_t size) {
-  if (footprint_ > most_ || size > most_)
-    fail(Errc::too_many, "value tree", "holds more than {} bytes of objects", most_);
   const std::size_t usual = std::clamp<std::size_t>(footprint_, kFirstChunk, kLargestChunk);
   const bool huge = std::max(size, usual) >= kHugePage;
   const std::size_t alignment = huge ? kHugePage : 64;
   const std::size_t rounded = (std::max(size, usual) + alignment - 1) / alignment * alignment;
+  if (budget_) budget_->take(rounded);
   chunks_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)), &free_chunk);
   if (!chunks_.back()) throw std::bad_alloc();
   // Fresh memory is most of the cost of a large tree, and page faults most of the cost of fresh memory.
@@ -260,6 +259,7 @@ void ValueTree::append_pairs(Node* dict, std::span<const Ref> pairs) {
 }
 
 void ValueTree::set_attributes(Node* node, Ref attributes) {
+  if (budget_) budget_->take(64);  // of the table
   node->has_attributes = true;
   attributes_[node] = attributes;
 }
@@ -277,6 +277,7 @@ std::string_view ValueTree::store(std::string_view text) {
 
 TypeId ValueTree::type_id(std::string_view name) {
   if (const auto known = type_ids_.find(name); known != type_ids_.end()) return known->second;
+  if (budget_) budget_->take(128);  // of the tables
   const auto id = static_cast<TypeId>(types_.size());
   types_.push_back(store(name));
   type_ids_.emplace(types_.back(), id);

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "ballast/value.h"
+#include "base/budget.h"
+#include "base/hash.h"
 
 namespace ballast {
 
@@ -200,9 +202,9 @@ class ValueTree {
   /// Bytes of nodes it holds.
   [[nodiscard]] std::uint64_t footprint() const noexcept { return footprint_; }
 
-  /// Beyond this many bytes of nodes building fails with Errc::too_many: a reader's guard against files that
-  /// are all objects.
-  void limit_footprint(std::uint64_t bytes) noexcept { most_ = bytes; }
+  /// From now on what it takes is taken from this budget: a reader's guard against files that are all
+  /// objects.
+  void charge(std::shared_ptr<Budget> budget) noexcept { budget_ = std::move(budget); }
 
   // Looking.
   [[nodiscard]] std::string_view type_name(TypeId id) const noexcept { return types_[id]; }
@@ -242,10 +244,10 @@ class ValueTree {
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
   std::uint64_t footprint_ = 0;
-  std::uint64_t most_ = UINT64_MAX;
+  std::shared_ptr<Budget> budget_;
   std::vector<std::unique_ptr<std::byte, void (*)(std::byte*)>> chunks_;
   std::vector<std::string_view> types_;
-  std::unordered_map<std::string_view, TypeId> type_ids_;
+  NameViewMap<TypeId> type_ids_;
   std::unordered_map<const Node*, Ref> attributes_;
   std::vector<std::shared_ptr<const void>> owners_;
   std::vector<std::unique_ptr<Value>> links_;

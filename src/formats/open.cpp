@@ -25,7 +25,8 @@ Checkpoint open_gzip(const Source& source) {
   return burn::open_mpk(Source(gunzip(source), source.where()));
 }
 
-Checkpoint open_source(const Source& source, Family family, const std::string& path, bool inert) {
+Checkpoint open_source(const Source& source, Family family, const std::string& path,
+                       const OpenOptions& options) {
   switch (family) {
     case Family::bpk:
       return burn::open_bpk(source);
@@ -44,7 +45,7 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
     case Family::torch:
       break;
   }
-  return torch::open(source, inert);
+  return torch::open(source, options);
 }
 
 Checkpoint open_file(const std::string& path, const OpenOptions& options, bool may_be_index) {
@@ -58,7 +59,7 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool m
   if (family == Family::safetensors)
     return safetensors::open(
         path, {.mode = safetensors::Mode::strict, .io = options.io, .writable = options.writable});
-  Checkpoint checkpoint = open_source(Source(file), family, path, options.inert);
+  Checkpoint checkpoint = open_source(Source(file), family, path, options);
   checkpoint.path = path;
   return checkpoint;
 }
@@ -79,7 +80,7 @@ Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& o
       bytes->data(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes->size(), kMagicBytes)));
   const Family family = family_of(head, bytes->size(), {});
   if (family == Family::safetensors) return safetensors::parse(std::move(bytes));
-  return open_source(Source(std::move(bytes), "bytes"), family, {}, options.inert);
+  return open_source(Source(std::move(bytes), "bytes"), family, {}, options);
 }
 
 }  // namespace ballast

@@ -3,12 +3,14 @@
 #include "ballast/scan.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ballast/display.h"
 #include "ballast/io.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/magic.h"
 #include "formats/confine.h"
 #include "formats/onnx/onnx.h"
@@ -20,71 +22,93 @@
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kMaxExtraPickle = std::uint64_t{64} << 20U;
-
+// What open() refuses is unknown: nobody has looked behind it. A file that is no model's is the caller's
+// mistake.
 void add_refusal(ScanReport& report, const Error& error, const std::string& entry = {}) {
+  if (error.code() == Errc::unknown_format) throw error;
   // What the machine refused while it wrote a finding of its own is not said twice.
   const bool said =
       std::any_of(report.findings.begin(), report.findings.end(), [&](const ScanFinding& finding) {
-        return finding.code == error.code() && finding.severity == Severity::danger;
+        return finding.code == error.code() && finding.severity != Severity::note;
       });
-  if (!said)
-    report.findings.push_back({.severity = Severity::danger,
+  if (!said) {
+    const auto severity = error.code() == Errc::forbidden_global ? Severity::danger : Severity::warning;
+    report.findings.push_back(
+        {.severity = severity, .code = error.code(), .what = error.what(), .offset = 0, .entry = entry});
+  }
+}
+
+bool is_called_pickle(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower.ends_with(".pkl") || lower.ends_with("_pkl") || lower.ends_with(".pickle") ||
+         lower.ends_with(".pt") || lower.ends_with(".pth") || lower.ends_with(".bin");
+}
+
+// One that nobody has read yet. Its storages are not looked up, so tensors in it cannot be made: then what is
+// behind them stays unseen, which is said.
+void scan_pickle(const ZipArchive& zip, const ZipEntry& entry, ScanReport& report) {
+  try {
+    if (entry.size > torch::kMaxPickleBytes)
+      fail(Errc::header_too_large, zip.where(entry), "a pickle of {} bytes, which nobody has looked into",
+           entry.size);
+    torch::Objects objects(
+        std::make_shared<ValueTree>(),
+        {.inert = true, .report = &report, .input_bytes = entry.packed_size, .where = zip.where(entry)});
+    objects.load_stream = [&](const std::shared_ptr<const Storage>&, const std::string& where) -> Ref {
+      fail(Errc::unsupported, where, "is not looked into here");
+    };
+    if (entry.method != ZipMethod::stored) objects.budget().take(entry.size);
+    const auto bytes = zip.storage(entry, FileAccess::read);
+    static_cast<void>(torch::run_whole_pickle(
+        objects, bytes,
+        {.where = zip.where(entry), .entry = std::string(entry.name), .base = 0, .persistent = [](Ref id) {
+           return id;
+         }}));
+  } catch (const Error& error) {
+    report.findings.push_back({.severity = Severity::warning,
                                .code = error.code(),
                                .what = error.what(),
                                .offset = 0,
-                               .entry = entry});
+                               .entry = std::string(entry.name)});
+  }
 }
 
 // Pickles that loading does not need: TorchScript's bytecode and debug records, whatever somebody put beside
 // data.pkl.
 void scan_other_pickles(const std::shared_ptr<const File>& file, ScanReport& report) {
   const ZipArchive zip = ZipArchive::open(file);
+  std::unordered_set<std::string_view, NameHash> loaded;
+  for (const ScanGlobal& global : report.globals) loaded.insert(global.entry);
+  std::vector<const ZipEntry*> others;
   for (const ZipEntry& entry : zip.entries()) {
-    const bool is_named =
-        entry.name.ends_with(".pkl") || entry.name.ends_with("_pkl") || entry.name.ends_with(".pickle");
-    const bool is_loaded = std::any_of(report.globals.begin(), report.globals.end(),
-                                       [&](const ScanGlobal& global) { return global.entry == entry.name; });
-    if (!is_named || is_loaded || entry.size == 0 || entry.size > kMaxExtraPickle) continue;
-    torch::Objects objects(std::make_shared<ValueTree>(),
-                           {.inert = true, .report = &report, .input_bytes = entry.size});
-    objects.load_stream = [](const std::shared_ptr<const Storage>&, const std::string&) {
-      return Ref::none();
-    };
-    try {
-      const auto bytes = zip.storage(entry, FileAccess::read);
-      std::size_t used = 0;
-      static_cast<void>(torch::run_pickle(objects, bytes, 0,
-                                          {.where = zip.where(entry),
-                                           .entry = std::string(entry.name),
-                                           .base = 0,
-                                           .persistent = [](Ref id) { return id; }},
-                                          used));
-    } catch (const Error& error) {
-      // Its storages are not looked up, so tensors in it cannot be made: only what it named counts.
-      if (error.code() != Errc::type_mismatch) {
-        report.findings.push_back({.severity = Severity::warning,
-                                   .code = error.code(),
-                                   .what = error.what(),
-                                   .offset = 0,
-                                   .entry = std::string(entry.name)});
-      }
-    }
+    if (is_called_pickle(entry.name) && entry.size != 0 && !loaded.contains(entry.name))
+      others.push_back(&entry);
   }
+  loaded.clear();
+  for (const ZipEntry* entry : others) scan_pickle(zip, *entry, report);
 }
 
 void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
-  torch::Reader reader(Source(file, FileAccess::read),
-                       {.inert = true, .report = &report, .input_bytes = file->size()});
-  torch::Document document;
+  torch::Reader reader(
+      Source(file, FileAccess::read),
+      {.inert = true, .report = &report, .input_bytes = file->size(), .where = display(file->path())});
   try {
-    document = reader.read();
+    const torch::Document document = reader.read();
     report.format = document.format;
+    if (document.format == "torchscript") {
+      report.findings.push_back(
+          {.severity = Severity::warning,
+           .code = Errc::unsupported,
+           .what = "is a TorchScript program: its code, which is run when it is loaded, was not "
+                   "looked at",
+           .offset = 0,
+           .entry = {}});
+    }
     Checkpoint checkpoint;
     checkpoint.path = file->path();
-    const Value root = ValueTree::value(reader.objects().shared_tree(), document.root);
-    checkpoint.tree = root;
-    flatten(root, document.format == "torchscript" ? &document.script : nullptr, checkpoint);
+    checkpoint.tree = ValueTree::value(reader.objects().shared_tree(), document.root);
+    torch::name_tensors(reader, document, checkpoint);
   } catch (const Error& error) {
     add_refusal(report, error);
   }
@@ -125,19 +149,25 @@ std::string_view name(Severity severity) noexcept {
 
 std::string_view name(Verdict verdict) noexcept {
   switch (verdict) {
-    case Verdict::known:
-      return "known";
+    case Verdict::clean:
+      return "clean";
     case Verdict::unknown:
       return "unknown";
-    case Verdict::forbidden:
-      return "forbidden";
+    case Verdict::danger:
+      return "danger";
   }
   return "unknown";
 }
 
-bool ScanReport::clean() const noexcept {
-  return std::all_of(findings.begin(), findings.end(),
-                     [](const ScanFinding& finding) { return finding.severity == Severity::note; });
+Verdict ScanReport::verdict() const noexcept {
+  Verdict worst = Verdict::clean;
+  for (const ScanFinding& finding : findings) {
+    if (finding.severity == Severity::warning) worst = std::max(worst, Verdict::unknown);
+    if (finding.severity == Severity::danger) worst = Verdict::danger;
+  }
+  for (const ScanGlobal& global : globals) worst = std::max(worst, global.verdict);
+  for (const ScanCall& call : calls) worst = std::max(worst, call.verdict);
+  return worst;
 }
 
 namespace {

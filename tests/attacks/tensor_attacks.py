@@ -160,7 +160,7 @@ def kinds():
     yield "coo-rank", "size-mismatch", sparse(index, values, (4, 4)), right, "1 index row for a rank 2 tensor"
     yield ("coo-size-overflow", "size-overflow", sparse(tensor(storage("1", "LongStorage", 4), size=(2, 2),
            stride=(2, 1)), tensor(size=(2,)), (1 << 40, 1 << 40)), right, "dense shape 2^40 x 2^40")
-    yield ("coo-dense-bomb", "expansion-limit", sparse(tensor(storage("1", "LongStorage", 4), size=(2, 2),
+    yield ("coo-dense-bomb", "expanded-view", sparse(tensor(storage("1", "LongStorage", 4), size=(2, 2),
            stride=(2, 1)), tensor(size=(2,)), (1 << 30, 1 << 20)), right,
            "dense shape of 2^50 elements, two of them set")
     yield "coo-size-negative", "refused-any", sparse(index, values, (-4,)), right, "negative dense size"

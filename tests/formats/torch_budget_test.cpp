@@ -24,7 +24,7 @@ TEST(PickleBudget, ArraysCopiedOutOfOneTextAreBounded) {
 }
 
 TEST(PickleBudget, AFileThatIsAllObjectsIsBounded) {
-  EXPECT_EQ(refusal(whole("(" + std::string(5'000'000, '}') + "l")), Errc::too_many);
+  EXPECT_EQ(refusal(whole("(" + std::string(5'000'000, '}') + "l")), Errc::expansion_limit);
 }
 
 // 100,000 names that all lead to the dict they are in: looking behind each of them again would not end.

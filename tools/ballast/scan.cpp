@@ -3,6 +3,8 @@
 // here; nothing is run.
 #include "ballast/scan.h"
 
+#include <map>
+
 #include "ballast/display.h"
 #include "commands.h"
 #include "signals.h"
@@ -36,11 +38,11 @@ Style style_of(Severity severity) {
 
 Style style_of(Verdict verdict) {
   switch (verdict) {
-    case Verdict::known:
+    case Verdict::clean:
       return Style::green;
     case Verdict::unknown:
       return Style::yellow;
-    case Verdict::forbidden:
+    case Verdict::danger:
       return Style::red;
   }
   return Style::plain;
@@ -51,12 +53,12 @@ std::string place(const std::string& entry, std::uint64_t offset) {
                        : fmt::format("{}, byte {}", ballast::display(entry, 80), grouped(offset));
 }
 
-std::uint64_t calls_of(const ScanReport& report, const ballast::ScanGlobal& global) {
-  std::uint64_t count = 0;
-  for (const ballast::ScanCall& call : report.calls) {
-    if (call.name == global.name && call.entry == global.entry) count += call.count;
-  }
-  return count;
+using Calls = std::map<std::pair<std::string_view, std::string_view>, const ballast::ScanCall*>;
+
+Calls calls_of(const ScanReport& report) {
+  Calls calls;
+  for (const ballast::ScanCall& call : report.calls) calls.try_emplace({call.entry, call.name}, &call);
+  return calls;
 }
 
 void print_findings(Session& session, const ScanReport& report) {
@@ -72,20 +74,31 @@ void print_findings(Session& session, const ScanReport& report) {
 
 void print_globals(Session& session, const ScanReport& report, bool all) {
   Table table({{"GLOBAL"}, {"VERDICT"}, {"NAMED", Align::right}, {"CALLED", Align::right}, {"FIRST AT"}});
+  Calls calls = calls_of(report);
+  const auto add = [&](std::string_view what, Verdict verdict, std::uint64_t named, std::uint64_t called,
+                       const std::string& where) {
+    if (verdict == Verdict::clean && !all) return;
+    table.add({ballast::display(what, 120),
+               {name(verdict), style_of(verdict)},
+               grouped(named),
+               grouped(called),
+               where});
+  };
   for (const ballast::ScanGlobal& global : report.globals) {
-    if (global.verdict == Verdict::known && !all) continue;
-    table.add({ballast::display(global.name, 120),
-               {name(global.verdict), style_of(global.verdict)},
-               grouped(global.count),
-               grouped(calls_of(report, global)),
-               place(global.entry, global.offset)});
+    const auto call = calls.find({global.entry, global.name});
+    const bool called = call != calls.end();
+    add(global.name, called ? std::max(global.verdict, call->second->verdict) : global.verdict, global.count,
+        called ? call->second->count : 0, place(global.entry, global.offset));
+    if (called) calls.erase(call);
   }
+  for (const auto& [key, call] : calls)  // reached through something else
+    add(call->name, call->verdict, 0, call->count, place(call->entry, call->offset));
   if (!table.empty()) table.print(session.out, session.stdout_terminal, "  ");
 }
 
 void print_report(Session& session, const std::string& path, const ScanReport& report, bool all) {
-  const std::string verdict = report.clean() ? session.stdout_terminal.paint("clean", Style::green)
-                                             : session.stdout_terminal.paint("not clean", Style::red);
+  const std::string verdict =
+      session.stdout_terminal.paint(name(report.verdict()), style_of(report.verdict()));
   const std::string format = report.format.empty() ? "unknown format" : report.format;
   if (session.quiet && report.clean()) return;
   session.out.print("{}: {}: {}, {} named, {}\n", ballast::display(path), verdict, format,
@@ -96,6 +109,7 @@ void print_report(Session& session, const std::string& path, const ScanReport& r
 
 void fill_json(Json& object, const ScanReport& report) {
   object["format"] = report.format;
+  object["verdict"] = name(report.verdict());
   object["clean"] = report.clean();
   Json findings = Json::array();
   for (const ballast::ScanFinding& f : report.findings) {
@@ -141,14 +155,18 @@ int scan(Session& session, const Arguments& options, const std::string& path, Js
 
 void add_scan(CLI::App& app, Session& session) {
   auto options = std::make_shared<Arguments>();
-  CLI::App& command =
-      add_command(app, session, "scan",
-                  "find what could run code when Python loads the file, and tricks of its container",
-                  "  ballast scan download.pt\n"
-                  "  ballast scan *.bin --quiet || echo do not load these\n"
-                  "  ballast scan model.pt --all");
+  CLI::App& command = add_command(
+      app, session, "scan",
+      "find what could run code when Python loads the file, and tricks of its container",
+      "  ballast scan download.pt\n"
+      "  ballast scan *.bin --quiet || echo do not load these\n"
+      "  ballast scan model.pt --all\n"
+      "\n"
+      "clean (exit 0): every global of its pickles has a role and every call fits it. unknown (exit 1):\n"
+      "something else is named, called or hidden, so that Python would run code nobody has looked at.\n"
+      "danger (exit 1): it is known to run code. What is no model file is exit 2.");
   command.add_option("FILE", options->files, "Files of any format")->required();
-  command.add_flag("-a,--all", options->all, "List the harmless globals too");
+  command.add_flag("-a,--all", options->all, "List the clean globals too");
   command.add_flag("--no-checksums", options->no_checksums, "Do not read the data to compare checksums");
   command.callback([&session, options] {
     session.run = [&session, options] {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What calls may ask of their arguments: a number, text, bytes, a sequence; or a refusal that says what it
 // is.
+#include <algorithm>
+
 #include "ballast/display.h"
+#include "base/checked.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {
@@ -21,8 +24,18 @@ std::int64_t Objects::need_int(Ref value, const char* what) const {
 
 std::optional<std::string_view> Objects::as_text(Ref value) noexcept {
   const Node* node = as_kind(value, NodeKind::string);
-  if (node == nullptr) return std::nullopt;
+  if (node == nullptr || node->type != 0) return std::nullopt;
   return std::string_view(node->text, node->size);
+}
+
+std::optional<std::string_view> Objects::as_constant(Ref value, Role role) noexcept {
+  const Node* node = as_kind(value, NodeKind::string);
+  if (node == nullptr || node->type == 0 || static_cast<Role>(node->role) != role) return std::nullopt;
+  return std::string_view(node->text, node->size);
+}
+
+Role Objects::role_of(Ref value) noexcept {
+  return value.is_node() ? static_cast<Role>(value.node()->role) : Role::unknown;
 }
 
 std::string_view Objects::need_text(Ref value, const char* what) const {
@@ -52,10 +65,42 @@ std::string Objects::describe(Ref value) const {
   return fmt::format("a {}{}", display(seen.type()), seen.kind() == Kind::object ? " object" : "");
 }
 
-void Objects::need_arguments(const Call& call, std::size_t count) const {
-  if (call.args.size() >= count) return;
-  refuse(Errc::type_mismatch, "{} with {} arguments, it takes {}",
-         display(tree_->type_name(call.callee->type)), call.args.size(), count);
+void Objects::need_arguments(const Call& call, std::size_t least, std::size_t most) const {
+  if (call.args.size() >= least && call.args.size() <= most) return;
+  refuse(Errc::type_mismatch, "{} with {} arguments, it takes {}{}",
+         display(tree_->type_name(call.callee->type)), call.args.size(), least,
+         least == most ? "" : fmt::format(" to {}", most));
+}
+
+std::optional<std::int64_t> try_count(ShapeView sizes, std::uint64_t item) {
+  std::optional<std::int64_t> bytes = static_cast<std::int64_t>(item);
+  bool is_empty = false;
+  for (const std::int64_t size : sizes) {
+    is_empty = is_empty || size == 0;
+    bytes = try_mul<std::int64_t>(*bytes, std::max<std::int64_t>(size, 1));
+    if (!bytes) return std::nullopt;
+  }
+  return is_empty ? 0 : *bytes / static_cast<std::int64_t>(item);
+}
+
+// "cpu", "cuda:0"
+bool is_device_name(std::string_view text) noexcept {
+  const std::string_view kind = text.substr(0, text.find(':'));
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (kind.empty() || kind.size() > 32 || !std::all_of(kind.begin(), kind.end(), is_letter)) return false;
+  if (kind.size() == text.size()) return true;
+  const std::string_view index = text.substr(kind.size() + 1);
+  return !index.empty() && index.size() <= 3 && (index == "0" || index[0] != '0') &&
+         std::all_of(index.begin(), index.end(), is_digit);
+}
+
+// torch.device keeps its name as text.
+std::optional<std::string_view> device_text(Ref value) noexcept {
+  const Node* node = Objects::as_kind(value, NodeKind::string);
+  if (node == nullptr || (node->type != 0 && Objects::role_of(value) != Role::device)) return std::nullopt;
+  const std::string_view text(node->text, node->size);
+  return is_device_name(text) ? std::optional(text) : std::nullopt;
 }
 
 }  // namespace ballast::torch

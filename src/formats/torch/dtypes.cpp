@@ -37,7 +37,8 @@ std::optional<DType> Objects::dtype_of_class(Ref global) {
   if (role == Role::untyped_storage) return std::nullopt;
   const std::string_view full = tree_->type_name(node->type);
   if (role != Role::storage_class && role != Role::tensor_class)
-    refuse(Errc::type_mismatch, "{} is no storage class of PyTorch", full);
+    refuse(role == Role::unknown ? Errc::bad_dtype : Errc::type_mismatch, "{} is no storage class of PyTorch",
+           full);
   std::string_view name = full.substr(full.rfind('.') + 1);
   name.remove_suffix(role == Role::storage_class ? std::string_view("Storage").size()
                                                  : std::string_view("Tensor").size());

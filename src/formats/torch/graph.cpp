@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of a finished object graph: no deeper than anything Python writes, and dicts with every key once.
+// The check of a finished object graph: no deeper than anything Python writes, dicts with every key once,
+// sets with every element once.
+#include <algorithm>
 #include <unordered_map>
 
 #include "ballast/detail/name_index.h"
@@ -12,6 +14,7 @@ namespace {
 struct Frame {
   Node* node;
   std::size_t next;
+  std::size_t highest = 0;
 };
 
 Ref nth_part(const ObjectRecord& object, std::size_t index) {
@@ -56,62 +59,53 @@ std::optional<Ref> child(const ValueTree& tree, const Node* node, std::size_t in
     __builtin_prefetch(node->refs[index + kAhead].node(), 1);
 }
 
-// Text, numbers and None; other keys are never equal here.
-std::optional<std::string_view> key_bytes(const Ref& key) {
-  if (!key.is_node()) return std::string_view(reinterpret_cast<const char*>(&key), sizeof key);
-  if (key.node()->kind == NodeKind::string) return std::string_view(key.node()->text, key.node()->size);
-  return std::nullopt;
+bool is_plain_text(Ref value) {
+  return value.is_node() && value.node()->kind == NodeKind::string && value.node()->type == 0;
 }
 
-bool same_key(const Ref& a, const Ref& b) {
-  if (a == b) return true;
-  return a.is_node() && b.is_node() && a.node()->kind == NodeKind::string &&
-         b.node()->kind == NodeKind::string && key_bytes(a) == key_bytes(b);
+std::string_view text_of(Ref value) {
+  return {value.node()->text, value.node()->size};
 }
 
-bool has_repeated_keys(const Node* dict) {
-  const auto key = [&](std::size_t i) -> const Ref& { return dict->refs[i * 2]; };
+// Keys of a dict, elements of a set.
+class Keys {
+ public:
+  explicit Keys(const Node* container)
+      : container_(container), step_(container->kind == NodeKind::dict ? 2 : 1) {}
+
+  [[nodiscard]] std::size_t size() const { return container_->size; }
+
+  [[nodiscard]] Ref operator[](std::size_t i) const { return container_->refs[i * step_]; }
+
+  [[nodiscard]] bool are_all_text() const {
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (!is_plain_text((*this)[i])) return false;
+    }
+    return true;
+  }
+
+ private:
+  const Node* container_;
+  std::size_t step_;
+};
+
+bool has_repeated_text(const Keys& keys) {
   constexpr std::size_t kFew = 8;  // for which a look at each pair is faster
-  if (dict->size <= kFew) {
-    for (std::size_t i = 1; i < dict->size; ++i) {
+  if (keys.size() <= kFew) {
+    for (std::size_t i = 1; i < keys.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        if (same_key(key(i), key(j))) return true;
+        if (text_of(keys[i]) == text_of(keys[j])) return true;
       }
     }
     return false;
   }
-  const auto hash = [&](std::size_t i) {
-    const std::string_view itself(reinterpret_cast<const char*>(&key(i)), sizeof(Ref));
-    return hash_name(key_bytes(key(i)).value_or(itself));
-  };
   bool repeated = false;
   detail::NameIndex index;
   index.put_all(
-      dict->size, hash, [&](std::size_t i, std::size_t j) { return same_key(key(i), key(j)); },
+      keys.size(), [&](std::size_t i) { return hash_name(text_of(keys[i])); },
+      [&](std::size_t i, std::size_t j) { return text_of(keys[i]) == text_of(keys[j]); },
       [&](std::size_t, std::size_t) { repeated = true; });
   return repeated;
-}
-
-// Python's rule: the place of the first, the value of the last.
-void make_unique(Node* dict) {
-  std::unordered_map<std::string, std::size_t> places;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < dict->size; ++i) {
-    const Ref key = dict->refs[i * 2];
-    const Ref value = dict->refs[i * 2 + 1];
-    if (const auto bytes = key_bytes(key)) {
-      const auto [place, added] =
-          places.try_emplace(std::string(key.is_node() ? "s" : "n") + std::string(*bytes), kept);
-      if (!added) {
-        dict->refs[place->second * 2 + 1] = value;
-        continue;
-      }
-    }
-    dict->refs[kept * 2] = key;
-    dict->refs[kept * 2 + 1] = value;
-    ++kept;
-  }
-  dict->size = static_cast<std::uint32_t>(kept);
 }
 
 bool has_children(const Node* node) {
@@ -130,14 +124,47 @@ bool has_children(const Node* node) {
 
 }  // namespace
 
+// Python's rule: the place and the key of the first, the value of the last.
+void Objects::make_unique(Node* container) {
+  const Keys keys(container);
+  if (keys.size() < 2 || (keys.are_all_text() && !has_repeated_text(keys))) return;
+  const bool is_dict = container->kind == NodeKind::dict;
+  NameMap<std::size_t> places;
+  std::uint64_t taken = 0;
+  std::string key;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < container->size; ++i) {
+    key.clear();
+    append_key(key, keys[i], *tree_, *budget_);
+    const std::uint64_t cost = key.size() + 64;
+    budget_->take(cost);
+    taken += cost;
+    const auto [place, added] = places.try_emplace(key, kept);
+    if (added) {
+      container->refs[kept * (is_dict ? 2 : 1)] = keys[i];
+      if (is_dict) container->refs[kept * 2 + 1] = container->refs[i * 2 + 1];
+      ++kept;
+    } else if (is_dict) {
+      container->refs[place->second * 2 + 1] = container->refs[i * 2 + 1];
+    }
+  }
+  container->size = static_cast<std::uint32_t>(kept);
+  budget_->give_back(taken);
+}
+
+// Visits everything once; what is met again may lie deeper than it did the first time, so then the depth is
+// counted by itself.
 void Objects::check_graph(Ref root) {
   std::vector<Frame> frames;
+  bool shares = false;
   const auto enter = [&](Ref value) {
     if (!value.is_node()) return;
     Node* node = value.node();
-    if (node->visited || !has_children(node)) return;
+    if (!has_children(node)) return;
+    shares = shares || node->visited;
+    if (node->visited) return;
     node->visited = true;
-    if (node->kind == NodeKind::dict && has_repeated_keys(node)) make_unique(node);
+    if (node->kind == NodeKind::dict || node->kind == NodeKind::set) make_unique(node);
     frames.push_back({node, 0});
     if (frames.size() > kMaxDepth) refuse(Errc::too_deep, "objects nested more than {} deep", kMaxDepth);
   };
@@ -151,6 +178,38 @@ void Objects::check_graph(Ref root) {
       frames.pop_back();
     }
   }
+  if (shares) check_depth(root);
+}
+
+// The longest way down that meets nothing twice: a node is as high as the highest of its children and one.
+void Objects::check_depth(Ref root) {
+  std::unordered_map<const Node*, std::size_t> heights;  // 0: above the one that is looked at
+  std::vector<Frame> frames;
+  const auto enter = [&](Ref value) -> std::size_t {
+    if (!value.is_node() || !has_children(value.node())) return 0;
+    const auto [place, added] = heights.try_emplace(value.node(), 0);
+    if (!added) return place->second;
+    budget_->take(64);
+    frames.push_back({value.node(), 0});
+    return 0;
+  };
+  static_cast<void>(enter(root));
+  while (!frames.empty()) {
+    const std::size_t at = frames.size() - 1;
+    const Node* node = frames[at].node;
+    if (const auto next = child(*tree_, node, frames[at].next)) {
+      ++frames[at].next;
+      const std::size_t below = enter(*next);
+      frames[at].highest = std::max(frames[at].highest, below);
+      continue;
+    }
+    const std::size_t height = frames[at].highest + 1;
+    if (height > kMaxDepth) refuse(Errc::too_deep, "objects nested more than {} deep", kMaxDepth);
+    heights[node] = height;
+    frames.pop_back();
+    if (!frames.empty()) frames.back().highest = std::max(frames.back().highest, height);
+  }
+  budget_->give_back(heights.size() * 64);
 }
 
 }  // namespace ballast::torch

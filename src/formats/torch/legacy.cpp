@@ -11,8 +11,6 @@
 // The storages come after the pickles that use them: until then their tensors look at an empty promise.
 #include "formats/torch/legacy.h"
 
-#include <unordered_map>
-
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
@@ -46,37 +44,64 @@ struct Promise {
   std::uint32_t index = 0;  // in the tree
   std::uint64_t numel = 0;
   std::uint64_t bytes = 0;
+  FirstMention mention;
   bool kept = false;
 };
 
-using Promises = std::unordered_map<std::string, Promise>;
+// A window of a storage. PyTorch keeps windows and storages under their keys in one table, and goes by what
+// it finds there.
+struct Window {
+  std::string root;
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
 
-Promise& promise_of(Objects& objects, Promises& promises, const StorageId& id) {
-  const auto [slot, added] = promises.try_emplace(id.key);
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+struct Promises {
+  NameMap<Promise> storages;
+  NameMap<Window> windows;
+};
+
+Promise& promise_of(Objects& objects, Promises& promises, StorageId& id) {
+  if (promises.windows.contains(id.key))
+    objects.refuse(Errc::duplicate_key, "storage {} has the key of a window of another", quoted(id.key));
+  const auto [slot, added] = promises.storages.try_emplace(id.key);
   Promise& promise = slot->second;
   if (added) {
+    objects.budget().take(512 + id.key.size());
+    promise.mention = FirstMention(id);
     promise.storage = std::make_shared<PromisedStorage>(id.bytes);
     promise.index = static_cast<std::uint32_t>(objects.tree().storages.size());
     promise.numel = id.numel;
     promise.bytes = id.bytes;
     objects.tree().storages.push_back(promise.storage);
-  } else if (promise.bytes != id.bytes) {
-    objects.refuse(Errc::size_mismatch, "storage {} has {} bytes here, {} before", quoted(id.key), id.bytes,
-                   promise.bytes);
+  } else {
+    promise.mention.apply(objects, id);
   }
   return promise;
+}
+
+void check_window(Objects& objects, Promises& promises, const std::string& key, const Window& window) {
+  if (promises.storages.contains(key))
+    objects.refuse(Errc::duplicate_key, "a window has the key of storage {}", quoted(key));
+  const auto [slot, added] = promises.windows.try_emplace(key, window);
+  if (added) objects.budget().take(256 + key.size() + window.root.size());
+  if (!(slot->second == window))
+    objects.refuse(Errc::duplicate_key, "two different windows of storages are called {}", quoted(key));
 }
 
 // ('module', class, file, source): the class. ('storage', …): the storage, or a window of it.
 Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
   const auto parts = objects.need_sequence(id, "a persistent id");
   if (parts.size() >= 2 && Objects::as_text(parts[0]) == "module") return parts[1];
-  const StorageId storage = parse_storage_id(objects, id);
+  StorageId storage = parse_storage_id(objects, id);
+  const std::uint32_t index = promise_of(objects, promises, storage).index;
   StorageInfo info{.dtype = storage.dtype,
                    .location = storage.location,
                    .numel = storage.numel,
                    .offset = 0,
-                   .index = promise_of(objects, promises, storage).index,
+                   .index = index,
                    .big_endian = false};
   if (!storage.view.is_none()) {
     const auto view = objects.need_sequence(storage.view, "a storage's view");
@@ -88,6 +113,7 @@ Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
       objects.refuse(Errc::offset_out_of_range, "a view of {} elements from {} of a storage of {}", count,
                      offset, storage.numel);
     }
+    check_window(objects, promises, key_text(objects, view[0], "a view's key"), {storage.key, offset, count});
     info.offset = static_cast<std::uint64_t>(offset);
     info.numel = static_cast<std::uint64_t>(count);
   }
@@ -102,9 +128,10 @@ bool holds_magic(std::string_view pickle) {
 }
 
 // As much of the file as its pickles take: five when the first is the magic number.
-std::shared_ptr<const Storage> load_pickles(const Source& source) {
-  for (std::uint64_t size = std::min<std::uint64_t>(source.size(), kFirstLoad);;) {
-    auto bytes = source.load(0, size);
+std::shared_ptr<const Storage> load_pickles(const Source& source, std::uint64_t begin) {
+  const std::uint64_t left = source.size() - begin;
+  for (std::uint64_t size = std::min<std::uint64_t>(left, kFirstLoad);;) {
+    auto bytes = source.load(begin, size);
     const auto span = span_of(*bytes);
     std::size_t position = 0;
     int wanted = 1;
@@ -115,10 +142,10 @@ std::shared_ptr<const Storage> load_pickles(const Source& source) {
       position += *length;
       if (found + 1 == wanted) return bytes;
     }
-    if (size == source.size()) return bytes;
+    if (size == left) return bytes;
     if (size == kMaxPickleBytes)
       fail(Errc::header_too_large, source.where(), "a pickle of more than {} bytes", kMaxPickleBytes);
-    size = std::min({source.size(), size * 4, kMaxPickleBytes});
+    size = std::min({left, size * 4, kMaxPickleBytes});
   }
 }
 
@@ -141,8 +168,8 @@ std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, st
          objects.describe(keys));
   for (std::uint32_t i = 0; i < list->size; ++i) {
     const std::string key = key_text(objects, list->refs[i], "a storage's key");
-    const auto found = promises.find(key);
-    if (found == promises.end())
+    const auto found = promises.storages.find(key);
+    if (found == promises.storages.end())
       fail(Errc::missing_storage, source.where(),
            "storage {} is in the list, but no tensor uses it: its size is not known", quoted(key));
     Promise& promise = found->second;
@@ -171,7 +198,7 @@ std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, st
     promise.kept = true;
     position += promise.bytes;
   }
-  for (const auto& [key, promise] : promises) {
+  for (const auto& [key, promise] : promises.storages) {
     if (!promise.kept)
       fail(Errc::missing_storage, source.where(), "storage {} of {} bytes is not in the file", quoted(key),
            promise.bytes);
@@ -185,14 +212,21 @@ bool is_magic(Objects& objects, Ref value) {
          number.as_decimal() == kLegacyMagic;
 }
 
-Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes,
-                std::size_t position) {
+struct Stretch {
+  Ref root;
+  std::uint64_t end = 0;
+};
+
+// One torch.save: what stands behind its magic number, and where it ends.
+Stretch read_stretch(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes,
+                     std::uint64_t base, std::size_t position) {
   Promises promises;
   const auto next = [&](std::function<Ref(Ref)> persistent = {}) {
     std::size_t used = 0;
     const Ref value = run_pickle(
         objects, bytes, position,
-        {.where = source.where(), .entry = {}, .base = position, .persistent = std::move(persistent)}, used);
+        {.where = source.where(), .entry = {}, .base = base + position, .persistent = std::move(persistent)},
+        used);
     position += used;
     return value;
   };
@@ -205,26 +239,43 @@ Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<co
   check_sys_info(objects, source, next());
   const Ref root = next([&](Ref id) { return load_persistent(objects, promises, id); });
   const Ref keys = next();
-  const std::uint64_t end = keep_promises(objects, source, keys, position, promises);
-  if (end == source.size()) return root;
-  // torch.save into an open file, several times: the first object is the file's.
-  const auto rest = source.load(end, std::min<std::uint64_t>(source.size() - end, kSmallPickle));
-  const auto length = pickle_length(span_of(*rest));
-  if (length && holds_magic(as_text(span_of(*rest).first(*length)))) return root;
-  refuse_trailing(objects, source.where(), {}, end, source.size() - end);
-  return root;
+  return {root, keep_promises(objects, source, keys, base + position, promises)};
+}
+
+// torch.save into an open file, several times: the first object is the file's. A scan reads them all.
+Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes,
+                std::size_t position, Document& document) {
+  const Stretch first = read_stretch(objects, source, bytes, 0, position);
+  std::size_t more = 0;
+  for (std::uint64_t end = first.end; end != source.size();) {
+    const auto head = source.load(end, std::min<std::uint64_t>(source.size() - end, kSmallPickle));
+    const auto magic = pickle_length(span_of(*head));
+    if (!magic || !holds_magic(as_text(span_of(*head).first(*magic)))) {
+      refuse_trailing(objects, source.where(), {}, end, source.size() - end);
+      break;
+    }
+    ++more;
+    if (objects.settings().report == nullptr) break;
+    end = read_stretch(objects, source, load_pickles(source, end), end, *magic).end;
+  }
+  if (more != 0) {
+    document.notes.emplace_back("another object was saved behind the first, which alone is read");
+    objects.find(Severity::note, Errc::trailing_data, "another object was saved behind the first", first.end,
+                 {});
+  }
+  return first.root;
 }
 
 }  // namespace
 
 Ref read_pickles(Objects& objects, const Source& source, Document& document) {
-  const auto bytes = load_pickles(source);
+  const auto bytes = load_pickles(source, 0);
   std::size_t used = 0;
   const Ref first = run_pickle(objects, bytes, 0,
                                {.where = source.where(), .entry = {}, .base = 0, .persistent = {}}, used);
   if (is_magic(objects, first)) {
     document.format = "torch-legacy";
-    return read_legacy(objects, source, bytes, used);
+    return read_legacy(objects, source, bytes, used, document);
   }
   document.format = "pickle";
   if (used != source.size()) refuse_trailing(objects, source.where(), {}, used, source.size() - used);

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Globals and calls.
 #include "formats/torch/objects.h"
 
 #include <algorithm>
-#include <array>
 
 #include "ballast/display.h"
-#include "base/checked.h"
 
 namespace ballast::torch {
 namespace {
 
-constexpr std::size_t kReportedOffsets = 1000;
-constexpr std::uint64_t kAllowed = std::uint64_t{64} << 20U;  // for any pickle, and a few times its size
-
-Role role_of(const Node* node) {
-  return static_cast<Role>(node->role);
-}
+constexpr std::size_t kLongestName = 1024;       // of a global; real ones are a tenth of it
+constexpr std::uint64_t kGlobalFootprint = 512;  // beside its name: tables, rows of a report
 
 // Values that stand for a torch constant are text with a class of their own.
 std::string_view constant_type(Role role) {
@@ -33,144 +28,130 @@ std::string_view constant_type(Role role) {
   }
 }
 
-bool is_ours(std::string_view name) {
-  const std::string_view top = name.substr(0, name.find('.'));
-  return top == "torch" || top == "numpy" || top == "builtins" || top == "collections" || top == "copyreg" ||
-         top == "torch_npu" || top == "__torch__" || top == "datetime" || top == "pathlib" ||
-         top == "_codecs";
+std::string joined(GlobalName name) {
+  std::string full(name.module);
+  full += '.';
+  full += name.name;
+  return full;
 }
 
 }  // namespace
 
 Objects::Objects(std::shared_ptr<ValueTree> tree, Settings settings)
-    : tree_(std::move(tree)), settings_(settings) {}
-
-void Objects::allow(std::uint64_t pickle_bytes) {
-  pickle_bytes_ += pickle_bytes;
-  tree_->limit_footprint(kAllowed + pickle_bytes_ * 8);
+    : tree_(std::move(tree)),
+      settings_(std::move(settings)),
+      budget_(std::make_shared<Budget>(settings_.where)) {
+  tree_->charge(budget_);
 }
 
-void Objects::spend(std::uint64_t bytes) {
-  spent_ += bytes;
-  if (spent_ > kAllowed + pickle_bytes_ * 4) {
-    refuse(Errc::expansion_limit, "its calls copy {} bytes out of {} bytes of pickles", spent_,
-           pickle_bytes_);
-  }
+Objects::~Objects() {
+  tree_->charge(nullptr);
 }
 
 std::string Objects::location() const {
-  return machine != nullptr ? machine->location() : std::string("pickle");
+  return machine != nullptr ? machine->location() : settings_.where;
 }
 
-std::uint64_t Objects::expansion_limit() const {
-  return std::max<std::uint64_t>(std::uint64_t{1} << 30U, settings_.input_bytes * 16);
-}
-
-void Objects::note_global(const std::string& name, Verdict verdict) {
-  if (verdict != Verdict::known) unknown_.insert(name);
-  if (settings_.report == nullptr) return;
-  const std::string& entry = machine->stream().entry;
-  auto& globals = settings_.report->globals;
-  const auto [slot, added] = reported_globals_.try_emplace(entry + '\n' + name, globals.size());
-  if (added)
-    globals.push_back(
-        {.name = name, .offset = machine->offset(), .count = 0, .verdict = verdict, .entry = entry});
-  ++globals[slot->second].count;
-}
-
-void Objects::note_call(const std::string& name, Verdict verdict) {
-  if (settings_.report == nullptr) return;
-  const std::string& entry = machine->stream().entry;
-  auto& calls = settings_.report->calls;
-  const auto [slot, added] = reported_calls_.try_emplace(entry + '\n' + name, calls.size());
-  if (added)
-    calls.push_back({.name = name,
-                     .offset = machine->offset(),
-                     .count = 0,
-                     .verdict = verdict,
-                     .entry = entry,
-                     .offsets = {}});
-  ScanCall& call = calls[slot->second];
-  ++call.count;
-  if (verdict != Verdict::known && call.offsets.size() < kReportedOffsets)
-    call.offsets.push_back(machine->offset());
-}
-
-void Objects::forbid(const std::string& name) const {
-  if (settings_.report != nullptr) {
-    settings_.report->findings.push_back({.severity = Severity::danger,
-                                          .code = Errc::forbidden_global,
-                                          .what = fmt::format("{} could run code", display(name)),
-                                          .offset = machine->offset(),
-                                          .entry = machine->stream().entry});
+Ref Objects::global(GlobalName written, bool is_python2) {
+  if (written.module.size() + written.name.size() > kLongestName) {
+    refuse(Errc::bad_pickle, "a global whose name has {} characters",
+           written.module.size() + written.name.size());
   }
-  if (!settings_.inert) {
-    refuse(Errc::forbidden_global,
-           "the pickle names {}, which could run code; nothing was run (open it as inert to look at it)",
-           display(name));
+  const GlobalName current = is_python2 ? current_name(written) : written;
+  std::string key(is_python2 ? "2" : "3");
+  key.append(written.module).append("\n").append(written.name);
+  auto found = globals_.find(key);
+  if (found == globals_.end()) {
+    budget_->take(key.size() * 4 + kGlobalFootprint);
+    found = globals_.emplace(std::move(key), make_global(written, current)).first;
   }
+  Global& global = found->second;
+  const Node* node = global.value.node();
+  const std::string_view shown = node->kind == NodeKind::string ? std::string_view(node->text, node->size)
+                                                                : tree_->type_name(node->type);
+  note_global(global, shown);
+  if (global.verdict == Verdict::danger) forbid(joined(current));
+  return global.value;
 }
 
-Ref Objects::global(std::string_view module, std::string_view name) {
-  std::string full = full_name(module, name);
-  if (const auto known = globals_.find(full); known != globals_.end()) {
-    note_global(full, known->second.verdict);
-    return known->second.value;
-  }
-  const bool forbidden = is_forbidden(module, name);
-  const Role role = forbidden ? Role::unknown : torch::role_of(full);
-  const Verdict verdict = forbidden                                 ? Verdict::forbidden
-                          : role == Role::unknown && !is_ours(full) ? Verdict::unknown
-                                                                    : Verdict::known;
-  note_global(full, verdict);
-  if (forbidden) forbid(full);
-  Ref value;
+// The name as it is written counts too: a stream may be read by a Python that knows it.
+Objects::Global Objects::make_global(GlobalName written, GlobalName current) {
+  const bool forbidden =
+      is_forbidden(current.module, current.name) || is_forbidden(written.module, written.name);
+  const KnownGlobal* known = forbidden ? nullptr : find_known_global(current.module, current.name);
+  Global global;
+  global.verdict = forbidden ? Verdict::danger : known != nullptr ? known->verdict : Verdict::unknown;
+  const std::string shown = known != nullptr ? known->shown : joined(current);
+  const Role role = known != nullptr ? known->role : Role::unknown;
   if (const std::string_view type = constant_type(role); !type.empty()) {
-    value = tree_->string(tree_->store(full), tree_->type_id(type));
+    global.value = tree_->string(tree_->store(shown), tree_->type_id(type));
   } else {
-    value = Ref(tree_->make(NodeKind::global, tree_->type_id(full)));
+    global.value = Ref(tree_->make(NodeKind::global, tree_->type_id(shown)));
+    global.value.node()->index =
+        known == nullptr ? 0 : 1 + static_cast<std::uint64_t>(known - known_globals().data());
   }
-  value.node()->role = static_cast<std::uint8_t>(role);
-  value.node()->flag = forbidden;
-  globals_.emplace(std::move(full), Global{value, verdict});
-  return value;
+  global.value.node()->role = static_cast<std::uint8_t>(role);
+  global.value.node()->flag = forbidden;
+  if (global.verdict != Verdict::clean) unknown_.insert(shown);
+  return global;
 }
 
 Ref Objects::inert(const Call& call) {
   const Ref object = tree_->object(call.callee->type, call.tuple);
   object.node()->object->kwargs = call.kwargs;
-  object.node()->role = call.callee->role;
   return object;
 }
 
-Ref Objects::call(Ref callee, Ref args, Ref kwargs, bool is_new) {
+Ref Objects::call(Ref callee, Ref args, Ref kwargs, How how) {
   Node* const node = callee.is_node() ? callee.node() : nullptr;
-  const bool is_object = node != nullptr && node->kind == NodeKind::object;
-  if (node == nullptr || (node->kind != NodeKind::global && !is_object)) {
+  if (node == nullptr || (node->kind != NodeKind::global && node->kind != NodeKind::object)) {
     refuse(Errc::type_mismatch, "{} is called, which is no class or function", describe(callee));
   }
-  const std::string_view type = tree_->type_name(node->type);
-  const Role role = role_of(node);
-  if (is_object && role == Role::getattr) return call_member(node, args, is_new);
-  const Call made{
-      .callee = node, .args = {args.node()->refs, args.node()->size}, .tuple = args, .kwargs = kwargs};
-  if (settings_.report != nullptr) {
-    note_call(std::string(type), node->flag                                ? Verdict::forbidden
-                                 : role == Role::unknown && !is_ours(type) ? Verdict::unknown
-                                                                           : Verdict::known);
+  const Call made{.callee = node,
+                  .args = need_sequence(args, "the arguments of a call"),
+                  .tuple = args,
+                  .kwargs = kwargs,
+                  .how = how};
+  if (node->kind == NodeKind::global) return call_global(made);
+  if (role_of(callee) == Role::getattr) return call_member(made);
+  // An object that is called runs its class's code.
+  if (how == How::make) refuse(Errc::type_mismatch, "{} is no class to make objects of", describe(callee));
+  note_call(node->type, Verdict::unknown);
+  return inert(made);
+}
+
+bool Objects::is_class(Ref callee) noexcept {
+  const Node* global = as_kind(callee, NodeKind::global);
+  if (global == nullptr) return role_of(callee) == Role::getattr;
+  return global->index == 0 || known_globals()[global->index - 1].callable == Callable::type;
+}
+
+Ref Objects::call_global(const Call& call) {
+  const KnownGlobal* known = call.callee->index == 0 ? nullptr : &known_globals()[call.callee->index - 1];
+  if (known == nullptr) {
+    note_call(call.callee->type, call.callee->flag ? Verdict::danger : Verdict::unknown);
+    return inert(call);
   }
-  if (is_object || role == Role::unknown) return inert(made);
-  return call_known(made, role);
+  if (call.how == How::make && known->callable == Callable::function)
+    refuse(Errc::type_mismatch, "{} is a function, no class to make objects of", known->shown);
+  note_call(call.callee->type, known->verdict);
+  const Node* named = as_kind(call.kwargs, NodeKind::dict);
+  if (named != nullptr && named->size != 0) return misfit(call);  // no role has any
+  return call_known(call, known->role);
 }
 
 // getattr(Outer, 'Inner') made into an object is a class inside a class; called in any other way it may be
 // anything.
-Ref Objects::call_member(const Node* member, Ref args, bool is_new) {
-  const Ref* name = tree_->find(member->object->state.node(), "name");
-  const std::string full = fmt::format("{}.{}", tree_->type_name(member->type), *as_text(*name));
-  note_call(full, is_new ? Verdict::unknown : Verdict::forbidden);
-  if (!is_new) forbid(full + "(), reached by getattr");
-  return tree_->object(tree_->type_id(full), args);
+Ref Objects::call_member(const Call& call) {
+  const bool is_made = call.how == How::make;
+  const Node* state = as_kind(call.callee->object->state, NodeKind::dict);
+  const Ref* name = state == nullptr ? nullptr : find_now(state, "name");
+  const std::string full = fmt::format("{}.{}", tree_->type_name(call.callee->type),
+                                       name == nullptr ? "?" : as_text(*name).value_or("?"));
+  const TypeId type = tree_->type_id(full);
+  note_call(type, is_made ? Verdict::unknown : Verdict::danger);
+  if (!is_made) forbid(full + "(), reached by getattr");
+  return tree_->object(type, call.tuple);
 }
 
 Ref Objects::call_known(const Call& call, Role role) {
@@ -180,6 +161,7 @@ Ref Objects::call_known(const Call& call, Role role) {
     case Role::tensor_v3:
     case Role::tensor_npu:
     case Role::tensor_meta:
+    case Role::tensor_class:
     case Role::parameter:
     case Role::parameter_state:
     case Role::parameter_class:
@@ -210,7 +192,12 @@ Ref Objects::call_known(const Call& call, Role role) {
     case Role::date:
     case Role::time:
     case Role::datetime:
+    case Role::timedelta:
+    case Role::timezone:
+    case Role::uuid:
     case Role::namespace_:
+    case Role::omega_container:
+    case Role::omega_node:
       return Rebuild::plain(*this, call, role);
     case Role::ordered_dict:
     case Role::default_dict:
@@ -227,6 +214,10 @@ Ref Objects::call_known(const Call& call, Role role) {
     case Role::integer:
     case Role::floating:
     case Role::string:
+    case Role::boolean:
+    case Role::range:
+    case Role::slice:
+    case Role::object:
     case Role::getattr:
     case Role::encode:
     case Role::reconstructor:
@@ -239,135 +230,9 @@ Ref Objects::call_known(const Call& call, Role role) {
       made.node()->type = tree_->type_id("torch.nested.NestedTensor");
       return made;
     }
-    default:
-      return inert(call);
+    default:  // classes that are only ever named
+      return misfit(call);
   }
-}
-
-void Objects::append(Ref target, std::span<const Ref> elements) {
-  Node* node = target.is_node() ? target.node() : nullptr;
-  if (node != nullptr && node->kind == NodeKind::object) {
-    Ref& items = node->object->items;
-    if (items.is_none()) items = Ref(tree_->make(NodeKind::list));
-    node = items.node();
-  }
-  if (node == nullptr || node->kind != NodeKind::list)
-    refuse(Errc::type_mismatch, "APPEND to {}", describe(target));
-  tree_->append(node, elements);
-}
-
-void Objects::add(Ref target, std::span<const Ref> elements) {
-  Node* node = as_kind(target, NodeKind::set);
-  if (node == nullptr) refuse(Errc::type_mismatch, "ADDITEMS to {}", describe(target));
-  for (const Ref element : elements) need_hashable(element);
-  tree_->append(node, elements);
-}
-
-void Objects::set_items(Ref target, std::span<const Ref> pairs) {
-  Node* node = target.is_node() ? target.node() : nullptr;
-  if (node != nullptr && node->kind == NodeKind::object) {
-    Ref& held = node->object->pairs;
-    if (held.is_none()) held = Ref(tree_->make(NodeKind::dict));
-    node = held.node();
-  }
-  if (node == nullptr || node->kind != NodeKind::dict)
-    refuse(Errc::type_mismatch, "SETITEM on {}", describe(target));
-  for (std::size_t i = 0; i < pairs.size(); i += 2) {
-    if (pairs[i].is_node() && pairs[i].node()->kind != NodeKind::string) need_hashable(pairs[i]);
-  }
-  tree_->append_pairs(node, pairs);
-}
-
-// Lists, dicts and sets cannot be keys, nor tuples that hold one.
-void Objects::need_hashable(Ref key) const {
-  struct Level {
-    const Node* tuple;
-    std::uint32_t next;
-  };
-
-  std::vector<Level> levels;
-  std::size_t seen = 0;
-  for (Ref at = key;;) {
-    const Node* node = at.is_node() ? at.node() : nullptr;
-    if (node != nullptr && (node->kind == NodeKind::list || node->kind == NodeKind::dict ||
-                            (node->kind == NodeKind::set && node->type == 0))) {
-      refuse(Errc::type_mismatch, "{} as a key", describe(at));
-    }
-    if (node != nullptr && node->kind == NodeKind::tuple) levels.push_back({node, 0});
-    if (levels.size() > kMaxDepth) refuse(Errc::too_deep, "a key of more than {} levels", kMaxDepth);
-    if (++seen > 100'000) refuse(Errc::expansion_limit, "a key of more than {} parts", seen - 1);
-    while (!levels.empty() && levels.back().next == levels.back().tuple->size) levels.pop_back();
-    if (levels.empty()) return;
-    at = levels.back().tuple->refs[levels.back().next++];
-  }
-}
-
-void Objects::build(Ref target, Ref state) {
-  Node* node = target.is_node() ? target.node() : nullptr;
-  if (node == nullptr) refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
-  switch (node->kind) {
-    case NodeKind::object:
-      return build_object(node, state);
-    case NodeKind::dict:
-      if (role_of(node) == Role::namespace_) return Rebuild::build_plain(*this, node, state);
-      return tree_->set_attributes(node, state);
-    case NodeKind::tensor:
-      return tree_->set_attributes(node, state);
-    case NodeKind::string:
-      if (role_of(node) == Role::numpy_dtype) return Rebuild::build_numpy(*this, node, state);
-      [[fallthrough]];
-    case NodeKind::list:
-    case NodeKind::tuple:
-    case NodeKind::set:
-    case NodeKind::bytes:
-    case NodeKind::integer:
-    case NodeKind::floating:
-      if (node->type != 0) return tree_->set_attributes(node, state);
-      [[fallthrough]];
-    default:
-      refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
-  }
-}
-
-void Objects::build_object(Node* node, Ref state) {
-  switch (role_of(node)) {
-    case Role::tensor_class:
-    case Role::parameter_class:
-      return Rebuild::build_tensor(*this, node, state);
-    case Role::numpy_reconstruct:
-      return Rebuild::build_numpy(*this, node, state);
-    case Role::omega_container:
-    case Role::omega_node:
-    case Role::uuid:
-      return Rebuild::build_plain(*this, node, state);
-    default:
-      break;
-  }
-  Ref& held = node->object->state;
-  const Node* old = as_kind(held, NodeKind::dict);
-  const Node* more = as_kind(state, NodeKind::dict);
-  if (old == nullptr || more == nullptr) {
-    held = held.is_none() ? state : tree_->sequence(NodeKind::tuple, std::array{held, state});
-    return;
-  }
-  Node* merged = tree_->make(NodeKind::dict);  // a second BUILD adds to the first
-  tree_->append_pairs(merged, {old->refs, std::size_t{old->size} * 2});
-  tree_->append_pairs(merged, {more->refs, std::size_t{more->size} * 2});
-  held = Ref(merged);
-}
-
-Ref Objects::storage(const StorageInfo& info, TypeId type) {
-  Node* node = tree_->make(NodeKind::storage, type);
-  node->index = storages_.size();
-  storages_.push_back(info);
-  return Ref(node);
-}
-
-void Objects::finish() {
-  // NOLINTNEXTLINE(modernize-loop-convert): the list may grow meanwhile
-  for (std::size_t i = 0; i < unfinished_.size(); ++i) unfinished_[i]();
-  unfinished_.clear();
-  tree_->forget_indices();
 }
 
 }  // namespace ballast::torch

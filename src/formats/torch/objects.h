@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the globals and calls of a pickle mean: tensors over storages, containers, numbers, and inert objects
-// for everything nobody knows. One Objects serves one file: the pickles in it share a tree. Every number is
-// checked before it is used.
+// for everything nobody knows. One Objects serves one file: the pickles in it share a tree and a budget.
+// Every number is checked before it is used.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,11 +17,14 @@
 #include <vector>
 
 #include "ballast/scan.h"
+#include "base/budget.h"
 #include "base/fail.h"
+#include "base/hash.h"
 #include "checkpoint/value_tree.h"
 #include "formats/torch/dtypes.h"
-#include "formats/torch/globals.h"
 #include "formats/torch/pickle.h"
+#include "formats/torch/python2_names.h"
+#include "formats/torch/roles.h"
 
 namespace ballast::torch {
 
@@ -28,6 +32,8 @@ struct Settings {
   bool inert = false;             ///< read past calls that could run code
   ScanReport* report = nullptr;   ///< gets every global and call
   std::uint64_t input_bytes = 0;  ///< of the whole file: what expansion is measured against
+  double expansion = 16;          ///< how many times as much its tensors may show
+  std::string where = "pickle";   ///< the file, for refusals
 };
 
 /// A PyTorch storage as a persistent id describes it.
@@ -40,11 +46,18 @@ struct StorageInfo {
   bool big_endian = false;
 };
 
+/// How a pickle asks for an object.
+enum class How : std::uint8_t {
+  call,  ///< callee(*args)
+  make,  ///< callee.__new__(callee, *args): no __init__, so most containers stay empty
+};
+
 struct Call {
   Node* callee;
   std::span<const Ref> args;
   Ref tuple;   // the same arguments as a node
   Ref kwargs;  // dict, or None
+  How how = How::call;
 };
 
 /// Sizes, strides and offset of a view, checked against each other but not yet against a storage.
@@ -57,11 +70,16 @@ struct ViewArguments {
 class Objects {
  public:
   Objects(std::shared_ptr<ValueTree> tree, Settings settings);
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+  ~Objects();
 
   // For the machine.
-  Ref global(std::string_view module, std::string_view name);
-  /// `is_new`: made as an object of a class, not called as a function.
-  Ref call(Ref callee, Ref args, Ref kwargs, bool is_new);
+  /// `is_python2`: of a stream of protocol 0 to 2.
+  Ref global(GlobalName written, bool is_python2);
+  Ref call(Ref callee, Ref args, Ref kwargs, How how);
+  /// Python would take it for a type. Strangers are taken for one.
+  [[nodiscard]] static bool is_class(Ref callee) noexcept;
   void build(Ref target, Ref state);
   void append(Ref target, std::span<const Ref> elements);
   void add(Ref target, std::span<const Ref> elements);
@@ -85,11 +103,6 @@ class Objects {
   std::function<Ref(std::shared_ptr<const Storage> bytes, const std::string& where)> load_stream;
   /// Work that needs the bytes of storages, done when all of them are known.
   void finish();
-  /// A pickle of so many bytes is about to be run: what it may make grows with it.
-  void allow(std::uint64_t pickle_bytes);
-  /// Bytes copied out of a pickle, which a call may ask for again and again: Errc::expansion_limit beyond
-  /// what the pickles could honestly hold.
-  void spend(std::uint64_t bytes);
 
   // For everybody.
   [[nodiscard]] ValueTree& tree() noexcept { return *tree_; }
@@ -98,7 +111,21 @@ class Objects {
 
   [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
 
+  [[nodiscard]] Budget& budget() noexcept { return *budget_; }
+
+  /// Tensors that show so many bytes more.
+  void declare(std::uint64_t bytes) {
+    declared_ += std::min(bytes, UINT64_MAX - declared_);
+    check_expansion(declared_);
+  }
+
+  /// Errc::expanded_view when so many bytes are too many for a file of this size.
+  void check_expansion(std::uint64_t shown) const;
+
   [[nodiscard]] const std::set<std::string, std::less<>>& unknown_names() const noexcept { return unknown_; }
+
+  /// For a report, where there is one.
+  void find(Severity severity, Errc code, std::string what, std::uint64_t offset, std::string_view entry);
 
   /// Throws with the place the machine is at.
   template <class... Args>
@@ -108,16 +135,23 @@ class Objects {
 
   [[nodiscard]] std::string location() const;
   Machine* machine = nullptr;  ///< at work now
+  std::uint32_t streams = 0;   ///< that were begun
 
   // Operands. `what` names the operand in the refusal.
   [[nodiscard]] static std::optional<std::int64_t> as_int(Ref value) noexcept;
   [[nodiscard]] std::int64_t need_int(Ref value, const char* what) const;
+  /// A str; constants of PyTorch and the like, which are kept as text, are none.
   [[nodiscard]] static std::optional<std::string_view> as_text(Ref value) noexcept;
   [[nodiscard]] std::string_view need_text(Ref value, const char* what) const;
+  /// "torch.float32" of a dtype, layout, …: `role` says which.
+  [[nodiscard]] static std::optional<std::string_view> as_constant(Ref value, Role role) noexcept;
   /// bytes, or a Python 2 string.
   [[nodiscard]] std::string_view need_bytes(Ref value, const char* what) const;
   [[nodiscard]] std::span<const Ref> need_sequence(Ref value, const char* what) const;
   [[nodiscard]] static Node* as_kind(Ref value, NodeKind kind) noexcept;
+  [[nodiscard]] static Role role_of(Ref value) noexcept;
+  /// The value of a text key, as it is now; nullptr when absent.
+  [[nodiscard]] const Ref* find_now(const Node* dict, std::string_view key);
   /// "a str", "a mynet.Block object": for refusals.
   [[nodiscard]] std::string describe(Ref value) const;
 
@@ -125,40 +159,59 @@ class Objects {
     return index < call.args.size() ? call.args[index] : Ref::none();
   }
 
-  void need_arguments(const Call& call, std::size_t count) const;
+  /// Python would raise TypeError.
+  void need_arguments(const Call& call, std::size_t least, std::size_t most) const;
   /// An inert object of the callee's class.
   Ref inert(const Call& call);
+  /// The call is not what the callee's role is: the verdict is unknown.
+  void note_misfit(const Call& call);
+
+  Ref misfit(const Call& call) {
+    note_misfit(call);
+    return inert(call);
+  }
+
+  /// A dict with the same pairs, of its own.
+  Node* copy_dict(const Node* dict, TypeId type = 0);
+
+  /// A deque that forgets what is beyond its length.
+  void bound(const Node* deque, std::int64_t length) { bounded_[deque] = length; }
 
  private:
   friend struct Rebuild;  // the constructors themselves: rebuild_*.cpp
 
+  struct Global {
+    Ref value;
+    Verdict verdict = Verdict::unknown;
+    std::uint32_t stream = 0;  // in whose rows it is
+    std::size_t row = 0;
+  };
+
+  Ref call_global(const Call& call);
   Ref call_known(const Call& call, Role role);
-  Ref call_member(const Node* member, Ref args, bool is_new);
-  void forbid(const std::string& name) const;
-  void note_global(const std::string& name, Verdict verdict);
-  void note_call(const std::string& name, Verdict verdict);
+  Ref call_member(const Call& call);
+  Global make_global(GlobalName written, GlobalName current);
+  void forbid(const std::string& name);
+  void note_global(Global& global, std::string_view name);
+  void note_call(TypeId type, Verdict verdict);
   void build_object(Node* node, Ref state);
-  void need_hashable(Ref key) const;
+  void add_attributes(Node* node, Ref state);
+  void need_hashable(Ref key);
+  void make_unique(Node* container);
+  void check_depth(Ref root);
   std::uint32_t swapped_storage(std::uint32_t index, DType dtype);
-  [[nodiscard]] std::uint64_t expansion_limit() const;
 
   std::shared_ptr<ValueTree> tree_;
   Settings settings_;
-
-  struct Global {
-    Ref value;
-    Verdict verdict;
-  };
-
-  std::unordered_map<std::string, Global> globals_;
+  std::shared_ptr<Budget> budget_;
+  NameMap<Global> globals_;
   std::set<std::string, std::less<>> unknown_;
   std::vector<StorageInfo> storages_;
   std::unordered_map<std::uint64_t, std::uint32_t> swapped_;  // storage index and unit → index
   std::vector<std::function<void()>> unfinished_;
-  std::uint64_t pickle_bytes_ = 0;
-  std::uint64_t spent_ = 0;
-  std::unordered_map<std::string, std::size_t> reported_globals_;
-  std::unordered_map<std::string, std::size_t> reported_calls_;
+  std::unordered_map<const Node*, std::int64_t> bounded_;
+  std::uint64_t declared_ = 0;
+  std::unordered_map<std::uint64_t, std::size_t> called_;  // stream and type → row
 };
 
 /// The constructors, by family. Each gives the value the call stands for.
@@ -171,6 +224,7 @@ struct Rebuild {
   static Ref plain(Objects& objects, const Call& call, Role role);   // rebuild_plain.cpp
   // Objects that are empty until their state comes.
   static void build_tensor(Objects& objects, Node* node, Ref state);
+  static void build_made_tensor(Objects& objects, Node* node, Ref state);
   static void build_numpy(Objects& objects, Node* node, Ref state);
   static void build_plain(Objects& objects, Node* node, Ref state);
   static Ref device_from_numpy(Objects& objects, const Call& call);
@@ -183,9 +237,18 @@ struct Rebuild {
 
   static std::vector<std::function<void()>>& unfinished(Objects& objects) { return objects.unfinished_; }
 
-  static std::uint64_t expansion_limit(const Objects& objects) { return objects.expansion_limit(); }
-
-  static void forbid(const Objects& objects, const std::string& name) { objects.forbid(name); }
+  static void forbid(Objects& objects, const std::string& name) { objects.forbid(name); }
 };
+
+/// Elements of these sizes, none of them negative; nullopt when their number, their strides or their bytes do
+/// not fit into 64 bits, even if one of the sizes is 0.
+[[nodiscard]] std::optional<std::int64_t> try_count(ShapeView sizes, std::uint64_t item);
+/// "cuda:0" of text or a torch.device; nullopt for what is no device's name.
+[[nodiscard]] std::optional<std::string_view> device_text(Ref value) noexcept;
+[[nodiscard]] bool is_device_name(std::string_view text) noexcept;
+
+/// Python's rules for equal keys and equal elements, in keys.cpp: appends bytes that are the same for two of
+/// them exactly when Python takes them for equal.
+void append_key(std::string& out, Ref key, const ValueTree& tree, Budget& budget);
 
 }  // namespace ballast::torch

@@ -21,16 +21,31 @@ Machine::Machine(Objects& objects, std::span<const std::byte> code, Stream strea
       p_(begin_),
       limit_(end_),
       op_(begin_),
+      number_(++objects.streams),
       outer_(objects.machine) {
   objects_.machine = this;
-  objects_.allow(code.size());
-  stack_.reserve(256);
-  memo_.reserve(std::min<std::size_t>(code.size() / 8, std::size_t{1} << 20U));
+  grow(stack_, 256);
+  grow(memo_, std::min<std::size_t>(code.size() / 8, std::size_t{1} << 20U));
 }
 
 Machine::~Machine() {
   objects_.machine = outer_;
+  objects_.budget().give_back(taken_);
 }
+
+template <class T>
+void Machine::grow(std::vector<T>& items, std::size_t count) {
+  if (count <= items.capacity()) return;
+  const std::size_t room = std::max(count, items.capacity() * 2);
+  const std::uint64_t old = items.capacity() * sizeof(T);
+  objects_.budget().take(room * sizeof(T));
+  taken_ += room * sizeof(T);
+  items.reserve(room);
+  objects_.budget().give_back(old);
+  taken_ -= old;
+}
+
+template void Machine::grow(std::vector<Ref>& items, std::size_t count);
 
 // The last text below what is being worked on is nearly always the key a tensor will get.
 std::string Machine::location() const {
@@ -62,6 +77,8 @@ bool Machine::step(unsigned char opcode) {
     case 0x80:  // PROTO
       if (const auto version = take<std::uint8_t>(); version > 5)
         fail(Errc::bad_pickle, location(), "protocol {}", version);
+      else
+        protocol_ = version;
       break;
     case 0x95:
       enter_frame(take<std::uint64_t>());
@@ -70,6 +87,7 @@ bool Machine::step(unsigned char opcode) {
       return false;
     // Stack and memo
     case '(':
+      if (marks_.size() == marks_.capacity()) grow(marks_, marks_.size() + 1);
       marks_.push_back(stack_.size());
       break;
     case '0':
@@ -95,7 +113,7 @@ bool Machine::step(unsigned char opcode) {
       put(take<std::uint32_t>());
       break;
     case 0x94:
-      put(memo_.size());
+      put(memoized_);
       break;
     case 'h':
       get(take<std::uint8_t>());
@@ -128,7 +146,10 @@ bool Machine::step(unsigned char opcode) {
     case 0x8B: {
       const auto size = take<std::int32_t>();
       if (size < 0) fail(Errc::bad_pickle, location(), "an integer of {} bytes", size);
-      push(tree_.big_integer(take_text(static_cast<std::uint64_t>(size))));
+      const std::string_view bytes = take_text(static_cast<std::uint64_t>(size));
+      if (bytes.size() > kMaxIntegerBytes)
+        fail(Errc::bad_pickle, location(), "an integer of {} bytes, {} are the most", size, kMaxIntegerBytes);
+      push(tree_.big_integer(bytes));
       break;
     }
     case 'G': {
@@ -237,8 +258,9 @@ bool Machine::step(unsigned char opcode) {
       break;
     }
     case 0x91: {
-      Node* set = tree_.make(NodeKind::set, tree_.type_id("frozenset"));
+      Node* set = tree_.make(NodeKind::set);
       objects_.add(Ref(set), since_mark(0, "FROZENSET"));
+      set->type = tree_.type_id("frozenset");
       forget();
       push(Ref(set));
       break;
@@ -253,10 +275,10 @@ bool Machine::step(unsigned char opcode) {
       op_stack_global();
       break;
     case 'R':
-      op_reduce("REDUCE");
+      op_reduce();
       break;
     case 0x81:
-      op_reduce("NEWOBJ");
+      op_newobj();
       break;
     case 0x92:
       op_newobj_ex();
@@ -307,9 +329,13 @@ void Machine::step_text(unsigned char opcode) {
     case 'V':
       op_unicode();
       break;
-    case 'P':
-      op_persistent(tree_.string(take_line()));
+    case 'P': {
+      const std::string_view id = take_line();
+      if (!is_ascii(id))
+        fail(Errc::bad_pickle, location(), "a persistent id {} that is not ASCII", quoted(id));
+      op_persistent(tree_.string(id));
       break;
+    }
     default:
       refuse_opcode(opcode);
   }
@@ -350,7 +376,7 @@ Ref Machine::execute() {
 
 Ref Machine::run() {
   const Ref root = execute();
-  objects_.check_graph(root);
+  if (outer_ == nullptr) objects_.check_graph(root);  // what is inside may still grow
   return root;
 }
 

@@ -26,6 +26,8 @@ class Objects;
 
 inline constexpr std::uint64_t kMaxPickleBytes = std::uint64_t{512} << 20U;
 inline constexpr std::size_t kMaxDepth = 1000;  // Python's own pickler gives up near this
+inline constexpr std::size_t kMaxIntegerBytes =
+    255;  // of LONG1; its square is the time it takes to print one
 
 /// What a stream needs besides its bytes.
 struct Stream {
@@ -44,7 +46,8 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
   ~Machine();
 
-  /// Runs to STOP and gives the value, checked by Objects::check_graph.
+  /// Runs to STOP and gives the value, checked by Objects::check_graph unless a stream around this one will
+  /// be.
   [[nodiscard]] Ref run();
 
   /// Bytes consumed.
@@ -58,6 +61,9 @@ class Machine {
   }
 
   [[nodiscard]] const Stream& stream() const noexcept { return stream_; }
+
+  /// From 1 on, among the streams of a file.
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
  private:
   Ref execute();
@@ -103,7 +109,14 @@ class Machine {
 
   [[noreturn]] void underflow(const char* what) const;
 
-  void push(Ref value) { stack_.push_back(value); }
+  void push(Ref value) {
+    if (stack_.size() == stack_.capacity()) grow(stack_, stack_.size() + 1);
+    stack_.push_back(value);
+  }
+
+  /// Room for `count` items, out of the budget.
+  template <class T>
+  void grow(std::vector<T>& items, std::size_t count);
 
   Ref pop() {
     const Ref value = stack_.back();
@@ -129,8 +142,11 @@ class Machine {
   void op_dict();
   void op_global(std::string_view module, std::string_view name);
   void op_stack_global();
-  void op_reduce(const char* what);
+  void op_reduce();
+  void op_newobj();
   void op_newobj_ex();
+  Ref instantiate(Ref callee, Ref args);
+  void push_integer(std::string_view digits);
   void op_obj();
   void op_inst();
   void op_persistent(Ref id);
@@ -148,6 +164,10 @@ class Machine {
   std::vector<Ref> stack_;
   std::vector<std::size_t> marks_;
   std::vector<Ref> memo_;
+  std::size_t memoized_ = 0;  // slots that hold something: what MEMOIZE counts
+  unsigned protocol_ = 0;     // what PROTO said last
+  std::uint64_t taken_ = 0;   // of the budget, by the stack, the marks and the memo
+  std::uint32_t number_;
   Machine* outer_;  // the machine whose call made us read a stream inside its stream
 };
 

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <vector>
+
+#include "ballast/display.h"
+#include "base/fail.h"
+#include "formats/torch/pickle_text.h"
 
 namespace ballast::torch {
 namespace {
@@ -14,35 +17,6 @@ void put(std::string& out, T value) {
   char bytes[sizeof value];
   std::memcpy(bytes, &value, sizeof value);
   out.append(bytes, sizeof value);
-}
-
-// Two's complement, little-endian, as short as it can be.
-std::string twos_complement(std::string_view decimal) {
-  const bool negative = decimal.starts_with('-');
-  std::vector<std::uint32_t> words;  // magnitude, lowest first
-  for (const char digit : decimal.substr(negative ? 1 : 0)) {
-    auto carry = static_cast<std::uint64_t>(digit - '0');
-    for (std::uint32_t& word : words) {
-      carry += std::uint64_t{word} * 10;
-      word = static_cast<std::uint32_t>(carry);
-      carry >>= 32U;
-    }
-    if (carry != 0) words.push_back(static_cast<std::uint32_t>(carry));
-  }
-  words.push_back(0);  // room for the sign
-  if (negative) {
-    std::uint64_t carry = 1;
-    for (std::uint32_t& word : words) {
-      carry += static_cast<std::uint32_t>(~word);
-      word = static_cast<std::uint32_t>(carry);
-      carry >>= 32U;
-    }
-  }
-  std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint32_t));
-  const char filler = negative ? '\xFF' : '\0';
-  while (bytes.size() > 1 && bytes.back() == filler && ((bytes[bytes.size() - 2] ^ filler) & 0x80) == 0)
-    bytes.pop_back();
-  return bytes;
 }
 
 }  // namespace
@@ -109,11 +83,20 @@ void PickleEmitter::latin1(std::span<const std::byte> bytes) {
   repeated_string("latin1");
 }
 
-void PickleEmitter::global(std::string_view name) {
-  if (const auto found = globals_.find(name); found != globals_.end()) return recall(found->second);
+void PickleEmitter::global(std::string_view module, std::string_view name) {
+  const KnownGlobal* known = find_known_global(module, name);
+  if (known == nullptr || known->verdict != Verdict::clean) {
+    fail(Errc::not_representable, "pickle", "{}.{} is no name that may be written", display(module),
+         display(name));
+  }
+  if (const auto found = globals_.find(known); found != globals_.end()) return recall(found->second);
   out_ += 'c';
+  // Protocol 2 calls it by its old name; Python 3 and PyTorch translate that.
+  out_ += module == "builtins" ? "__builtin__" : module;
+  out_ += '\n';
   out_ += name;
-  globals_.emplace(name, remember());
+  out_ += '\n';
+  globals_.emplace(known, remember());
 }
 
 void PickleEmitter::tuple(std::size_t size) {
@@ -128,7 +111,7 @@ void PickleEmitter::integers(ShapeView numbers) {
 }
 
 void PickleEmitter::ordered_dict() {
-  global("collections\nOrderedDict\n");
+  global("collections", "OrderedDict");
   empty_tuple();
   call();
 }

@@ -10,6 +10,8 @@
 #include <unordered_map>
 
 #include "ballast/shape.h"
+#include "base/hash.h"
+#include "formats/torch/roles.h"
 
 namespace ballast::torch {
 
@@ -37,8 +39,8 @@ class PickleEmitter {
   /// Bytes as the Latin-1 text Python 2 could carry: ends with two strings' worth of a tuple, to be followed
   /// by a call.
   void latin1(std::span<const std::byte> bytes);
-  /// A class or function; `name` is "module\nname\n" and must outlive the emitter.
-  void global(std::string_view name);
+  /// A class, function or constant of the table of roles: the only names there are in what is written.
+  void global(std::string_view module, std::string_view name);
 
   void mark() { out_ += '('; }
 
@@ -75,8 +77,8 @@ class PickleEmitter {
  private:
   std::string out_;
   std::uint32_t slots_ = 0;
-  std::unordered_map<std::string_view, std::uint32_t> globals_;
-  std::unordered_map<std::string_view, std::uint32_t> strings_;
+  std::unordered_map<const KnownGlobal*, std::uint32_t> globals_;
+  NameViewMap<std::uint32_t> strings_;
 };
 
 }  // namespace ballast::torch

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "formats/torch/objects.h"
+
 namespace ballast::torch {
 namespace {
 
@@ -67,6 +69,27 @@ Form form_of(const Value& value, const FormOptions& options) {
       return Form::unrepresentable;
   }
   return Form::unrepresentable;
+}
+
+std::string_view without_torch(std::string_view name) noexcept {
+  return name.starts_with("torch.") ? name.substr(6) : name;
+}
+
+bool is_real_constant(const Value& value, Form form) {
+  const std::string_view name = without_torch(value.as_string());
+  switch (form) {
+    case Form::dtype:
+      return find_torch_constant(Role::dtype, name) != nullptr;
+    case Form::constant:
+      return find_torch_constant(Role::qscheme, name) != nullptr ||
+             find_torch_constant(Role::memory_format, name) != nullptr;
+    case Form::layout:
+      return find_torch_constant(Role::layout, name) != nullptr;
+    case Form::device:
+      return is_device_name(value.as_string());
+    default:
+      return true;
+  }
 }
 
 bool is_container(Form form) noexcept {

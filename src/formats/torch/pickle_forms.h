@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "ballast/value.h"
 
@@ -47,6 +48,10 @@ struct FormOptions {
 [[nodiscard]] bool has_identity(Form form) noexcept;
 /// May be a key of a dict or an element of a set.
 [[nodiscard]] bool is_hashable(Form form) noexcept;
+/// "float32" of "torch.float32".
+[[nodiscard]] std::string_view without_torch(std::string_view name) noexcept;
+/// A constant, layout or device that PyTorch has: text of that class alone is none.
+[[nodiscard]] bool is_real_constant(const Value& value, Form form);
 /// With `simplify`: what stands for a dict- or list-like object; the value itself otherwise.
 [[nodiscard]] Value written_value(const Value& value, const FormOptions& options);
 

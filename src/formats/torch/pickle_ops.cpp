@@ -5,6 +5,7 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "base/utf8.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle.h"
 #include "formats/torch/pickle_text.h"
@@ -61,9 +62,13 @@ void Machine::make_tuple(std::size_t count) {
 void Machine::put(std::uint64_t index) {
   require(1, "PUT");
   if (index > ops_) fail(Errc::memo_range, location(), "memo slot {} after {} opcodes", index, ops_);
-  if (index == memo_.size()) return memo_.push_back(stack_.back());  // as picklers number them
-  if (index >= memo_.size()) memo_.resize(static_cast<std::size_t>(index) + 1, Ref(nullptr));
-  memo_[static_cast<std::size_t>(index)] = stack_.back();
+  const auto slot = static_cast<std::size_t>(index);
+  if (slot >= memo_.size()) {
+    grow(memo_, slot + 1);
+    memo_.resize(slot + 1, Ref(nullptr));
+  }
+  if (memo_[slot] == Ref(nullptr)) ++memoized_;
+  memo_[slot] = stack_.back();
 }
 
 void Machine::get(std::uint64_t index) {
@@ -80,7 +85,7 @@ void Machine::push_text(std::string_view text) {
 
 // Python 2 had one type for text and bytes: what is UTF-8 is taken for text.
 void Machine::push_python2_text(std::string_view bytes) {
-  push(is_utf8(bytes) ? tree_.string(bytes) : tree_.bytes(bytes));
+  push(ballast::is_utf8(bytes) ? tree_.string(bytes) : tree_.bytes(bytes));
 }
 
 void Machine::op_dict() {
@@ -93,10 +98,13 @@ void Machine::op_dict() {
 }
 
 void Machine::op_global(std::string_view module, std::string_view name) {
-  if (module.empty() || name.empty() || !is_utf8(module) || !is_utf8(name)) {
+  if (module.empty() || name.empty() || !ballast::is_utf8(module) || !ballast::is_utf8(name)) {
     fail(Errc::bad_pickle, location(), "a global named {} in module {}", quoted(name), quoted(module));
   }
-  push(objects_.global(module, name));
+  // A function inside a function cannot be reached by name; Python says so.
+  if (protocol_ >= 4 && ("." + std::string(name) + ".").find(".<locals>.") != std::string::npos)
+    fail(Errc::bad_pickle, location(), "a global named {}", quoted(name));
+  push(objects_.global({module, name}, protocol_ < 3));
 }
 
 void Machine::op_stack_global() {
@@ -107,14 +115,24 @@ void Machine::op_stack_global() {
             objects_.need_text(name, "the name of STACK_GLOBAL"));
 }
 
-void Machine::op_reduce(const char* what) {
-  require(2, what);
+void Machine::op_reduce() {
+  require(2, "REDUCE");
   const Ref args = pop();
   if (Objects::as_kind(args, NodeKind::tuple) == nullptr) {
-    fail(Errc::type_mismatch, location(), "{} with {} for its arguments, not a tuple", what,
+    fail(Errc::type_mismatch, location(), "REDUCE with {} for its arguments, not a tuple",
          objects_.describe(args));
   }
-  stack_.back() = objects_.call(stack_.back(), args, Ref::none(), what[0] == 'N');
+  stack_.back() = objects_.call(stack_.back(), args, Ref::none(), How::call);
+}
+
+void Machine::op_newobj() {
+  require(2, "NEWOBJ");
+  const Ref args = pop();
+  if (Objects::as_kind(args, NodeKind::tuple) == nullptr) {
+    fail(Errc::type_mismatch, location(), "NEWOBJ with {} for its arguments, not a tuple",
+         objects_.describe(args));
+  }
+  stack_.back() = objects_.call(stack_.back(), args, Ref::none(), How::make);
 }
 
 void Machine::op_newobj_ex() {
@@ -126,7 +144,15 @@ void Machine::op_newobj_ex() {
     fail(Errc::type_mismatch, location(), "NEWOBJ_EX with {} and {} for its arguments",
          objects_.describe(args), objects_.describe(kwargs));
   }
-  stack_.back() = objects_.call(stack_.back(), args, kwargs, true);
+  for (std::uint32_t i = 0; i < kwargs.node()->size; ++i)
+    static_cast<void>(objects_.need_text(kwargs.node()->refs[std::size_t{i} * 2], "a keyword"));
+  stack_.back() = objects_.call(stack_.back(), args, kwargs, How::make);
+}
+
+// What INST and OBJ do: a class without arguments is made, everything else is called.
+Ref Machine::instantiate(Ref callee, Ref args) {
+  const bool is_made = args.node()->size == 0 && objects_.is_class(callee);
+  return objects_.call(callee, args, Ref::none(), is_made ? How::make : How::call);
 }
 
 void Machine::op_obj() {
@@ -135,16 +161,20 @@ void Machine::op_obj() {
   const Ref callee = values.front();
   const Ref args = tree_.sequence(NodeKind::tuple, values.subspan(1));
   forget();
-  push(objects_.call(callee, args, Ref::none(), false));
+  push(instantiate(callee, args));
 }
 
 void Machine::op_inst() {
   const std::string_view module = take_line();
   const std::string_view name = take_line();
+  if (!is_ascii(module) || !is_ascii(name))
+    fail(Errc::bad_pickle, location(), "INST of {} in module {}, which is not ASCII", quoted(name),
+         quoted(module));
   const Ref args = tree_.sequence(NodeKind::tuple, since_mark(0, "INST"));
   forget();
   op_global(module, name);
-  push(objects_.call(pop(), args, Ref::none(), false));
+  const Ref callee = pop();
+  push(instantiate(callee, args));
 }
 
 void Machine::op_persistent(Ref id) {
@@ -154,18 +184,29 @@ void Machine::op_persistent(Ref id) {
   push(stream_.persistent(id));
 }
 
+// Python reads octal, hexadecimal, signs, spaces and underscores here, and takes some of them for booleans:
+// what no pickler writes is refused.
 void Machine::op_int() {
   const std::string_view line = take_line();
   if (line == "00" || line == "01") return push(Ref::boolean(line == "01"));
   if (!is_decimal(line)) fail(Errc::bad_pickle, location(), "INT {} is no integer", quoted(line));
-  push(tree_.decimal_integer(line));
+  push_integer(line);
 }
 
 void Machine::op_long() {
   std::string_view line = take_line();
   if (line.ends_with('L')) line.remove_suffix(1);
   if (!is_decimal(line)) fail(Errc::bad_pickle, location(), "LONG {} is no integer", quoted(line));
-  push(tree_.decimal_integer(line));
+  push_integer(line);
+}
+
+void Machine::push_integer(std::string_view digits) {
+  constexpr std::size_t kSurelySmall = 18;
+  if (digits.size() <= kSurelySmall) return push(tree_.decimal_integer(digits));
+  const std::string bytes = twos_complement(digits);
+  if (bytes.size() > kMaxIntegerBytes)
+    fail(Errc::bad_pickle, location(), "an integer of {} digits", digits.size());
+  push(tree_.big_integer(tree_.store(bytes)));
 }
 
 void Machine::op_float() {

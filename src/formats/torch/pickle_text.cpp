@@ -3,16 +3,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "formats/torch/pickle.h"
 
 namespace ballast::torch {
 namespace {
 
-constexpr std::size_t kMaxDigits = 20'000;
+constexpr std::size_t kMaxDigits = 2468;  // of kMaxIntegerBytes and a sign
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -72,15 +75,50 @@ bool is_utf8(std::string_view text) noexcept {
 
 bool is_decimal(std::string_view text) noexcept {
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  return !digits.empty() && digits.size() <= kMaxDigits &&
-         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (digits.empty() || digits.size() > kMaxDigits) return false;
+  if (digits[0] == '0' && text.size() > 1) return false;  // "-0" too
+  return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Two's complement, little-endian, as short as it can be.
+std::string twos_complement(std::string_view decimal) {
+  const bool negative = decimal.starts_with('-');
+  std::vector<std::uint32_t> words;  // magnitude, lowest first
+  for (const char digit : decimal.substr(negative ? 1 : 0)) {
+    auto carry = static_cast<std::uint64_t>(digit - '0');
+    for (std::uint32_t& word : words) {
+      carry += std::uint64_t{word} * 10;
+      word = static_cast<std::uint32_t>(carry);
+      carry >>= 32U;
+    }
+    if (carry != 0) words.push_back(static_cast<std::uint32_t>(carry));
+  }
+  words.push_back(0);  // room for the sign
+  if (negative) {
+    std::uint64_t carry = 1;
+    for (std::uint32_t& word : words) {
+      carry += static_cast<std::uint32_t>(~word);
+      word = static_cast<std::uint32_t>(carry);
+      carry >>= 32U;
+    }
+  }
+  std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(std::uint32_t));
+  const char filler = negative ? '\xFF' : '\0';
+  while (bytes.size() > 1 && bytes.back() == filler && ((bytes[bytes.size() - 2] ^ filler) & 0x80) == 0)
+    bytes.pop_back();
+  return bytes;
 }
 
 std::optional<double> parse_float(std::string_view text) noexcept {
+  if (text.size() > 1000 || text.find('(') != std::string_view::npos) return std::nullopt;  // "nan(…)"
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::invalid_argument || end != text.data() + text.size()) return std::nullopt;
-  return value;  // beyond the range: inf or 0 as from_chars leaves it
+  if (error == std::errc()) return value;
+  value =
+      std::strtod(std::string(text).c_str(), nullptr);  // beyond the range: 0 or a signed 0, never infinity
+  if (std::isinf(value)) return std::nullopt;
+  return value;
 }
 
 void append_utf8(std::string& out, char32_t c) {

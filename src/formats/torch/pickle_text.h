@@ -12,8 +12,11 @@ namespace ballast::torch {
 [[nodiscard]] bool is_ascii(std::string_view text) noexcept;
 /// With single surrogates allowed: Python keeps undecodable file names in them.
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
-/// Digits, perhaps after a minus; no more than a sane number has.
+/// Digits without a needless zero, perhaps after a minus, as picklers write them; no more than a sane number
+/// has.
 [[nodiscard]] bool is_decimal(std::string_view text) noexcept;
+/// Of decimal digits: little-endian, as short as it can be.
+[[nodiscard]] std::string twos_complement(std::string_view decimal);
 [[nodiscard]] std::optional<double> parse_float(std::string_view text) noexcept;
 /// Python 2's repr of a str: quotes off, escapes resolved.
 [[nodiscard]] std::optional<std::string> unquote(std::string_view quoted);

@@ -11,7 +11,7 @@
 namespace ballast::torch {
 namespace {
 
-constexpr std::size_t kMaxStreams = 16;  // inside each other
+constexpr std::size_t kMaxStreams = 8;  // inside each other
 constexpr std::size_t kNamesInANote = 12;
 
 bool is_tar(std::span<const std::byte> head) {
@@ -73,7 +73,7 @@ Ref Reader::read_nested(std::shared_ptr<const Storage> bytes, const std::string&
   if (++depth_ > kMaxStreams)
     fail(Errc::too_deep, where, "streams inside streams, more than {} deep", kMaxStreams);
   Document inner;
-  const Ref root = read_container(Source(std::move(bytes), where), inner);
+  Ref root = read_container(Source(std::move(bytes), where), inner);
   --depth_;
   return root;
 }
@@ -83,10 +83,20 @@ std::string key_text(Objects& objects, Ref key, const char* what) {
   return std::string(objects.need_text(key, what));
 }
 
+void FirstMention::apply(const Objects& objects, StorageId& again) const {
+  if (bytes != again.bytes) {
+    objects.refuse(Errc::size_mismatch, "storage {} has {} bytes here, {} where it was named first",
+                   quoted(again.key), again.bytes, bytes);
+  }
+  again.dtype = dtype;
+  again.type = type;
+  again.numel = numel;
+}
+
 StorageId parse_storage_id(Objects& objects, Ref id) {
   const auto parts = objects.need_sequence(id, "a persistent id");
-  if (parts.size() < 5)
-    objects.refuse(Errc::type_mismatch, "a persistent id of {} parts, a storage has 5", parts.size());
+  if (parts.size() != 5 && parts.size() != 6)
+    objects.refuse(Errc::type_mismatch, "a persistent id of {} parts, a storage has 5 or 6", parts.size());
   if (objects.need_text(parts[0], "the kind of a persistent id") != "storage") {
     objects.refuse(Errc::unsupported, "a persistent id of kind {}", quoted(*Objects::as_text(parts[0])));
   }
@@ -109,13 +119,8 @@ StorageId parse_storage_id(Objects& objects, Ref id) {
 
 void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry,
                      std::uint64_t offset, std::uint64_t bytes) {
-  if (ScanReport* report = objects.settings().report) {
-    report->findings.push_back({.severity = Severity::warning,
-                                .code = Errc::trailing_data,
-                                .what = fmt::format("{} bytes behind the end", bytes),
-                                .offset = offset,
-                                .entry = entry});
-  }
+  objects.find(Severity::warning, Errc::trailing_data, fmt::format("{} bytes behind the end", bytes), offset,
+               entry);
   if (!objects.settings().inert) {
     fail(Errc::trailing_data, where,
          "{} bytes behind the end at byte {} (another file appended, or something hidden?)", bytes, offset);
@@ -125,6 +130,7 @@ void refuse_trailing(Objects& objects, const std::string& where, const std::stri
 namespace {
 
 Ref run_machine(Objects& objects, std::span<const std::byte> code, Stream stream, std::size_t& used) {
+  if (objects.machine == nullptr) objects.budget().admit(code.size());
   Machine machine(objects, code, std::move(stream));
   const Ref root = machine.run();
   used = machine.position();
@@ -153,15 +159,29 @@ Ref run_whole_pickle(Objects& objects, const std::shared_ptr<const Storage>& byt
   return root;
 }
 
-Checkpoint open(const Source& source, bool inert) {
-  Reader reader(source, {.inert = inert, .report = nullptr, .input_bytes = source.size()});
+void name_tensors(Reader& reader, const Document& document, Checkpoint& checkpoint) {
+  std::uint64_t shown = 0;
+  const auto spend = [&](std::uint64_t memory, std::uint64_t data) {
+    reader.objects().budget().take(memory);
+    shown += std::min(data, UINT64_MAX - shown);
+    reader.objects().check_expansion(shown);
+  };
+  flatten(*checkpoint.tree, document.format == "torchscript" ? &document.script : nullptr, checkpoint, spend);
+}
+
+Checkpoint open(const Source& source, const OpenOptions& options) {
+  Reader reader(source, {.inert = options.inert,
+                         .report = nullptr,
+                         .input_bytes = source.size(),
+                         .expansion = options.expansion,
+                         .where = source.where()});
   const Document document = reader.read();
   Checkpoint checkpoint;
   checkpoint.format = document.format;
   checkpoint.path = source.file() ? source.where() : std::string();
   checkpoint.notes = document.notes;
   checkpoint.tree = ValueTree::value(reader.objects().shared_tree(), document.root);
-  flatten(*checkpoint.tree, document.format == "torchscript" ? &document.script : nullptr, checkpoint);
+  name_tensors(reader, document, checkpoint);
   return checkpoint;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/io.h"
 #include "checkpoint/flatten.h"
 #include "formats/source.h"
 #include "formats/torch/objects.h"
@@ -58,11 +59,28 @@ struct StorageId {
   Ref view;  // old files: (key, offset, count), or None
 };
 
+/// What a storage of some key was first said to be: PyTorch goes by that, whatever a later mention says.
+struct FirstMention {
+  std::optional<DType> dtype;
+  TypeId type = 0;
+  std::uint64_t numel = 0;
+  std::uint64_t bytes = 0;
+
+  explicit FirstMention(const StorageId& id)
+      : dtype(id.dtype), type(id.type), numel(id.numel), bytes(id.bytes) {}
+
+  FirstMention() = default;
+
+  /// Makes `again` what PyTorch takes it for; Errc::size_mismatch when it is of another size.
+  void apply(const Objects& objects, StorageId& again) const;
+};
+
 [[nodiscard]] StorageId parse_storage_id(Objects& objects, Ref id);
 /// A storage's or tensor's key: text, or an integer as its decimal.
 [[nodiscard]] std::string key_text(Objects& objects, Ref key, const char* what);
 
-/// Runs one pickle of `bytes`, which the tree keeps alive. `used` gets the bytes it took.
+/// Runs one pickle of `bytes`, which the tree keeps alive. `used` gets the bytes it took. Its budget grows
+/// with its bytes, once, when it is no stream inside a stream.
 [[nodiscard]] Ref run_pickle(Objects& objects, const std::shared_ptr<const Storage>& bytes,
                              std::size_t offset, Stream stream, std::size_t& used);
 /// The same for bytes that hold one pickle and nothing else: Errc::trailing_data otherwise (a finding in
@@ -73,7 +91,10 @@ struct StorageId {
 void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry,
                      std::uint64_t offset, std::uint64_t bytes);
 
+/// The tensors of checkpoint.tree by their names, within the reader's budget.
+void name_tensors(Reader& reader, const Document& document, Checkpoint& checkpoint);
+
 /// Opens a source that is no Safetensors file.
-[[nodiscard]] Checkpoint open(const Source& source, bool inert);
+[[nodiscard]] Checkpoint open(const Source& source, const OpenOptions& options);
 
 }  // namespace ballast::torch

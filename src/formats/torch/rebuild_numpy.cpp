@@ -31,13 +31,23 @@ NumpyType need_type(Objects& objects, Ref value) {
   }
   if (text.empty()) return type;
   type.kind = text[0];
-  for (const char digit : text.substr(1)) {
+  for (const char digit : text.substr(1)) {  // is_type_name() has looked at them
     if (digit < '0' || digit > '9' || type.bytes > (UINT32_MAX >> 4U)) return type;
     type.bytes = type.bytes * 10 + static_cast<std::uint64_t>(digit - '0');
   }
   if (type.kind == 'U') type.bytes *= 4;
   type.dtype = dtype_from_numpy(text);
   return type;
+}
+
+// "<f4", "U5", "O8": what pickled dtypes are called. NumPy understands much more.
+bool is_type_name(std::string_view text) {
+  if (!text.empty() && std::string_view("<>|=").find(text[0]) != std::string_view::npos)
+    text.remove_prefix(1);
+  if (text.empty() || std::string_view("biufcSUOVMm").find(text[0]) == std::string_view::npos) return false;
+  text.remove_prefix(1);
+  return text.size() <= 9 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // "numpy.float64": but for one, NumPy's scalars are called like PyTorch's dtypes.
@@ -126,9 +136,9 @@ Ref numpy_text(Objects& objects, const NumpyType& type, std::string_view data) {
 }
 
 Ref scalar(Objects& objects, const Call& call) {
-  objects.need_arguments(call, 2);
+  objects.need_arguments(call, 2, 2);
   const NumpyType type = need_type(objects, call.args[0]);
-  if (!type.dtype && type.kind != 'U' && type.kind != 'S') return objects.inert(call);
+  if (!type.dtype && type.kind != 'U' && type.kind != 'S') return objects.misfit(call);
   const std::string_view data = objects.need_bytes(call.args[1], "the bytes of a NumPy scalar");
   if (data.size() != type.bytes) {
     objects.refuse(Errc::size_mismatch, "a NumPy scalar of {} bytes, its dtype has {}", data.size(),
@@ -152,10 +162,9 @@ ArrayShape need_shape(Objects& objects, Ref value, std::uint64_t item, bool fort
   if (std::any_of(shape.sizes.begin(), shape.sizes.end(), [](std::int64_t dim) { return dim < 0; })) {
     objects.refuse(Errc::shape_mismatch, "a NumPy array of shape {}", to_string(shape.sizes));
   }
-  const auto count = try_numel(shape.sizes);
-  const auto bytes = count ? try_mul<std::int64_t>(*count, static_cast<std::int64_t>(item)) : std::nullopt;
-  if (!bytes) objects.refuse(Errc::size_overflow, "a NumPy array of shape {}", to_string(shape.sizes));
-  shape.bytes = static_cast<std::uint64_t>(*bytes);
+  const auto count = try_count(shape.sizes, item);
+  if (!count) objects.refuse(Errc::size_overflow, "a NumPy array of shape {}", to_string(shape.sizes));
+  shape.bytes = static_cast<std::uint64_t>(*count) * item;
   shape.strides = contiguous_strides(shape.sizes);
   if (fortran) {
     std::int64_t step = 1;
@@ -176,7 +185,7 @@ Ref array(Objects& objects, const NumpyType& type, const ArrayShape& shape, std:
                    to_string(shape.sizes), shape.bytes, data.size());
   }
   if (shape.sizes.empty()) return scalar_of(objects, type, data, objects.tree().type_name(class_id));
-  objects.spend(data.size());
+  objects.budget().take(data.size());
   const auto storage = Storage::heap(data.size());
   if (!data.empty()) std::memcpy(storage->mutable_data(), data.data(), data.size());
   if (type.swapped) swap_bytes({storage->mutable_data(), data.size()}, swap_unit(*type.dtype));
@@ -184,15 +193,15 @@ Ref array(Objects& objects, const NumpyType& type, const ArrayShape& shape, std:
 }
 
 Ref from_buffer(Objects& objects, const Call& call) {
-  objects.need_arguments(call, 4);
+  objects.need_arguments(call, 4, 4);
   const NumpyType type = need_type(objects, call.args[1]);
-  if (!type.dtype) {
-    const Ref made = objects.inert(call);
+  const auto order = Objects::as_text(call.args[3]);
+  if (!type.dtype || (order != "C" && order != "F")) {
+    const Ref made = objects.misfit(call);
     made.node()->type = objects.tree().type_id("numpy.ndarray");
-    made.node()->role = 0;
     return made;
   }
-  const bool fortran = Objects::as_text(call.args[3]) == "F";
+  const bool fortran = order == "F";
   const ArrayShape shape = need_shape(objects, call.args[2], type.bytes, fortran);
   return array(objects, type, shape, objects.need_bytes(call.args[0], "the buffer of a NumPy array"),
                objects.tree().type_id("numpy.ndarray"));
@@ -207,79 +216,102 @@ Ref Rebuild::numpy(Objects& objects, const Call& call, Role role) {
     case Role::numpy_frombuffer:
       return from_buffer(objects, call);
     case Role::numpy_dtype: {
-      objects.need_arguments(call, 1);
-      const Ref made = objects.tree().string(objects.need_bytes(call.args[0], "the name of a numpy.dtype"),
-                                             objects.tree().type_id("numpy.dtype"));
+      objects.need_arguments(call, 1, 3);  // (name, align, copy)
+      const std::string_view name = objects.need_bytes(call.args[0], "the name of a numpy.dtype");
+      if (!is_type_name(name)) return objects.misfit(call);
+      const Ref made = objects.tree().string(name, objects.tree().type_id("numpy.dtype"));
       made.node()->role = static_cast<std::uint8_t>(Role::numpy_dtype);
       return made;
     }
-    default: {  // _reconstruct: an empty array until its state comes
-      objects.need_arguments(call, 1);
+    default: {  // _reconstruct(class, (0,), b'b'): an empty array until its state comes
+      objects.need_arguments(call, 3, 3);
+      const Node* type = Objects::as_kind(call.args[0], NodeKind::global);
+      const auto sizes = objects.need_sequence(call.args[1], "the shape of a NumPy array");
+      if (type == nullptr || sizes.size() != 1 || Objects::as_int(sizes[0]) != 0) return objects.misfit(call);
       const Ref made = objects.inert(call);
-      if (const Node* type = Objects::as_kind(call.args[0], NodeKind::global)) made.node()->type = type->type;
+      made.node()->type = type->type;
+      made.node()->role = static_cast<std::uint8_t>(Role::numpy_reconstruct);
+      if (Objects::role_of(call.args[0]) != Role::numpy_ndarray) objects.note_misfit(call);
       return made;
     }
   }
 }
 
+namespace {
+
+// (version, byte order, subtype, names, fields, item size, alignment, flags [, metadata]): of plain types
+// only the order says something the name does not.
+void build_dtype(Objects& objects, Node* node, std::span<const Ref> parts) {
+  if (parts.size() < 8 || parts.size() > 9)
+    objects.refuse(Errc::type_mismatch, "a numpy.dtype state of {} parts", parts.size());
+  for (const std::size_t part : {2, 3, 4}) {
+    if (!parts[part].is_none()) objects.refuse(Errc::unsupported, "a structured numpy.dtype");
+  }
+  const auto order = objects.need_bytes(parts[1], "a byte order");
+  if (order.size() != 1 || std::string_view("<>|=").find(order[0]) == std::string_view::npos)
+    objects.refuse(Errc::bad_pickle, "byte order {} of a numpy.dtype", quoted(order));
+  const std::string_view old(node->text, node->size);
+  const bool has_order = std::string_view("<>|=").find(old[0]) != std::string_view::npos;
+  const std::string_view text =
+      objects.tree().store(std::string(order) + std::string(old.substr(has_order ? 1 : 0)));
+  node->text = text.data();
+  node->size = static_cast<std::uint32_t>(text.size());
+  const NumpyType type = need_type(objects, Ref(node));
+  const std::int64_t item = objects.need_int(parts[5], "the item size of a numpy.dtype");
+  if (item != -1 && static_cast<std::uint64_t>(item) != type.bytes) {
+    objects.refuse(Errc::size_mismatch, "a numpy.dtype {} of {} bytes", quoted(text), item);
+  }
+}
+
+}  // namespace
+
 void Rebuild::build_numpy(Objects& objects, Node* node, Ref state) {
   const auto parts = objects.need_sequence(state, "the state of a NumPy object");
-  if (node->kind == NodeKind::string) {  // dtype: (version, byte order, …)
-    if (parts.size() < 2)
-      objects.refuse(Errc::type_mismatch, "a numpy.dtype state of {} parts", parts.size());
-    const auto order = objects.need_text(parts[1], "a byte order");
-    const std::string_view old(node->text, node->size);
-    const std::string_view plain =
-        !old.empty() && std::string_view("<>|=").find(old[0]) != std::string_view::npos ? old.substr(1) : old;
-    const std::string_view text = objects.tree().store(std::string(order.substr(0, 1)) + std::string(plain));
-    node->text = text.data();
-    node->size = static_cast<std::uint32_t>(text.size());
-    return;
-  }
+  if (node->kind == NodeKind::string) return build_dtype(objects, node, parts);
   // array: (version, shape, dtype, Fortran order, bytes or list)
-  if (parts.size() < 5) objects.refuse(Errc::type_mismatch, "a NumPy array state of {} parts", parts.size());
+  if (parts.size() != 5) objects.refuse(Errc::type_mismatch, "a NumPy array state of {} parts", parts.size());
   const NumpyType type = need_type(objects, parts[2]);
   if (!type.dtype) {  // text, objects, dates: kept as they are
+    node->role = 0;
     node->object->state = state;
     if (const Node* list = Objects::as_kind(parts[4], NodeKind::list))
-      node->object->items = Ref(const_cast<Node*>(list));
+      node->object->items = objects.tree().sequence(NodeKind::list, {list->refs, list->size});
     return;
   }
   const ArrayShape shape = need_shape(objects, parts[1], type.bytes, parts[3].is_true());
   const Ref made =
       array(objects, type, shape, objects.need_bytes(parts[4], "the bytes of a NumPy array"), node->type);
-  Node copy = *made.node();
-  copy.has_attributes = node->has_attributes;
-  *node = copy;
+  *node = *made.node();
 }
 
 // Tensors of devices without storages travel as arrays; dtypes NumPy lacks arrive as wider ones and are cast
 // back.
 Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
-  objects.need_arguments(call, 3);
-  if (Objects::as_kind(call.args[0], NodeKind::tensor) == nullptr) {
-    if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
-    if (!call.args[0].is_node() || objects.tree().type_name(call.args[0].node()->type) != "numpy.ndarray") {
-      objects.refuse(Errc::type_mismatch, "a device tensor made of {}", objects.describe(call.args[0]));
-    }
-  }
-  const auto name = objects.need_text(call.args[1], "a dtype");
-  const auto dtype = dtype_of_torch_name(name);
-  if (!dtype) objects.refuse(Errc::bad_dtype, "{}: no such dtype", quoted(name));
+  objects.need_arguments(call, 4, 4);
+  const Ref data = call.args[0];
+  if (Objects::as_kind(data, NodeKind::object) != nullptr) return objects.misfit(call);
+  // An array: nothing that was made by this function before.
+  if (!data.is_node() || objects.tree().type_name(data.node()->type) != "numpy.ndarray")
+    objects.refuse(Errc::type_mismatch, "a device tensor made of {}", objects.describe(data));
+  const auto name = Objects::as_constant(call.args[1], Role::dtype);
+  const auto dtype = name ? dtype_of_torch_name(*name) : std::nullopt;
+  if (!dtype) objects.refuse(Errc::bad_dtype, "{}: no such dtype", objects.describe(call.args[1]));
   Tensor tensor;
-  if (Objects::as_kind(call.args[0], NodeKind::tensor) != nullptr) {
-    tensor = value_of(objects, call.args[0]);
+  if (Objects::as_kind(data, NodeKind::tensor) != nullptr) {
+    tensor = value_of(objects, data);
   } else {
-    tensor = Tensor::from<double>({ValueTree::value(objects.shared_tree(), call.args[0]).as_float()}, {});
+    tensor = Tensor::from<double>({ValueTree::value(objects.shared_tree(), data).as_float()}, {});
   }
   if (*dtype != tensor.dtype() && !(is_real(*dtype) && is_real(tensor.dtype()))) {
     objects.refuse(Errc::bad_dtype, "a device tensor of {} made of {}", info(*dtype).code,
                    info(tensor.dtype()).code);
   }
   const Ref made = computed(objects, tensor.to_lazy(*dtype), 0);
-  made.node()->tensor->requires_grad = Objects::argument(call, 3).is_true();
-  if (const auto device = Objects::as_text(call.args[2]); device && *device != "cpu")
-    made.node()->tensor->location = objects.tree().type_id(*device);
+  objects.declare(static_cast<std::uint64_t>(tensor.numel()) * item_bytes(*dtype));
+  made.node()->tensor->requires_grad = call.args[3].is_true();
+  const auto device = device_text(call.args[2]);
+  if (!device) objects.note_misfit(call);
+  if (device && *device != "cpu") made.node()->tensor->location = objects.tree().type_id(*device);
   return made;
 }
 

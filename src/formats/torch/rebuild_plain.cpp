@@ -2,30 +2,64 @@
 // Small values of PyTorch and of Python's library that are better as text, tuples and dicts: sizes, devices,
 // paths, dates, namespaces.
 #include <algorithm>
+#include <vector>
 
+#include "ballast/display.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {
 namespace {
 
+// torch.device('cuda', 0), torch.device('cuda:0')
 Ref device(Objects& objects, const Call& call) {
-  objects.need_arguments(call, 1);
+  objects.need_arguments(call, 1, 2);
   const auto name = Objects::as_text(call.args[0]);
-  if (!name) return objects.inert(call);
   const auto index = Objects::as_int(Objects::argument(call, 1));
+  if (!name || (call.args.size() == 2 && !index)) return objects.misfit(call);
   const std::string text = index ? fmt::format("{}:{}", *name, *index) : std::string(*name);
-  return objects.tree().string(objects.tree().store(text), call.callee->type);
+  const Ref made = objects.tree().string(objects.tree().store(text), call.callee->type);
+  made.node()->role = static_cast<std::uint8_t>(Role::device);
+  return device_text(made) ? made : objects.misfit(call);
+}
+
+// As pathlib puts parts together: an absolute one begins anew, "." and "//" inside say nothing.
+std::string joined_path(std::span<const std::string> parts) {
+  std::string root;
+  std::vector<std::string_view> names;
+  for (const std::string_view part : parts) {
+    if (part.starts_with('/')) {
+      root = part.starts_with("//") && !part.starts_with("///") ? "//" : "/";
+      names.clear();
+    }
+    for (std::size_t at = 0; at < part.size();) {
+      const std::size_t end = std::min(part.find('/', at), part.size());
+      const std::string_view name = part.substr(at, end - at);
+      if (!name.empty() && name != ".") names.push_back(name);
+      at = end + 1;
+    }
+  }
+  std::string text = root;
+  for (const std::string_view name : names) {
+    if (text.size() > root.size()) text += '/';
+    text += name;
+  }
+  return text.empty() ? "." : text;
 }
 
 Ref path(Objects& objects, const Call& call) {
   const bool windows = objects.tree().type_name(call.callee->type).find("Windows") != std::string_view::npos;
-  const char separator = windows ? '\\' : '/';
-  std::string text;
+  std::vector<std::string> parts;
   for (const Ref part : call.args) {
     const auto piece = Objects::as_text(part);
-    if (!piece) return objects.inert(call);
-    if (!text.empty() && text.back() != separator) text += separator;
-    text += *piece;
+    if (!piece) return objects.misfit(call);
+    objects.budget().take(piece->size() * 2 + sizeof(std::string));
+    parts.emplace_back(*piece);
+  }
+  std::string text;
+  if (!windows) {
+    text = joined_path(parts);
+  } else {
+    for (const std::string& piece : parts) text += (text.empty() || text.back() == '\\' ? "" : "\\") + piece;
   }
   return objects.tree().string(objects.tree().store(text.empty() ? "." : text), call.callee->type);
 }
@@ -65,15 +99,17 @@ std::optional<std::string> zone_text(Objects& objects, Ref zone) {
 }
 
 Ref date_or_time(Objects& objects, const Call& call, Role role) {
-  if (call.args.empty()) return objects.inert(call);
+  if (call.args.empty() || call.args.size() > (role == Role::date ? 1U : 2U)) return objects.misfit(call);
   const Ref first = call.args[0];
-  if (Objects::as_kind(first, NodeKind::bytes) == nullptr &&
-      Objects::as_kind(first, NodeKind::string) == nullptr)
-    return objects.inert(call);
+  if (Objects::as_kind(first, NodeKind::bytes) == nullptr && !Objects::as_text(first))
+    return objects.misfit(call);
   const std::string_view bytes = objects.need_bytes(first, "a date");
   const std::size_t size = role == Role::date ? 4 : role == Role::time ? 6 : 10;
   const auto zone = zone_text(objects, Objects::argument(call, 1));
-  if (bytes.size() != size || !zone) return objects.inert(call);
+  if (bytes.size() != size || !zone) return objects.misfit(call);
+  const unsigned month = role == Role::time ? 1 : byte_at(bytes, 2) & 0x7FU;
+  const unsigned hour = role == Role::time ? byte_at(bytes, 0) & 0x7FU : 0;
+  if (month < 1 || month > 12 || hour > 23) return objects.misfit(call);
   std::string text;
   if (role != Role::time) text = date_text(bytes);
   if (role == Role::datetime) text += 'T';
@@ -83,7 +119,55 @@ Ref date_or_time(Objects& objects, const Call& call, Role role) {
 
 const Ref* member(Objects& objects, Ref state, std::string_view name) {
   const Node* dict = Objects::as_kind(state, NodeKind::dict);
-  return dict == nullptr ? nullptr : objects.tree().find(dict, name);
+  return dict == nullptr ? nullptr : objects.find_now(dict, name);
+}
+
+// timedelta(days, seconds, microseconds), timezone(timedelta [, name]): kept with their arguments.
+Ref with_numbers(Objects& objects, const Call& call, Role role) {
+  const auto is_int = [](Ref value) { return Objects::as_int(value).has_value(); };
+  bool fits_role = call.args.size() <= 3 && std::all_of(call.args.begin(), call.args.end(), is_int);
+  if (role == Role::timezone) {
+    fits_role = (call.args.size() == 1 || (call.args.size() == 2 && Objects::as_text(call.args[1]))) &&
+                Objects::as_kind(call.args[0], NodeKind::object) != nullptr &&
+                Objects::role_of(call.args[0]) == Role::timedelta;
+  }
+  if (!fits_role) return objects.misfit(call);
+  const Ref made = objects.inert(call);
+  made.node()->role = static_cast<std::uint8_t>(role);
+  return made;
+}
+
+// An object whose state says what it is.
+Ref awaiting_state(Objects& objects, const Call& call, Role role) {
+  if (!call.args.empty()) return objects.misfit(call);
+  const Ref made = objects.inert(call);
+  made.node()->role = static_cast<std::uint8_t>(role);
+  return made;
+}
+
+Ref layout(Objects& objects, const Call& call) {
+  objects.need_arguments(call, 1, 1);
+  if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
+  const std::string_view name = objects.need_text(call.args[0], "a layout's name");
+  constexpr std::string_view kPrefix = "torch.";
+  const bool is_known =
+      name.starts_with(kPrefix) && find_torch_constant(Role::layout, name.substr(kPrefix.size())) != nullptr;
+  if (!is_known) objects.refuse(Errc::unsupported, "layout {}", quoted(name));
+  const Ref made = objects.tree().string(name, objects.tree().type_id("torch.layout"));
+  made.node()->role = static_cast<std::uint8_t>(Role::layout);
+  return made;
+}
+
+Ref size(Objects& objects, const Call& call) {
+  if (call.args.size() > 1) return objects.misfit(call);
+  std::span<const Ref> sizes;
+  if (!call.args.empty()) {
+    if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
+    sizes = objects.need_sequence(call.args[0], "the argument of torch.Size");
+  }
+  const auto is_int = [](Ref value) { return Objects::as_int(value).has_value(); };
+  if (!std::all_of(sizes.begin(), sizes.end(), is_int)) return objects.misfit(call);
+  return objects.tree().sequence(NodeKind::tuple, sizes, objects.tree().type_id("torch.Size"));
 }
 
 // The object becomes what `value` is, keeping its own class.
@@ -92,6 +176,7 @@ void become(Node* node, Ref value) {
   if (value.is_node()) {
     *node = *value.node();
     node->has_attributes = false;
+    node->capacity = 0;  // the elements are the other's: growing takes new room
   } else if (value.is_small()) {
     node->kind = NodeKind::integer;
     node->integer = value.small();
@@ -125,30 +210,30 @@ Ref Rebuild::plain(Objects& objects, const Call& call, Role role) {
   ValueTree& tree = objects.tree();
   switch (role) {
     case Role::get_layout:
-      objects.need_arguments(call, 1);
-      if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
-      return tree.string(objects.need_text(call.args[0], "a layout's name"), tree.type_id("torch.layout"));
-    case Role::size: {
-      std::span<const Ref> sizes;
-      if (!call.args.empty()) {
-        if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
-        sizes = objects.need_sequence(call.args[0], "the argument of torch.Size");
-      }
-      return tree.sequence(NodeKind::tuple, sizes, tree.type_id("torch.Size"));
-    }
+      return layout(objects, call);
+    case Role::size:
+      return size(objects, call);
     case Role::device:
       return device(objects, call);
     case Role::jit_list:
+      objects.need_arguments(call, 1, 1);
+      return call.args[0];
     case Role::jit_type_tag:
-      objects.need_arguments(call, 1);
+      objects.need_arguments(call, 2, 2);
       return call.args[0];
     case Role::path:
       return path(objects, call);
+    case Role::timedelta:
+    case Role::timezone:
+      return with_numbers(objects, call, role);
+    case Role::uuid:
+    case Role::omega_container:
+    case Role::omega_node:
+      return awaiting_state(objects, call, role);
     case Role::namespace_: {
+      if (!call.args.empty()) return objects.misfit(call);
       Node* made = tree.make(NodeKind::dict, call.callee->type);
       made->role = static_cast<std::uint8_t>(Role::namespace_);
-      if (const Node* fields = Objects::as_kind(call.kwargs, NodeKind::dict))
-        tree.append_pairs(made, {fields->refs, std::size_t{fields->size} * 2});
       return Ref(made);
     }
     default:
@@ -159,24 +244,26 @@ Ref Rebuild::plain(Objects& objects, const Call& call, Role role) {
 void Rebuild::build_plain(Objects& objects, Node* node, Ref state) {
   if (node->kind == NodeKind::dict) {  // a namespace: its attributes are its content
     const Node* fields = Objects::as_kind(state, NodeKind::dict);
-    if (fields == nullptr) return objects.tree().set_attributes(node, state);
+    if (fields == nullptr)
+      objects.refuse(Errc::type_mismatch, "{} for a namespace's state", objects.describe(state));
     return objects.tree().append_pairs(node, {fields->refs, std::size_t{fields->size} * 2});
   }
   const auto role = static_cast<Role>(node->role);
+  node->role = 0;
   node->object->state = state;
   if (role == Role::uuid) {
     const Ref* number = member(objects, state, "int");
-    if (number == nullptr) return;
-    const Value value = ValueTree::value(objects.shared_tree(), *number);
-    if (value.kind() != Kind::integer || value.as_decimal().size() > 39 ||
-        value.as_decimal().starts_with('-'))
-      return;
+    const Value value = number == nullptr ? Value() : ValueTree::value(objects.shared_tree(), *number);
+    const bool is_number = value.kind() == Kind::integer && value.type() == "int";
+    if (!is_number || value.as_decimal().size() > 39 || value.as_decimal().starts_with('-'))
+      objects.refuse(Errc::type_mismatch, "{} for the state of a uuid.UUID", objects.describe(state));
     return become(node, objects.tree().string(objects.tree().store(uuid_text(value))));
   }
   const Ref* content = member(objects, state, role == Role::omega_node ? "_val" : "_content");
   if (content == nullptr || *content == Ref(node)) return;
   const bool is_object = content->is_node() && (content->node()->kind == NodeKind::object ||
-                                                content->node()->kind == NodeKind::storage);
+                                                content->node()->kind == NodeKind::storage ||
+                                                content->node()->kind == NodeKind::global);
   if (!is_object) become(node, *content);
 }
 

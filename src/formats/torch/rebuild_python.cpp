@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python's own containers, numbers and ways to make objects.
+#include <algorithm>
 
+#include "base/utf8.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle_text.h"
 
@@ -10,6 +12,12 @@ namespace {
 TypeId plain_or(Objects& objects, const Call& call, std::string_view builtin) {
   const std::string_view name = objects.tree().type_name(call.callee->type);
   return name == builtin ? 0 : call.callee->type;
+}
+
+// list, tuple; anything else that can be iterated over is no pickler's work.
+const Node* as_sequence(Ref value) {
+  const Node* node = Objects::as_kind(value, NodeKind::tuple);
+  return node != nullptr ? node : Objects::as_kind(value, NodeKind::list);
 }
 
 // Pairs from a dict, or from a list of pairs as Python 2 wrote OrderedDicts.
@@ -24,24 +32,55 @@ void add_pairs(Objects& objects, Node* dict, Ref from) {
   }
 }
 
+// What a defaultdict makes of a missing key: one of Python's own empty things.
+bool is_factory(Ref value) {
+  if (value.is_none()) return true;
+  if (Objects::as_kind(value, NodeKind::global) == nullptr) return false;
+  switch (Objects::role_of(value)) {
+    case Role::list:
+    case Role::dict:
+    case Role::set:
+    case Role::tuple:
+    case Role::integer:
+    case Role::floating:
+    case Role::string:
+    case Role::boolean:
+    case Role::ordered_dict:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Ref make_dict(Objects& objects, const Call& call, Role role) {
-  Node* dict = objects.tree().make(NodeKind::dict, plain_or(objects, call, "builtins.dict"));
   const std::size_t first = role == Role::default_dict ? 1 : 0;  // behind the factory, which stays a name
-  if (Objects::as_kind(Objects::argument(call, first), NodeKind::object) != nullptr)
-    return objects.inert(call);
-  if (call.args.size() > first) add_pairs(objects, dict, call.args[first]);
+  const bool is_empty = call.args.size() <= first;
+  const Ref content = Objects::argument(call, first);
+  if (call.args.size() > first + 1 || (call.how == How::make && !call.args.empty()) ||
+      (role == Role::default_dict && !is_factory(Objects::argument(call, 0))) ||
+      (!is_empty && role == Role::counter && Objects::as_kind(content, NodeKind::dict) == nullptr) ||
+      Objects::as_kind(content, NodeKind::object) != nullptr)
+    return objects.misfit(call);
+  Node* dict = objects.tree().make(NodeKind::dict, plain_or(objects, call, "builtins.dict"));
+  if (!is_empty) add_pairs(objects, dict, content);
   return Ref(dict);
 }
 
 Ref make_sequence(Objects& objects, const Call& call, Role role) {
+  const bool is_mutable = role == Role::list || role == Role::set || role == Role::deque;
+  if (call.how == How::make && is_mutable && !call.args.empty()) return objects.misfit(call);
+  // deque(elements, the most it holds)
+  const std::int64_t length =
+      role == Role::deque ? Objects::as_int(Objects::argument(call, 1)).value_or(-1) : -1;
+  const bool may_have_two = role == Role::deque && (length >= 0 || Objects::argument(call, 1).is_none());
+  if (call.args.size() > (may_have_two ? 2U : 1U)) return objects.misfit(call);
   std::span<const Ref> elements;
   if (!call.args.empty()) {
-    if (const Node* set = Objects::as_kind(call.args[0], NodeKind::set))
-      elements = {set->refs, set->size};
-    else if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr)
-      return objects.inert(call);
-    else
-      elements = objects.need_sequence(call.args[0], "the elements of a container");
+    const bool from_set = role == Role::set || role == Role::frozenset;  // elsewhere the order would matter
+    const Node* from = as_sequence(call.args[0]);
+    if (from == nullptr && from_set) from = Objects::as_kind(call.args[0], NodeKind::set);
+    if (from == nullptr) return objects.misfit(call);
+    elements = {from->refs, from->size};
   }
   ValueTree& tree = objects.tree();
   switch (role) {
@@ -49,65 +88,125 @@ Ref make_sequence(Objects& objects, const Call& call, Role role) {
       return tree.sequence(NodeKind::tuple, elements);
     case Role::list:
       return tree.sequence(NodeKind::list, elements);
-    case Role::deque:
-      return tree.sequence(NodeKind::list, elements, call.callee->type);
+    case Role::deque: {
+      const Ref made = tree.sequence(NodeKind::list, elements, call.callee->type);
+      if (length >= 0 && static_cast<std::uint64_t>(length) < elements.size()) return objects.misfit(call);
+      if (length >= 0) objects.bound(made.node(), length);
+      return made;
+    }
     default: {
-      Node* set = tree.make(NodeKind::set, role == Role::frozenset ? tree.type_id("frozenset") : 0);
+      Node* set = tree.make(NodeKind::set);
       objects.add(Ref(set), elements);
+      if (role == Role::frozenset) set->type = tree.type_id("frozenset");
       return Ref(set);
     }
   }
 }
 
-// bytes(), bytes(text, 'latin1'), bytearray(bytes), _codecs.encode(text, 'latin1').
+// bytes(), bytes(bytes), bytes([1, 2]), and the same of bytearray.
+Ref copy_bytes(Objects& objects, const Call& call, TypeId type) {
+  ValueTree& tree = objects.tree();
+  if (const Node* bytes = Objects::as_kind(call.args[0], NodeKind::bytes))
+    return tree.bytes({bytes->text, bytes->size}, type);
+  const Node* list = Objects::as_kind(call.args[0], NodeKind::list);
+  if (list == nullptr) return objects.misfit(call);
+  objects.budget().take(list->size);
+  std::string bytes;
+  for (std::uint32_t i = 0; i < list->size; ++i) {
+    const std::int64_t byte = objects.need_int(list->refs[i], "a byte");
+    if (byte < 0 || byte > 255) objects.refuse(Errc::bad_pickle, "a byte of {}", byte);
+    bytes += static_cast<char>(static_cast<unsigned char>(byte));
+  }
+  return tree.bytes(tree.store(bytes), type);
+}
+
+// bytes(text, 'latin1'), bytearray(text, 'latin1'), _codecs.encode(text, 'latin1').
 Ref make_bytes(Objects& objects, const Call& call, Role role) {
   ValueTree& tree = objects.tree();
   const TypeId type = role == Role::bytearray ? tree.type_id("bytearray") : 0;
-  if (call.args.empty()) return tree.bytes({}, type);
-  if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.inert(call);
-  if (const Node* bytes = Objects::as_kind(call.args[0], NodeKind::bytes))
-    return tree.bytes({bytes->text, bytes->size}, type);
-  if (const Node* list = Objects::as_kind(call.args[0], NodeKind::list)) {
-    std::string bytes;
-    for (std::uint32_t i = 0; i < list->size; ++i) {
-      const std::int64_t byte = objects.need_int(list->refs[i], "a byte");
-      if (byte < 0 || byte > 255) objects.refuse(Errc::bad_pickle, "a byte of {}", byte);
-      bytes += static_cast<char>(static_cast<unsigned char>(byte));
-    }
-    return tree.bytes(tree.store(bytes), type);
+  const bool is_encode = role == Role::encode;
+  if (call.how == How::make && role == Role::bytearray && !call.args.empty()) return objects.misfit(call);
+  if (call.args.empty() && !is_encode) return tree.bytes({}, type);
+  if (call.args.empty() || call.args.size() > 2) return objects.misfit(call);
+  if (call.args.size() == 1 && !is_encode) return copy_bytes(objects, call, type);
+  const auto text = Objects::as_text(call.args[0]);
+  const auto codec = call.args.size() == 2 ? Objects::as_text(call.args[1]) : std::string_view("utf-8");
+  if (!text || !codec) return objects.misfit(call);
+  objects.budget().step(text->size());
+  if (*codec == "utf-8" || *codec == "utf8") {
+    if (!ballast::is_utf8(*text))
+      objects.refuse(Errc::bad_pickle, "text with surrogates that is to become UTF-8");
+    return tree.bytes(*text, type);
   }
-  const std::string_view text = objects.need_text(call.args[0], "the text of bytes");
-  const auto codec = Objects::as_text(Objects::argument(call, 1)).value_or("latin1");
-  if (codec == "utf-8" || codec == "utf8") return tree.bytes(text, type);
-  if (codec != "latin1" && codec != "latin-1" && codec != "iso-8859-1") return objects.inert(call);
-  if (is_ascii(text)) return tree.bytes(text, type);
-  const auto encoded = encode_latin1(text);
+  if (*codec != "latin1" && *codec != "latin-1" && *codec != "iso-8859-1") return objects.misfit(call);
+  if (is_ascii(*text)) return tree.bytes(*text, type);
+  objects.budget().take(text->size());
+  const auto encoded = encode_latin1(*text);
+  objects.budget().give_back(text->size());
   if (!encoded) objects.refuse(Errc::bad_pickle, "text that is to become Latin-1 bytes has other characters");
   return tree.bytes(tree.store(*encoded), type);
 }
 
 Ref make_complex(Objects& objects, const Call& call) {
+  if (call.args.size() > 2) return objects.misfit(call);
   double parts[2] = {0, 0};
-  for (std::size_t i = 0; i < 2 && i < call.args.size(); ++i) {
+  for (std::size_t i = 0; i < call.args.size(); ++i) {
     const Value part = ValueTree::value(objects.shared_tree(), call.args[i]);
-    if (part.kind() != Kind::floating && part.kind() != Kind::integer) return objects.inert(call);
+    const bool is_float = part.kind() == Kind::floating && part.type() == "float";
+    if (!is_float && !(part.kind() == Kind::integer && part.fits_int())) return objects.misfit(call);
     parts[i] = part.as_float();
   }
   return objects.tree().complex(parts[0], parts[1]);
 }
 
-// getattr(Color, 'RED'): an enum's member. Anything else it could reach is refused.
+// int(3), float(0.5), str('a'), bool(True): of what they are already, or of nothing.
+Ref make_number_or_text(Objects& objects, const Call& call, Role role) {
+  if (call.args.empty()) {
+    if (role == Role::string) return objects.tree().string({});
+    if (role == Role::floating) return objects.tree().floating(0);
+    return role == Role::boolean ? Ref::boolean(false) : Ref::small(0);
+  }
+  if (call.args.size() != 1) return objects.misfit(call);
+  const Ref value = call.args[0];
+  if (role == Role::boolean) return value.is_bool() ? value : objects.misfit(call);
+  const bool is_small = value.is_small() && role == Role::integer;
+  const NodeKind own = role == Role::floating ? NodeKind::floating
+                       : role == Role::string ? NodeKind::string
+                                              : NodeKind::integer;
+  const Node* node = Objects::as_kind(value, own);
+  return is_small || (node != nullptr && node->type == 0) ? value : objects.misfit(call);
+}
+
+// range(stop), range(start, stop, step), slice(…): kept with their arguments.
+Ref make_range(Objects& objects, const Call& call, Role role) {
+  const auto fits_role = [&](Ref value) {
+    return Objects::as_int(value).has_value() || (role == Role::slice && value.is_none());
+  };
+  if (call.args.empty() || call.args.size() > 3 ||
+      !std::all_of(call.args.begin(), call.args.end(), fits_role))
+    return objects.misfit(call);
+  const Ref made = objects.inert(call);
+  made.node()->role = static_cast<std::uint8_t>(role);
+  return made;
+}
+
+// getattr(Color, 'RED'): an enum's member. It may be anything, so it is never clean; what is hidden is
+// refused.
 Ref make_member(Objects& objects, const Call& call) {
-  objects.need_arguments(call, 2);
+  objects.need_arguments(call, 2, 2);
   const std::string_view name = objects.need_text(call.args[1], "an attribute's name");
   const Node* target = call.args[0].is_node() ? call.args[0].node() : nullptr;
   if (target == nullptr || (target->kind != NodeKind::global && target->kind != NodeKind::object)) {
     objects.refuse(Errc::type_mismatch, "an attribute of {}", objects.describe(call.args[0]));
   }
+  const std::string full = fmt::format("{}.{}", objects.tree().type_name(target->type), name);
+  if (full.size() > 4096)
+    objects.refuse(Errc::bad_pickle, "an attribute's name of {} characters", full.size());
   const bool hidden = name.size() > 4 && name.starts_with("__") && name.ends_with("__");
-  if (hidden || name.find('.') != std::string_view::npos) {
-    Rebuild::forbid(objects, fmt::format("{}.{}", objects.tree().type_name(target->type), name));
-  }
+  const std::size_t dot = full.find('.');
+  if (hidden || name.find('.') != std::string_view::npos ||
+      is_forbidden(std::string_view(full).substr(0, dot), std::string_view(full).substr(dot + 1)))
+    Rebuild::forbid(objects, full);
   Node* state = objects.tree().make(NodeKind::dict);
   const Ref pair[] = {objects.tree().string("name"), call.args[1]};
   objects.tree().append_pairs(state, pair);
@@ -116,26 +215,31 @@ Ref make_member(Objects& objects, const Call& call) {
   return member;
 }
 
+// A class, and none of the functions that would come back here.
 Ref construct(Objects& objects, Ref callee, Ref args, Ref kwargs) {
-  const Node* member = Objects::as_kind(callee, NodeKind::object);
-  const bool is_member = member != nullptr && static_cast<Role>(member->role) == Role::getattr;
-  if (Objects::as_kind(callee, NodeKind::global) == nullptr && !is_member)
+  if (!Objects::is_class(callee))
     objects.refuse(Errc::type_mismatch, "an object of {}", objects.describe(callee));
-  return objects.call(callee, args, kwargs, true);
+  return objects.call(callee, args, kwargs, How::make);
 }
 
 // (class, base, state): an object whose base part is `state`.
 Ref reconstruct(Objects& objects, const Call& call) {
-  objects.need_arguments(call, 3);
+  objects.need_arguments(call, 3, 3);
   ValueTree& tree = objects.tree();
+  // object.__new__ refuses Python's own containers and numbers.
+  const Role role = Objects::role_of(call.args[0]);
+  const bool is_plain = role == Role::namespace_ || role == Role::uuid || role == Role::object ||
+                        role == Role::tensor_class || role == Role::parameter_class || role == Role::unknown;
+  if (!is_plain) return objects.misfit(call);
+  if (Objects::role_of(call.args[1]) != Role::object || !call.args[2].is_none()) objects.note_misfit(call);
   const Ref made = construct(objects, call.args[0], tree.sequence(NodeKind::tuple, {}), Ref::none());
-  if (!made.is_node() || made.node()->kind != NodeKind::object || call.args[2].is_none()) return made;
+  if (Objects::as_kind(made, NodeKind::object) == nullptr || call.args[2].is_none()) return made;
   ObjectRecord& object = *made.node()->object;
   const Node* base = call.args[2].is_node() ? call.args[2].node() : nullptr;
   if (base != nullptr && base->kind == NodeKind::dict)
-    object.pairs = call.args[2];
+    object.pairs = Ref(objects.copy_dict(base));
   else if (base != nullptr && base->kind == NodeKind::list)
-    object.items = call.args[2];
+    object.items = tree.sequence(NodeKind::list, {base->refs, base->size});
   else if (base != nullptr && base->kind == NodeKind::tuple)
     object.args = call.args[2];
   else
@@ -166,23 +270,24 @@ Ref Rebuild::python(Objects& objects, const Call& call, Role role) {
       return make_complex(objects, call);
     case Role::integer:
     case Role::floating:
-    case Role::string: {
-      const NodeKind own = role == Role::floating ? NodeKind::floating : NodeKind::string;
-      const bool same =
-          call.args.size() == 1 && (role == Role::integer ? Objects::as_int(call.args[0]).has_value()
-                                                          : Objects::as_kind(call.args[0], own) != nullptr);
-      return same ? call.args[0] : objects.inert(call);
-    }
+    case Role::string:
+    case Role::boolean:
+      return make_number_or_text(objects, call, role);
+    case Role::range:
+    case Role::slice:
+      return make_range(objects, call, role);
+    case Role::object:
+      return call.args.empty() ? objects.inert(call) : objects.misfit(call);
     case Role::getattr:
       return make_member(objects, call);
     case Role::reconstructor:
       return reconstruct(objects, call);
     case Role::new_object:
-      objects.need_arguments(call, 1);
+      objects.need_arguments(call, 1, SIZE_MAX);
       return construct(objects, call.args[0], objects.tree().sequence(NodeKind::tuple, call.args.subspan(1)),
                        Ref::none());
     default:  // __newobj_ex__
-      objects.need_arguments(call, 3);
+      objects.need_arguments(call, 3, 3);
       if (Objects::as_kind(call.args[1], NodeKind::tuple) == nullptr ||
           Objects::as_kind(call.args[2], NodeKind::dict) == nullptr) {
         objects.refuse(Errc::type_mismatch, "{} and {} for the arguments of an object",

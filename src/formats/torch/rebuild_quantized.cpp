@@ -16,7 +16,9 @@ Tensor channel_numbers(Objects& objects, Ref value, std::int64_t channels, const
   } else {
     std::vector<double> held;
     bool whole = true;
-    for (const Ref number : objects.need_sequence(value, what)) {
+    const auto given = objects.need_sequence(value, what);
+    objects.budget().take(given.size() * 2 * sizeof(double));
+    for (const Ref number : given) {
       const Value item = ValueTree::value(objects.shared_tree(), number);
       if (item.kind() != Kind::floating && item.kind() != Kind::integer)
         objects.refuse(Errc::type_mismatch, "{} among {}", objects.describe(number), what);
@@ -39,7 +41,7 @@ Tensor channel_numbers(Objects& objects, Ref value, std::int64_t channels, const
 }  // namespace
 
 Ref Rebuild::quantized(Objects& objects, const Call& call) {
-  objects.need_arguments(call, 5);
+  objects.need_arguments(call, 7, 7);
   const ViewArguments view{.offset = objects.need_int(call.args[1], "a storage offset"),
                            .sizes = objects.need_sequence(call.args[2], "sizes"),
                            .strides = objects.need_sequence(call.args[3], "strides")};
@@ -50,8 +52,10 @@ Ref Rebuild::quantized(Objects& objects, const Call& call) {
   const auto params = objects.need_sequence(call.args[4], "quantization parameters");
   if (params.empty()) objects.refuse(Errc::type_mismatch, "no quantization parameters");
   Quantization quantization;
-  quantization.scheme = objects.need_text(params[0], "a quantization scheme");
-  if (quantization.scheme.starts_with("torch.")) quantization.scheme.erase(0, 6);
+  const auto scheme = Objects::as_constant(params[0], Role::qscheme);
+  if (!scheme)
+    objects.refuse(Errc::type_mismatch, "{} for a quantization scheme", objects.describe(params[0]));
+  quantization.scheme = scheme->substr(std::string_view("torch.").size());
   if (quantization.scheme == "per_tensor_affine") {
     if (params.size() < 3)
       objects.refuse(Errc::type_mismatch, "{} quantization parameters, 3 are needed", params.size());
@@ -77,6 +81,7 @@ Ref Rebuild::quantized(Objects& objects, const Call& call) {
   } else {
     objects.refuse(Errc::unsupported, "quantization scheme {}", quoted(quantization.scheme));
   }
+  objects.budget().take(sizeof(TensorDetails));
   objects.tree().details.push_back({std::move(quantization), {}});
   made.node()->tensor->details = static_cast<std::uint32_t>(objects.tree().details.size());
   return made;

@@ -11,6 +11,8 @@
 namespace ballast::torch {
 namespace {
 
+constexpr std::uint64_t kWorkingCopies = 4;
+
 struct Parts {
   std::string where;  // for refusals
   bool is_coo = true;
@@ -29,6 +31,13 @@ std::vector<std::int64_t> numbers_of(const Tensor& tensor) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(whole.numel()));
   whole.read(0, std::as_writable_bytes(std::span(numbers)));
   return numbers;
+}
+
+std::uint64_t index_count(const Parts& parts) {
+  const auto count = [](const Tensor& tensor) {
+    return tensor.defined() ? static_cast<std::uint64_t>(tensor.numel()) : 0;
+  };
+  return count(parts.indices) + count(parts.compressed) + count(parts.plain);
 }
 
 void check_range(const Parts& parts, std::int64_t index, std::int64_t size) {
@@ -163,19 +172,16 @@ Tensor need_tensor(Objects& objects, Ref value, const char* what, bool is_index)
   if (Objects::as_kind(value, NodeKind::tensor) == nullptr) {
     objects.refuse(Errc::type_mismatch, "{} for the {} of a sparse tensor", objects.describe(value), what);
   }
+  // Sparse tensors made of sparse tensors would be chains without an end.
+  const TensorRecord& record = *value.node()->tensor;
+  if (record.details != 0 && objects.tree().details[record.details - 1].sparse)
+    objects.refuse(Errc::unsupported, "{} of a sparse tensor that are no plain tensor", what);
   Tensor tensor = Rebuild::value_of(objects, value);
   const DTypeKind kind = info(tensor.dtype()).kind;
   if (is_index && kind != DTypeKind::signed_integer && kind != DTypeKind::unsigned_integer) {
     objects.refuse(Errc::type_mismatch, "{} of {}", what, info(tensor.dtype()).code);
   }
   if (!tensor.has_data()) objects.refuse(Errc::unsupported, "a sparse tensor without data");
-  // Indices are looked at when the file is opened: no more of them than a file of this size can honestly
-  // hold.
-  const std::uint64_t most = std::max<std::uint64_t>(std::uint64_t{1} << 20U, objects.settings().input_bytes);
-  if (is_index && static_cast<std::uint64_t>(tensor.numel()) > most) {
-    objects.refuse(Errc::expansion_limit, "{} {} in a file of {} bytes", tensor.numel(), what,
-                   objects.settings().input_bytes);
-  }
   return tensor;
 }
 
@@ -187,14 +193,10 @@ Shape need_shape(Objects& objects, Ref value, DType dtype) {
   if (std::any_of(shape.begin(), shape.end(), [](std::int64_t dim) { return dim < 0; })) {
     objects.refuse(Errc::shape_mismatch, "a sparse tensor of sizes {}", to_string(shape));
   }
-  const auto count = try_numel(shape);
-  const auto bytes =
-      count ? try_mul<std::int64_t>(*count, static_cast<std::int64_t>(item_bytes(dtype)) * 8) : std::nullopt;
-  if (!bytes) objects.refuse(Errc::size_overflow, "a sparse tensor of sizes {}", to_string(shape));
-  if (static_cast<std::uint64_t>(*bytes) / 8 > Rebuild::expansion_limit(objects)) {
-    objects.refuse(Errc::expansion_limit, "a sparse tensor of sizes {} is {} bytes when dense",
-                   to_string(shape), *bytes / 8);
-  }
+  const auto count = try_count(shape, item_bytes(dtype) * 8);
+  if (!count) objects.refuse(Errc::size_overflow, "a sparse tensor of sizes {}", to_string(shape));
+  // Filling it takes the values, their places and, for 16-bit floats, the sums beside the result.
+  objects.declare(static_cast<std::uint64_t>(*count) * item_bytes(dtype) * kWorkingCopies);
   return shape;
 }
 
@@ -255,11 +257,11 @@ Parts compressed_parts(Objects& objects, std::span<const Ref> args, std::string_
 
 Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   static_cast<void>(role);  // (layout, parts) in both spellings
-  objects.need_arguments(call, 2);
-  std::string_view layout = objects.need_text(call.args[0], "a sparse layout");
-  if (!layout.starts_with("torch.sparse_"))
-    objects.refuse(Errc::unsupported, "layout {} of a sparse tensor", quoted(layout));
-  layout.remove_prefix(std::string_view("torch.sparse_").size());
+  objects.need_arguments(call, 2, 2);
+  const auto named = Objects::as_constant(call.args[0], Role::layout);
+  if (!named || !named->starts_with("torch.sparse_"))
+    objects.refuse(Errc::unsupported, "{} for the layout of a sparse tensor", objects.describe(call.args[0]));
+  const std::string_view layout = named->substr(std::string_view("torch.sparse_").size());
   const auto args = objects.need_sequence(call.args[1], "the parts of a sparse tensor");
   if (args.size() < 3) objects.refuse(Errc::type_mismatch, "{} parts of a sparse tensor", args.size());
   const bool known =
@@ -271,6 +273,7 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   const auto storage =
       Storage::deferred(dense.size_bytes(), [parts](std::span<std::byte> out) { fill_dense(parts, out); });
   const Ref made = computed(objects, Tensor::contiguous_view(dense.dtype(), parts.shape, storage), 0);
+  objects.budget().take(sizeof(TensorDetails) + 2 * sizeof(Parts));
   objects.tree().details.push_back({{},
                                     Sparse{.layout = std::string(layout),
                                            .indices = parts.indices,
@@ -280,8 +283,13 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   made.node()->tensor->details = static_cast<std::uint32_t>(objects.tree().details.size());
   made.node()->tensor->location =
       Objects::as_kind(parts.is_coo ? args[1] : args[2], NodeKind::tensor)->tensor->location;
-  unfinished(objects).emplace_back(
-      [parts] { static_cast<void>(parts.is_coo ? places_coo(parts, 1) : places_compressed(parts)); });
+  unfinished(objects).emplace_back([parts, &budget = objects.budget()] {
+    const std::uint64_t numbers = index_count(parts);
+    budget.step(numbers);
+    budget.take(numbers * 3 * sizeof(std::int64_t));
+    static_cast<void>(parts.is_coo ? places_coo(parts, 1) : places_compressed(parts));
+    budget.give_back(numbers * 3 * sizeof(std::int64_t));
+  });
   return made;
 }
 

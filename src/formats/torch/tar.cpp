@@ -6,8 +6,6 @@
 //   pickle([(key, root, offset, count)…]) of views tensors    pickle(count); for each: pickle((key, storage
 //   key, class)), dims (int32), 4 bytes unused, sizes, strides, offset (int64 each) pickle     the object;
 //   tensors are persistent ids: a key, as text or number
-#include <unordered_map>
-
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
@@ -143,6 +141,7 @@ class Tar {
           try_mul<std::int64_t>(numel, static_cast<std::int64_t>(dtype ? item_bytes(*dtype) : 1));
       if (!bytes) fail(Errc::size_overflow, cursor.where(), "a storage of {} elements", numel);
       cursor.need(static_cast<std::uint64_t>(*bytes));
+      objects_.budget().take(512);
       const auto location = Objects::as_text(parts[1]);
       const StorageInfo info{
           .dtype = dtype,
@@ -226,7 +225,7 @@ class Tar {
   Objects& objects_;
   const Source& source_;
   std::vector<TarMember> members_;
-  std::unordered_map<std::string, Ref> values_;  // storages and tensors by key
+  NameMap<Ref> values_;  // storages and tensors by key
 };
 
 }  // namespace

@@ -1,32 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/torch/tensor_pickle.h"
 
-#include <array>
-
 #include "base/fail.h"
 
 namespace ballast::torch {
 namespace {
-
-// "torch\nFloatStorage\n" and "torch\nfloat32\n" for every dtype; the emitter refers to them as long as it
-// lives.
-struct Globals {
-  std::array<std::string, kDTypeCount> storage;
-  std::array<std::string, kDTypeCount> dtype;
-};
-
-const Globals& globals() {
-  static const Globals made = [] {
-    Globals all;
-    for (std::size_t i = 0; i < kDTypeCount; ++i) {
-      const DTypeInfo& row = info(static_cast<DType>(i));
-      all.storage[i] = "torch\n" + std::string(row.torch_scalar) + "Storage\n";
-      all.dtype[i] = "torch\n" + std::string(row.torch_name) + "\n";
-    }
-    return all;
-  }();
-  return made;
-}
 
 std::vector<const Tensor*> parts_of(const Sparse& sparse) {
   if (sparse.layout == "coo") return {&sparse.indices, &sparse.values};
@@ -61,7 +39,7 @@ void TensorPickler::note(const TensorValue& value, const Where& where) {
 
 void TensorPickler::write(const TensorValue& value) {
   if (value.is_parameter) {  // a call around the tensor: (tensor, requires_grad, hooks)
-    out_.global("torch._utils\n_rebuild_parameter\n");
+    out_.global("torch._utils", "_rebuild_parameter");
     out_.mark();
   }
   const bool requires_grad = value.requires_grad && !value.is_parameter;
@@ -87,9 +65,9 @@ void TensorPickler::write_plain(const Tensor& tensor, bool requires_grad, const 
   // What has no storage class goes through UntypedStorage and _rebuild_tensor_v3 (PyTorch 2.1 and later).
   const bool typed = info(tensor.dtype()).torch_storage;
   if (quantization != nullptr)
-    out_.global("torch._utils\n_rebuild_qtensor\n");
+    out_.global("torch._utils", "_rebuild_qtensor");
   else
-    out_.global(typed ? "torch._utils\n_rebuild_tensor_v2\n" : "torch._utils\n_rebuild_tensor_v3\n");
+    out_.global("torch._utils", typed ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
   const Placement placement = storages_.place(tensor);
   out_.mark();
   write_storage(placement.record);
@@ -109,9 +87,9 @@ void TensorPickler::write_storage(std::uint32_t record) {
   out_.mark();
   out_.repeated_string("storage");
   if (storage.scalar.empty())
-    out_.global("torch.storage\nUntypedStorage\n");
+    out_.global("torch.storage", "UntypedStorage");
   else
-    out_.global(globals().storage[static_cast<std::size_t>(*dtype_from_torch_scalar(storage.scalar))]);
+    out_.global("torch", std::string(storage.scalar) + "Storage");
   out_.string(std::to_string(record));
   out_.repeated_string("cpu");
   out_.integer(static_cast<std::int64_t>(storage.numel));
@@ -121,7 +99,7 @@ void TensorPickler::write_storage(std::uint32_t record) {
 }
 
 void TensorPickler::write_shape_only(const Tensor& tensor, bool requires_grad) {
-  out_.global("torch._utils\n_rebuild_meta_tensor_no_storage\n");
+  out_.global("torch._utils", "_rebuild_meta_tensor_no_storage");
   out_.mark();
   write_dtype(tensor.dtype());
   out_.integers(tensor.shape());
@@ -135,11 +113,11 @@ void TensorPickler::write_quantizer(const Quantization& quantization) {
   const bool per_channel = quantization.scales.defined();
   out_.mark();
   if (!per_channel)
-    out_.global("torch\nper_tensor_affine\n");
+    out_.global("torch", "per_tensor_affine");
   else if (quantization.scheme == "per_channel_affine")
-    out_.global("torch\nper_channel_affine\n");
+    out_.global("torch", "per_channel_affine");
   else
-    out_.global("torch\nper_channel_affine_float_qparams\n");
+    out_.global("torch", "per_channel_affine_float_qparams");
   if (per_channel) {
     write(quantization.scales);
     write(quantization.zero_points);
@@ -153,8 +131,8 @@ void TensorPickler::write_quantizer(const Quantization& quantization) {
 
 // (layout, (indices, values, size)) or (layout, (compressed, plain, values, size))
 void TensorPickler::write_sparse(const Sparse& sparse, ShapeView shape) {
-  out_.global("torch._utils\n_rebuild_sparse_tensor\n");
-  out_.global("torch.serialization\n_get_layout\n");
+  out_.global("torch._utils", "_rebuild_sparse_tensor");
+  out_.global("torch.serialization", "_get_layout");
   out_.string("torch.sparse_" + sparse.layout);
   out_.tuple(1);
   out_.call();
@@ -167,14 +145,14 @@ void TensorPickler::write_sparse(const Sparse& sparse, ShapeView shape) {
 }
 
 void TensorPickler::write_size(ShapeView shape) {
-  out_.global("torch\nSize\n");
+  out_.global("torch", "Size");
   out_.integers(shape);
   out_.tuple(1);
   out_.call();
 }
 
 void TensorPickler::write_dtype(DType dtype) {
-  out_.global(globals().dtype[static_cast<std::size_t>(dtype)]);
+  out_.global("torch", info(dtype).torch_name);
 }
 
 }  // namespace ballast::torch

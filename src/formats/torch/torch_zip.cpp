@@ -91,6 +91,7 @@ class Archive {
   bool big_endian_ = false;
   std::vector<std::uint32_t> numbered_;  // data/<number>: 1 + its entry
   std::vector<std::uint32_t> loaded_;    // by entry: 1 + its storage in the tree
+  std::vector<FirstMention> mentions_;   // by entry, of those
   std::string name_;                     // scratch
 };
 
@@ -150,15 +151,11 @@ Ref Archive::run(const ZipEntry& entry, const char* folder) {
   check_expansion(entry);
   if (entry.size > kMaxPickleBytes)
     fail(Errc::header_too_large, zip_.where(entry), "a pickle of {} bytes", entry.size);
+  if (entry.method != ZipMethod::stored) objects_.budget().take(entry.size);
   const auto bytes = zip_.storage(entry, FileAccess::read);
   if (entry.has_crc() && crc32(0, span_of(*bytes)) != entry.crc) {
-    if (ScanReport* report = objects_.settings().report) {
-      report->findings.push_back({.severity = Severity::danger,
-                                  .code = Errc::bad_crc,
-                                  .what = "the pickle is not what its checksum says",
-                                  .offset = 0,
-                                  .entry = std::string(entry.name)});
-    }
+    objects_.find(Severity::warning, Errc::bad_crc, "the pickle is not what its checksum says", 0,
+                  entry.name);
     if (!objects_.settings().inert)
       fail(Errc::bad_crc, zip_.where(entry),
            "the pickle is not what its checksum says (damaged, or changed by hand?)");
@@ -187,6 +184,7 @@ void Archive::number_storages() {
   const std::string folder = prefix_ + "data/";
   const auto entries = zip_.entries();
   loaded_.assign(entries.size(), 0);
+  mentions_.assign(entries.size(), {});
   numbered_.assign(entries.size(), 0);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].name.starts_with(folder)) continue;
@@ -205,7 +203,7 @@ const ZipEntry* Archive::find_storage(const std::string& folder, std::string_vie
 }
 
 Ref Archive::load_storage(Ref id, const std::string& folder) {
-  const StorageId storage = parse_storage_id(objects_, id);
+  StorageId storage = parse_storage_id(objects_, id);
   const ZipEntry* entry = find_storage(folder, storage.key);
   if (entry == nullptr) {
     objects_.refuse(Errc::missing_storage,
@@ -216,9 +214,14 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
     objects_.refuse(Errc::size_mismatch, "storage {} needs {} bytes, {} are in record {}",
                     quoted(storage.key), storage.bytes, entry->size, quoted(entry->name));
   }
-  std::uint32_t& loaded = loaded_[static_cast<std::size_t>(entry - zip_.entries().data())];
-  if (loaded == 0) {
+  const auto number = static_cast<std::size_t>(entry - zip_.entries().data());
+  std::uint32_t& loaded = loaded_[number];
+  if (loaded != 0) {
+    mentions_[number].apply(objects_, storage);
+  } else {
     check_expansion(*entry);
+    objects_.budget().take(sizeof(RecordStorage) + 64);
+    mentions_[number] = FirstMention(storage);
     const RecordStorage& made = pool_->records.emplace_back(zip_, *entry, source_.access());
     objects_.tree().storages.emplace_back(pool_, &made);
     loaded = static_cast<std::uint32_t>(objects_.tree().storages.size());
@@ -251,10 +254,7 @@ Ref Archive::read(Document& document) {
   document.format = "torch-zip";
   for (const std::string& anomaly : zip_.anomalies()) {
     document.notes.push_back(anomaly);
-    if (ScanReport* report = objects_.settings().report) {
-      report->findings.push_back(
-          {.severity = Severity::note, .code = Errc::bad_zip, .what = anomaly, .offset = 0, .entry = {}});
-    }
+    objects_.find(Severity::warning, Errc::bad_zip, anomaly, 0, {});
   }
   if (const ZipEntry* order = find("byteorder")) {
     const std::string text = text_of(*order);

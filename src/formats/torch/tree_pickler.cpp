@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/torch/tree_pickler.h"
 
-#include <cstdlib>
+#include <charconv>
 
 namespace ballast::torch {
-namespace {
-
-std::string_view without_torch(std::string_view name) {
-  return name.starts_with("torch.") ? name.substr(6) : name;
-}
-
-}  // namespace
-
 void TreePickler::run(const Value& root) {
   write(root);
   while (!stack_.empty()) step();
@@ -59,15 +51,15 @@ void TreePickler::open(const Value& value, Form form) {
       out_.ordered_dict();
       break;
     case Form::counter:
-      out_.global("collections\nCounter\n");
+      out_.global("collections", "Counter");
       out_.empty_dict();
       break;
     case Form::set:
-      out_.global("__builtin__\nset\n");
+      out_.global("builtins", "set");
       out_.empty_list();
       break;
     case Form::size:
-      out_.global("torch\nSize\n");
+      out_.global("torch", "Size");
       [[fallthrough]];
     default:
       if (value.size() > 3) out_.mark();
@@ -115,16 +107,16 @@ void TreePickler::write_leaf(const Value& value, Form form) {
     case Form::tensor:
       return tensors_.write(value.tensor_value());
     case Form::complex:
-      out_.global("__builtin__\ncomplex\n");
+      out_.global("builtins", "complex");
       out_.floating(value.as_complex().real());
       out_.floating(value.as_complex().imag());
       break;
     case Form::bytes:
-      out_.global("_codecs\nencode\n");
+      out_.global("_codecs", "encode");
       out_.latin1(value.as_bytes());
       break;
     case Form::bytearray:
-      out_.global("__builtin__\nbytearray\n");
+      out_.global("builtins", "bytearray");
       out_.latin1(value.as_bytes());
       break;
     case Form::dtype:
@@ -153,21 +145,26 @@ void TreePickler::write_string(std::string_view text) {
     out_.string(text);
 }
 
+// The survey has found them all in the table.
 void TreePickler::write_constant(std::string_view name) {
-  out_.global(*names_.insert("torch\n" + std::string(without_torch(name)) + "\n").first);
+  out_.global("torch", without_torch(name));
 }
 
 void TreePickler::write_device(std::string_view text) {
   const std::size_t colon = text.find(':');
-  out_.global("torch\ndevice\n");
+  out_.global("torch", "device");
   out_.string(text.substr(0, colon));
-  if (colon != std::string_view::npos) out_.integer(std::atoi(std::string(text.substr(colon + 1)).c_str()));
+  std::int64_t index = 0;
+  if (colon != std::string_view::npos) {
+    std::from_chars(text.data() + colon + 1, text.data() + text.size(), index);
+    out_.integer(index);
+  }
   out_.tuple(colon == std::string_view::npos ? 1 : 2);
   out_.call();
 }
 
 void TreePickler::write_layout(std::string_view text) {
-  out_.global("torch.serialization\n_get_layout\n");
+  out_.global("torch.serialization", "_get_layout");
   out_.string("torch." + std::string(without_torch(text)));
   out_.tuple(1);
   out_.call();

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "formats/torch/tree_survey.h"
@@ -44,7 +43,6 @@ class TreePickler {
   TensorPickler& tensors_;
   std::vector<Frame> stack_;
   std::unordered_map<std::uint64_t, std::uint32_t> slots_;
-  std::unordered_set<std::string> names_;  // nodes stay where they are: the emitter refers to them
 };
 
 }  // namespace ballast::torch

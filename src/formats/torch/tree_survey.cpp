@@ -55,6 +55,12 @@ void TreeSurvey::visit(const Value& given, bool must_hash) {
 }
 
 void TreeSurvey::check_leaf(const Value& value, Form form) const {
+  const bool is_named =
+      form == Form::dtype || form == Form::constant || form == Form::layout || form == Form::device;
+  if (is_named && !is_real_constant(value, form)) {
+    fail(Errc::not_representable, path(), "{} {}, which PyTorch does not have", display(value.type()),
+         quoted(value.as_string()));
+  }
   if (form == Form::string && (!is_utf8(value.as_string()) || value.as_string().size() > 0xFFFFFFFF)) {
     fail(Errc::not_representable, path(), "text that is not UTF-8, or longer than 4 GiB");
   }

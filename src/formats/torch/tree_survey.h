@@ -40,7 +40,7 @@ class TreeSurvey {
   std::unordered_set<std::uint64_t> seen_;
   std::unordered_set<std::uint64_t> shared_;
   std::unordered_set<std::uint64_t> open_;  // tuples and sets being surveyed
-  std::unordered_map<std::string_view, bool> strings_;
+  NameViewMap<bool> strings_;
 };
 
 }  // namespace ballast::torch

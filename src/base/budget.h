@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What opening one file may cost. One budget is made where a file is opened and handed down to everything
+// that works for it: streams inside streams, names, deferred results. Nothing raises it but bytes of the
+// input that have to be read anyway, so that memory and time stay in proportion to them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ballast {
+
+class Budget {
+ public:
+  static constexpr std::uint64_t kBytes = std::uint64_t{64} << 20U;  ///< for any file
+  static constexpr std::uint64_t kBytesPerByte = 8;                  ///< and for each byte of its metadata
+  static constexpr std::uint64_t kSteps = std::uint64_t{16} << 20U;
+  static constexpr std::uint64_t kStepsPerByte = 16;
+
+  /// `where` names the file in refusals.
+  explicit Budget(std::string where) : where_(std::move(where)) {}
+
+  /// So many bytes of the input are metadata (a pickle, a directory), each counted once.
+  void admit(std::uint64_t metadata_bytes) noexcept {
+    metadata_ += metadata_bytes;
+    bytes_ += metadata_bytes * kBytesPerByte;
+    steps_ += metadata_bytes * kStepsPerByte;
+  }
+
+  /// Memory that is about to be taken; Errc::expansion_limit when there is none left.
+  void take(std::uint64_t bytes) {
+    if (bytes > bytes_) refuse_bytes(bytes);
+    bytes_ -= bytes;
+  }
+
+  /// Memory that is free again.
+  void give_back(std::uint64_t bytes) noexcept { bytes_ += bytes; }
+
+  /// Work beyond a look at each byte of the input.
+  void step(std::uint64_t steps = 1) {
+    if (steps > steps_) refuse_steps();
+    steps_ -= steps;
+  }
+
+ private:
+  [[noreturn]] void refuse_bytes(std::uint64_t bytes) const;
+  [[noreturn]] void refuse_steps() const;
+
+  std::string where_;
+  std::uint64_t metadata_ = 0;
+  std::uint64_t bytes_ = kBytes;
+  std::uint64_t steps_ = kSteps;
+};
+
+}  // namespace ballast

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fills objects that are there already: BUILD, APPEND, SETITEM, ADDITEMS. Containers and states are
+// copied when Python copies them, so that what a pickle does to the original later changes nothing.
+#include <array>
+#include <vector>
+
+#include "ballast/display.h"
+#include "formats/torch/objects.h"
+
+namespace ballast::torch {
+namespace {
+
+constexpr std::size_t kLongestKey = 100'000;  // parts of a tuple of tuples
+
+// Classes of PyTorch's and Python's that have no place for attributes, or their own ideas about state.
+bool has_attributes_of_its_own(std::string_view type) {
+  return type == "collections.OrderedDict" || type == "collections.Counter";
+}
+
+}  // namespace
+
+Node* Objects::copy_dict(const Node* dict, TypeId type) {
+  Node* copy = tree_->make(NodeKind::dict, type);
+  tree_->append_pairs(copy, {dict->refs, std::size_t{dict->size} * 2});
+  return copy;
+}
+
+const Ref* Objects::find_now(const Node* dict, std::string_view key) {
+  budget_->step(dict->size);
+  for (std::size_t i = dict->size; i-- > 0;) {
+    if (as_text(dict->refs[i * 2]) == key) return &dict->refs[i * 2 + 1];
+  }
+  return nullptr;
+}
+
+void Objects::append(Ref target, std::span<const Ref> elements) {
+  Node* node = target.is_node() ? target.node() : nullptr;
+  if (node != nullptr && node->kind == NodeKind::object && role_of(target) == Role::unknown) {
+    Ref& items = node->object->items;
+    if (items.is_none()) items = Ref(tree_->make(NodeKind::list));
+    node = as_kind(items, NodeKind::list);
+  }
+  if (node == nullptr || node->kind != NodeKind::list)
+    refuse(Errc::type_mismatch, "APPEND to {}", describe(target));
+  if (const auto length = bounded_.find(node); length != bounded_.end()) {
+    if (node->size + elements.size() > static_cast<std::uint64_t>(length->second))
+      refuse(Errc::unsupported, "a deque that forgets all but {} elements", length->second);
+  }
+  tree_->append(node, elements);
+}
+
+void Objects::add(Ref target, std::span<const Ref> elements) {
+  Node* node = as_kind(target, NodeKind::set);
+  if (node == nullptr || node->type != 0) refuse(Errc::type_mismatch, "ADDITEMS to {}", describe(target));
+  for (const Ref element : elements) need_hashable(element);
+  tree_->append(node, elements);
+}
+
+void Objects::set_items(Ref target, std::span<const Ref> pairs) {
+  Node* node = target.is_node() ? target.node() : nullptr;
+  if (node != nullptr && node->kind == NodeKind::object && role_of(target) == Role::unknown) {
+    Ref& held = node->object->pairs;
+    if (held.is_none()) held = Ref(tree_->make(NodeKind::dict));
+    node = as_kind(held, NodeKind::dict);
+  }
+  if (node == nullptr || node->kind != NodeKind::dict || role_of(target) == Role::namespace_)
+    refuse(Errc::type_mismatch, "SETITEM on {}", describe(target));
+  for (std::size_t i = 0; i < pairs.size(); i += 2) {
+    if (pairs[i].is_node() && pairs[i].node()->kind != NodeKind::string) need_hashable(pairs[i]);
+  }
+  tree_->append_pairs(node, pairs);
+}
+
+// Lists, dicts, sets, bytearrays and arrays cannot be keys, nor tuples that hold one.
+void Objects::need_hashable(Ref key) {
+  struct Level {
+    const Node* tuple;
+    std::uint32_t next;
+  };
+
+  const auto is_unhashable = [&](const Node* node) {
+    switch (node->kind) {
+      case NodeKind::list:
+      case NodeKind::dict:
+        return true;
+      case NodeKind::set:
+        return node->type == 0;
+      case NodeKind::bytes:
+        return node->type != 0 && tree_->type_name(node->type) == "bytearray";
+      case NodeKind::tensor:
+        return tree_->type_name(node->type).starts_with("numpy.");
+      case NodeKind::object: {  // equal by value in Python: here they would be different keys
+        const auto role = static_cast<Role>(node->role);
+        return role == Role::slice || role == Role::range || role == Role::timedelta ||
+               role == Role::timezone;
+      }
+      default:
+        return false;
+    }
+  };
+  std::vector<Level> levels;
+  std::size_t seen = 0;
+  for (Ref at = key;;) {
+    const Node* node = at.is_node() ? at.node() : nullptr;
+    if (node != nullptr && is_unhashable(node)) refuse(Errc::type_mismatch, "{} as a key", describe(at));
+    if (node != nullptr && node->kind == NodeKind::tuple) levels.push_back({node, 0});
+    if (levels.size() > kMaxDepth) refuse(Errc::too_deep, "a key of more than {} levels", kMaxDepth);
+    if (++seen > kLongestKey) refuse(Errc::expansion_limit, "a key of more than {} parts", kLongestKey);
+    budget_->step();
+    while (!levels.empty() && levels.back().next == levels.back().tuple->size) levels.pop_back();
+    if (levels.empty()) return;
+    at = levels.back().tuple->refs[levels.back().next++];
+  }
+}
+
+void Objects::build(Ref target, Ref state) {
+  Node* node = target.is_node() ? target.node() : nullptr;
+  if (node == nullptr) refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
+  if (node->kind == NodeKind::object) return build_object(node, state);
+  if (node->kind == NodeKind::tensor) return Rebuild::build_made_tensor(*this, node, state);
+  const Role role = role_of(target);
+  if (node->kind == NodeKind::dict && role == Role::namespace_)
+    return Rebuild::build_plain(*this, node, state);
+  if (node->kind == NodeKind::string && role == Role::numpy_dtype)
+    return Rebuild::build_numpy(*this, node, state);
+  const bool takes_attributes =
+      node->kind == NodeKind::dict && has_attributes_of_its_own(tree_->type_name(node->type));
+  if (!takes_attributes) refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
+  add_attributes(node, state);
+}
+
+// Python adds them to those that are there.
+void Objects::add_attributes(Node* node, Ref state) {
+  const Node* more = as_kind(state, NodeKind::dict);
+  if (more == nullptr) refuse(Errc::type_mismatch, "{} for attributes", describe(state));
+  const Ref held = tree_->attributes_of(node);
+  Node* all = copy_dict(as_kind(held, NodeKind::dict) != nullptr ? held.node() : more);
+  if (!held.is_none()) tree_->append_pairs(all, {more->refs, std::size_t{more->size} * 2});
+  tree_->set_attributes(node, Ref(all));
+}
+
+void Objects::build_object(Node* node, Ref state) {
+  switch (static_cast<Role>(node->role)) {
+    case Role::tensor_class:
+    case Role::parameter_class:
+      return Rebuild::build_tensor(*this, node, state);
+    case Role::numpy_reconstruct:
+      return Rebuild::build_numpy(*this, node, state);
+    case Role::omega_container:
+    case Role::omega_node:
+    case Role::uuid:
+      return Rebuild::build_plain(*this, node, state);
+    case Role::unknown:
+      break;
+    default:
+      refuse(Errc::type_mismatch, "BUILD on {}", describe(Ref(node)));
+  }
+  Ref& held = node->object->state;
+  const Node* old = as_kind(held, NodeKind::dict);
+  const Node* more = as_kind(state, NodeKind::dict);
+  if (held.is_none()) {
+    held = more != nullptr ? Ref(copy_dict(more)) : state;
+  } else if (old != nullptr && more != nullptr) {  // a second BUILD adds to the first
+    Node* merged = copy_dict(old);
+    tree_->append_pairs(merged, {more->refs, std::size_t{more->size} * 2});
+    held = Ref(merged);
+  } else {
+    held = tree_->sequence(NodeKind::tuple, std::array{held, state});
+  }
+}
+
+Ref Objects::storage(const StorageInfo& info, TypeId type) {
+  budget_->take(sizeof(StorageInfo));
+  Node* node = tree_->make(NodeKind::storage, type);
+  node->index = storages_.size();
+  storages_.push_back(info);
+  return Ref(node);
+}
+
+// All of them together: a file of a kilobyte must not become a terabyte because it says so often enough.
+void Objects::check_expansion(std::uint64_t shown) const {
+  const auto most =
+      static_cast<double>(Budget::kBytes) + settings_.expansion * static_cast<double>(settings_.input_bytes);
+  if (static_cast<double>(shown) <= most) return;
+  refuse(Errc::expanded_view,
+         "its tensors show {} bytes, more than 64 MiB and {} times the {} bytes of the file (made large by "
+         "strides, "
+         "zeros or many names? open it with a larger expansion if it is meant to be)",
+         shown, settings_.expansion, settings_.input_bytes);
+}
+
+void Objects::finish() {
+  // NOLINTNEXTLINE(modernize-loop-convert): the list may grow meanwhile
+  for (std::size_t i = 0; i < unfinished_.size(); ++i) unfinished_[i]();
+  unfinished_.clear();
+  tree_->forget_indices();
+}
+
+}  // namespace ballast::torch
