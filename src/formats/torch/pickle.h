@@ -25,9 +25,8 @@ namespace ballast::torch {
 class Objects;
 
 inline constexpr std::uint64_t kMaxPickleBytes = std::uint64_t{512} << 20U;
-inline constexpr std::size_t kMaxDepth = 1000;  // Python's own pickler gives up near this
-inline constexpr std::size_t kMaxIntegerBytes =
-    255;  // of LONG1; its square is the time it takes to print one
+inline constexpr std::size_t kMaxDepth = 1000;         // Python's own pickler gives up near this
+inline constexpr std::size_t kMaxIntegerBytes = 1024;  // printing one takes the square of it
 
 /// What a stream needs besides its bytes.
 struct Stream {
