@@ -18,11 +18,12 @@ import onnx_attacks
 import shape_attacks
 import stream_attacks
 import tensor_attacks
+import trust_attacks
 import vm_attacks
 import zip_attacks
 
 GROUPS = (exec_attacks, hide_attacks, zip_attacks, tensor_attacks, vm_attacks, shape_attacks, stream_attacks,
-          file_attacks, onnx_attacks, legal)
+          file_attacks, onnx_attacks, trust_attacks, legal)
 
 CODES = set("""
 unknown-format truncated trailing-data header-too-large bad-json duplicate-key bad-name bad-dtype
@@ -30,7 +31,7 @@ size-overflow size-mismatch offset-out-of-range overlap gap forbidden-global for
 frame-violation type-mismatch memo-range too-deep too-many expansion-limit expanded-view bad-zip zip-ambiguous
 name-mismatch duplicate-entry encrypted-flag unsupported-method bad-crc bad-tar path-escape not-regular-file
 file-changed missing-shard index-mismatch no-space io-error ok refused-any missing-storage not-found
-unsupported bad-onnx bad-utf8
+unsupported bad-onnx bad-utf8 not-clean
 """.split())
 
 

@@ -68,7 +68,7 @@ std::string verdict(const std::function<Checkpoint()>& open_it) {
 void check(const std::function<Checkpoint(const std::string&)>& open_it) {
   std::size_t count = 0;
   for (const Sample& sample : samples()) {
-    if (is_index(sample)) continue;
+    if (is_index(sample) || sample.code == "not-clean") continue;
     ++count;
     const std::string path = folder() + "/" + sample.file;
     std::string got = verdict([&] { return open_it(path); });
