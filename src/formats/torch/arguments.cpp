@@ -59,10 +59,20 @@ Node* Objects::as_kind(Ref value, NodeKind kind) noexcept {
   return value.is_node() && value.node()->kind == kind ? value.node() : nullptr;
 }
 
+Node* Objects::as_dict(Ref value) noexcept {
+  return role_of(value) == Role::namespace_ ? nullptr : as_kind(value, NodeKind::dict);
+}
+
 std::string Objects::describe(Ref value) const {
   const Value seen = ValueTree::value(tree_, value);
   if (seen.is_global()) return "class " + display(seen.type());
   return fmt::format("a {}{}", display(seen.type()), seen.kind() == Kind::object ? " object" : "");
+}
+
+void Objects::need_keywords(Ref kwargs) const {
+  const Node* dict = as_dict(kwargs);
+  for (std::uint32_t i = 0; dict != nullptr && i < dict->size; ++i)
+    static_cast<void>(need_text(dict->refs[std::size_t{i} * 2], "a keyword"));
 }
 
 void Objects::need_arguments(const Call& call, std::size_t least, std::size_t most) const {

@@ -105,6 +105,8 @@ void append_key(std::string& out, Ref key, const ValueTree& tree, Budget& budget
     } else if (value.node()->kind == NodeKind::set) {
       fail(Errc::unsupported, "pickle", "a frozenset as a key");
     } else {
+      const NodeKind kind = value.node()->kind;
+      if (kind == NodeKind::string || kind == NodeKind::bytes) budget.step(value.node()->size);
       append_leaf(out, value.node(), tree);
     }
   };

@@ -20,8 +20,10 @@
 namespace ballast::torch {
 namespace {
 
-constexpr std::size_t kFirstLoad = std::size_t{1} << 20U;
-constexpr std::size_t kSmallPickle = 64;  // a magic number in any protocol is smaller
+constexpr std::uint64_t kFirstLoad = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kNextLoad = std::uint64_t{1}
+                                    << 12U;  // of further objects, of which there may be many
+constexpr std::size_t kSmallPickle = 64;     // a magic number in any protocol is smaller
 
 // Bytes whose place is learned later.
 class PromisedStorage final : public ForwardingStorage {
@@ -130,7 +132,7 @@ bool holds_magic(std::string_view pickle) {
 // As much of the file as its pickles take: five when the first is the magic number.
 std::shared_ptr<const Storage> load_pickles(const Source& source, std::uint64_t begin) {
   const std::uint64_t left = source.size() - begin;
-  for (std::uint64_t size = std::min<std::uint64_t>(left, kFirstLoad);;) {
+  for (std::uint64_t size = std::min(left, begin == 0 ? kFirstLoad : kNextLoad);;) {
     auto bytes = source.load(begin, size);
     const auto span = span_of(*bytes);
     std::size_t position = 0;
@@ -150,7 +152,7 @@ std::shared_ptr<const Storage> load_pickles(const Source& source, std::uint64_t 
 }
 
 void check_sys_info(Objects& objects, const Source& source, Ref info) {
-  const Node* dict = Objects::as_kind(info, NodeKind::dict);
+  const Node* dict = Objects::as_dict(info);
   if (dict == nullptr)
     fail(Errc::type_mismatch, source.where(), "sys_info is {}, not a dict", objects.describe(info));
   // PyTorch writes storages little-endian whatever this says, so it is not used; but it must be a flag.
@@ -256,7 +258,9 @@ Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<co
     }
     ++more;
     if (objects.settings().report == nullptr) break;
-    end = read_stretch(objects, source, load_pickles(source, end), end, *magic).end;
+    const auto bytes_here = load_pickles(source, end);
+    objects.budget().take(bytes_here->size());
+    end = read_stretch(objects, source, bytes_here, end, *magic).end;
   }
   if (more != 0) {
     document.notes.emplace_back("another object was saved behind the first, which alone is read");

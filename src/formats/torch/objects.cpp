@@ -135,7 +135,7 @@ Ref Objects::call_global(const Call& call) {
   if (call.how == How::make && known->callable == Callable::function)
     refuse(Errc::type_mismatch, "{} is a function, no class to make objects of", known->shown);
   note_call(call.callee->type, known->verdict);
-  const Node* named = as_kind(call.kwargs, NodeKind::dict);
+  const Node* named = as_dict(call.kwargs);
   if (named != nullptr && named->size != 0) return misfit(call);  // no role has any
   return call_known(call, known->role);
 }
@@ -144,7 +144,7 @@ Ref Objects::call_global(const Call& call) {
 // anything.
 Ref Objects::call_member(const Call& call) {
   const bool is_made = call.how == How::make;
-  const Node* state = as_kind(call.callee->object->state, NodeKind::dict);
+  const Node* state = as_dict(call.callee->object->state);
   const Ref* name = state == nullptr ? nullptr : find_now(state, "name");
   const std::string full = fmt::format("{}.{}", tree_->type_name(call.callee->type),
                                        name == nullptr ? "?" : as_text(*name).value_or("?"));

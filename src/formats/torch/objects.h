@@ -149,6 +149,8 @@ class Objects {
   [[nodiscard]] std::string_view need_bytes(Ref value, const char* what) const;
   [[nodiscard]] std::span<const Ref> need_sequence(Ref value, const char* what) const;
   [[nodiscard]] static Node* as_kind(Ref value, NodeKind kind) noexcept;
+  /// A dict; a namespace, which is kept as one, is none.
+  [[nodiscard]] static Node* as_dict(Ref value) noexcept;
   [[nodiscard]] static Role role_of(Ref value) noexcept;
   /// The value of a text key, as it is now; nullptr when absent.
   [[nodiscard]] const Ref* find_now(const Node* dict, std::string_view key);
@@ -159,6 +161,8 @@ class Objects {
     return index < call.args.size() ? call.args[index] : Ref::none();
   }
 
+  /// The keys of `kwargs`, a dict, are text.
+  void need_keywords(Ref kwargs) const;
   /// Python would raise TypeError.
   void need_arguments(const Call& call, std::size_t least, std::size_t most) const;
   /// An inert object of the callee's class.

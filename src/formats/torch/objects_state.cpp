@@ -61,7 +61,7 @@ void Objects::set_items(Ref target, std::span<const Ref> pairs) {
   if (node != nullptr && node->kind == NodeKind::object && role_of(target) == Role::unknown) {
     Ref& held = node->object->pairs;
     if (held.is_none()) held = Ref(tree_->make(NodeKind::dict));
-    node = as_kind(held, NodeKind::dict);
+    node = as_dict(held);
   }
   if (node == nullptr || node->kind != NodeKind::dict || role_of(target) == Role::namespace_)
     refuse(Errc::type_mismatch, "SETITEM on {}", describe(target));
@@ -91,7 +91,7 @@ void Objects::need_hashable(Ref key) {
         return tree_->type_name(node->type).starts_with("numpy.");
       case NodeKind::object: {  // equal by value in Python: here they would be different keys
         const auto role = static_cast<Role>(node->role);
-        return role == Role::slice || role == Role::range || role == Role::timedelta ||
+        return role == Role::slice || role == Role::range || role == Role::timedelta || role == Role::uuid ||
                role == Role::timezone;
       }
       default:
@@ -131,10 +131,10 @@ void Objects::build(Ref target, Ref state) {
 
 // Python adds them to those that are there.
 void Objects::add_attributes(Node* node, Ref state) {
-  const Node* more = as_kind(state, NodeKind::dict);
+  const Node* more = as_dict(state);
   if (more == nullptr) refuse(Errc::type_mismatch, "{} for attributes", describe(state));
   const Ref held = tree_->attributes_of(node);
-  Node* all = copy_dict(as_kind(held, NodeKind::dict) != nullptr ? held.node() : more);
+  Node* all = copy_dict(as_dict(held) != nullptr ? held.node() : more);
   if (!held.is_none()) tree_->append_pairs(all, {more->refs, std::size_t{more->size} * 2});
   tree_->set_attributes(node, Ref(all));
 }
@@ -156,8 +156,8 @@ void Objects::build_object(Node* node, Ref state) {
       refuse(Errc::type_mismatch, "BUILD on {}", describe(Ref(node)));
   }
   Ref& held = node->object->state;
-  const Node* old = as_kind(held, NodeKind::dict);
-  const Node* more = as_kind(state, NodeKind::dict);
+  const Node* old = as_dict(held);
+  const Node* more = as_dict(state);
   if (held.is_none()) {
     held = more != nullptr ? Ref(copy_dict(more)) : state;
   } else if (old != nullptr && more != nullptr) {  // a second BUILD adds to the first

@@ -139,13 +139,11 @@ void Machine::op_newobj_ex() {
   require(3, "NEWOBJ_EX");
   const Ref kwargs = pop();
   const Ref args = pop();
-  if (Objects::as_kind(args, NodeKind::tuple) == nullptr ||
-      Objects::as_kind(kwargs, NodeKind::dict) == nullptr) {
+  if (Objects::as_kind(args, NodeKind::tuple) == nullptr || Objects::as_dict(kwargs) == nullptr) {
     fail(Errc::type_mismatch, location(), "NEWOBJ_EX with {} and {} for its arguments",
          objects_.describe(args), objects_.describe(kwargs));
   }
-  for (std::uint32_t i = 0; i < kwargs.node()->size; ++i)
-    static_cast<void>(objects_.need_text(kwargs.node()->refs[std::size_t{i} * 2], "a keyword"));
+  objects_.need_keywords(kwargs);
   stack_.back() = objects_.call(stack_.back(), args, kwargs, How::make);
 }
 

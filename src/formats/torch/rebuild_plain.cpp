@@ -98,18 +98,30 @@ std::optional<std::string> zone_text(Objects& objects, Ref zone) {
   return fmt::format("{}{:02}:{:02}", seconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
+// The highest bit of a time's first byte, or of a datetime's month, is no part of the number.
+bool is_sane(std::string_view bytes, Role role) {
+  const auto within = [&](std::size_t index, unsigned least, unsigned most, unsigned mask = 0xFF) {
+    const unsigned number = byte_at(bytes, index) & mask;
+    return number >= least && number <= most;
+  };
+  const unsigned fold = 0x7F;
+  if (role == Role::time)
+    return within(0, 0, 23, fold) && within(1, 0, 59) && within(2, 0, 59) && within(3, 0, 15);
+  const bool is_date = within(2, 1, 12, role == Role::datetime ? fold : 0xFF) && within(3, 1, 31);
+  if (role == Role::date) return is_date;
+  return is_date && within(4, 0, 23) && within(5, 0, 59) && within(6, 0, 59) && within(7, 0, 15);
+}
+
 Ref date_or_time(Objects& objects, const Call& call, Role role) {
   if (call.args.empty() || call.args.size() > (role == Role::date ? 1U : 2U)) return objects.misfit(call);
   const Ref first = call.args[0];
-  if (Objects::as_kind(first, NodeKind::bytes) == nullptr && !Objects::as_text(first))
-    return objects.misfit(call);
+  const Node* packed = Objects::as_kind(first, NodeKind::bytes);
+  if ((packed == nullptr || packed->type != 0) && !Objects::as_text(first)) return objects.misfit(call);
   const std::string_view bytes = objects.need_bytes(first, "a date");
   const std::size_t size = role == Role::date ? 4 : role == Role::time ? 6 : 10;
   const auto zone = zone_text(objects, Objects::argument(call, 1));
   if (bytes.size() != size || !zone) return objects.misfit(call);
-  const unsigned month = role == Role::time ? 1 : byte_at(bytes, 2) & 0x7FU;
-  const unsigned hour = role == Role::time ? byte_at(bytes, 0) & 0x7FU : 0;
-  if (month < 1 || month > 12 || hour > 23) return objects.misfit(call);
+  if (!is_sane(bytes, role)) return objects.misfit(call);
   std::string text;
   if (role != Role::time) text = date_text(bytes);
   if (role == Role::datetime) text += 'T';
@@ -118,14 +130,18 @@ Ref date_or_time(Objects& objects, const Call& call, Role role) {
 }
 
 const Ref* member(Objects& objects, Ref state, std::string_view name) {
-  const Node* dict = Objects::as_kind(state, NodeKind::dict);
+  const Node* dict = Objects::as_dict(state);
   return dict == nullptr ? nullptr : objects.find_now(dict, name);
 }
 
 // timedelta(days, seconds, microseconds), timezone(timedelta [, name]): kept with their arguments.
 Ref with_numbers(Objects& objects, const Call& call, Role role) {
-  const auto is_int = [](Ref value) { return Objects::as_int(value).has_value(); };
-  bool fits_role = call.args.size() <= 3 && std::all_of(call.args.begin(), call.args.end(), is_int);
+  bool fits_role = call.args.size() <= 3;
+  constexpr std::int64_t kMost[] = {999'999'999, 86'399, 999'999};  // as they are pickled
+  for (std::size_t i = 0; fits_role && role == Role::timedelta && i < call.args.size(); ++i) {
+    const auto number = Objects::as_int(call.args[i]);
+    fits_role = number && *number <= kMost[i] && *number >= (i == 0 ? -kMost[0] : 0);
+  }
   if (role == Role::timezone) {
     fits_role = (call.args.size() == 1 || (call.args.size() == 2 && Objects::as_text(call.args[1]))) &&
                 Objects::as_kind(call.args[0], NodeKind::object) != nullptr &&
@@ -139,6 +155,8 @@ Ref with_numbers(Objects& objects, const Call& call, Role role) {
 
 // An object whose state says what it is.
 Ref awaiting_state(Objects& objects, const Call& call, Role role) {
+  if (role == Role::uuid && call.how == How::call && call.args.empty())
+    objects.refuse(Errc::type_mismatch, "uuid.UUID() without a number");
   if (!call.args.empty()) return objects.misfit(call);
   const Ref made = objects.inert(call);
   made.node()->role = static_cast<std::uint8_t>(role);
@@ -243,7 +261,7 @@ Ref Rebuild::plain(Objects& objects, const Call& call, Role role) {
 
 void Rebuild::build_plain(Objects& objects, Node* node, Ref state) {
   if (node->kind == NodeKind::dict) {  // a namespace: its attributes are its content
-    const Node* fields = Objects::as_kind(state, NodeKind::dict);
+    const Node* fields = Objects::as_dict(state);
     if (fields == nullptr)
       objects.refuse(Errc::type_mismatch, "{} for a namespace's state", objects.describe(state));
     return objects.tree().append_pairs(node, {fields->refs, std::size_t{fields->size} * 2});

@@ -22,7 +22,7 @@ const Node* as_sequence(Ref value) {
 
 // Pairs from a dict, or from a list of pairs as Python 2 wrote OrderedDicts.
 void add_pairs(Objects& objects, Node* dict, Ref from) {
-  if (const Node* other = Objects::as_kind(from, NodeKind::dict)) {
+  if (const Node* other = Objects::as_dict(from)) {
     return objects.set_items(Ref(dict), {other->refs, std::size_t{other->size} * 2});
   }
   for (const Ref item : objects.need_sequence(from, "the items of a dict")) {
@@ -58,7 +58,7 @@ Ref make_dict(Objects& objects, const Call& call, Role role) {
   const Ref content = Objects::argument(call, first);
   if (call.args.size() > first + 1 || (call.how == How::make && !call.args.empty()) ||
       (role == Role::default_dict && !is_factory(Objects::argument(call, 0))) ||
-      (!is_empty && role == Role::counter && Objects::as_kind(content, NodeKind::dict) == nullptr) ||
+      (!is_empty && role == Role::counter && Objects::as_dict(content) == nullptr) ||
       Objects::as_kind(content, NodeKind::object) != nullptr)
     return objects.misfit(call);
   Node* dict = objects.tree().make(NodeKind::dict, plain_or(objects, call, "builtins.dict"));
@@ -276,8 +276,12 @@ Ref Rebuild::python(Objects& objects, const Call& call, Role role) {
     case Role::range:
     case Role::slice:
       return make_range(objects, call, role);
-    case Role::object:
-      return call.args.empty() ? objects.inert(call) : objects.misfit(call);
+    case Role::object: {
+      if (!call.args.empty()) return objects.misfit(call);
+      const Ref made = objects.inert(call);
+      made.node()->role = static_cast<std::uint8_t>(role);
+      return made;
+    }
     case Role::getattr:
       return make_member(objects, call);
     case Role::reconstructor:
@@ -289,10 +293,11 @@ Ref Rebuild::python(Objects& objects, const Call& call, Role role) {
     default:  // __newobj_ex__
       objects.need_arguments(call, 3, 3);
       if (Objects::as_kind(call.args[1], NodeKind::tuple) == nullptr ||
-          Objects::as_kind(call.args[2], NodeKind::dict) == nullptr) {
+          Objects::as_dict(call.args[2]) == nullptr) {
         objects.refuse(Errc::type_mismatch, "{} and {} for the arguments of an object",
                        objects.describe(call.args[1]), objects.describe(call.args[2]));
       }
+      objects.need_keywords(call.args[2]);
       return construct(objects, call.args[0], call.args[1], call.args[2]);
   }
 }

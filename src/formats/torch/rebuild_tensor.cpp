@@ -27,7 +27,7 @@ namespace {
 // are read.
 Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
   if (metadata.is_none()) return tensor;
-  const Node* dict = Objects::as_kind(metadata, NodeKind::dict);
+  const Node* dict = Objects::as_dict(metadata);
   if (dict == nullptr)
     objects.refuse(Errc::type_mismatch, "{} for the metadata of a tensor", objects.describe(metadata));
   const auto is_set = [&](std::string_view key) {
@@ -76,7 +76,7 @@ DType need_dtype(Objects& objects, Ref value) {
 
 // Hooks are called when gradients flow: nothing of a model's weights.
 void expect_no_hooks(Objects& objects, const Call& call, Ref hooks) {
-  const Node* dict = Objects::as_kind(hooks, NodeKind::dict);
+  const Node* dict = Objects::as_dict(hooks);
   if (!hooks.is_none() && (dict == nullptr || dict->size != 0)) objects.note_misfit(call);
 }
 
@@ -129,7 +129,7 @@ void check_attributes(Objects& objects, const Call& call, const Node* attributes
 
 void set_state(Objects& objects, const Call& call, Ref tensor, Ref state) {
   if (state.is_none()) return;
-  const Node* held = Objects::as_kind(state, NodeKind::dict);
+  const Node* held = Objects::as_dict(state);
   if (held == nullptr) {  // (attributes, slots)
     objects.note_misfit(call);
     return objects.tree().set_attributes(tensor.node(), state);
@@ -288,7 +288,7 @@ Ref Rebuild::tensor(Objects& objects, const Call& call, Role role) {
 // (requires_grad, unused, hooks): what a tensor that is there already may still hear.
 void Rebuild::build_made_tensor(Objects& objects, Node* node, Ref state) {
   const auto parts = objects.need_sequence(state, "the state of a tensor");
-  const Node* hooks = parts.size() == 3 ? Objects::as_kind(parts[2], NodeKind::dict) : nullptr;
+  const Node* hooks = parts.size() == 3 ? Objects::as_dict(parts[2]) : nullptr;
   const bool has_hooks = parts.size() == 3 && !parts[2].is_none() && (hooks == nullptr || hooks->size != 0);
   if (parts.size() != 3 || !parts[0].is_bool() || has_hooks)
     objects.refuse(Errc::type_mismatch, "BUILD with a state of {} parts on {}", parts.size(),
