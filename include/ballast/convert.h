@@ -23,8 +23,9 @@ using TargetDType = std::variant<Precision, DType>;
 
 /// In the order of work.
 struct ConvertOptions {
-  Io io = Io::automatic;  ///< how the input comes into memory
-  bool inert = false;     ///< read past calls in a pickle that could run code
+  Io io = Io::automatic;          ///< how the input comes into memory
+  bool inert = false;             ///< read past calls in a pickle that could run code
+  double expansion = kExpansion;  ///< as OpenOptions::expansion
   std::optional<std::string> root =
       {};  ///< dotted path of the state dict; "" takes everything; absent: it is found by itself
   std::vector<RenameRule> rename = {};

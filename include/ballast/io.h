@@ -20,7 +20,7 @@ struct OpenOptions {
   bool writable = false;  ///< tensors may be written where they lie in the file; the file never changes
   /// PyTorch files: all tensors together may show 64 MiB and so many times the size of the file (by strides
   /// of 0, sparse tensors, many names for one); more is refused as Errc::expanded_view
-  double expansion = 16;
+  double expansion = kExpansion;
 };
 
 /// Any file Ballast reads, and a checkpoint in several: an index.json of shards, or a folder with one such

@@ -9,6 +9,9 @@
 
 namespace ballast {
 
+/// How many times the size of their file all tensors together may show, beside 64 MiB; see OpenOptions.
+inline constexpr double kExpansion = 16;
+
 enum class Io : std::uint8_t {
   automatic,  ///< map; on a network file system, where each page fault may be a round trip, read
   map,        ///< tensors are views of the mapped file

@@ -21,6 +21,7 @@ namespace ballast {
 struct VerifyOptions {
   Io io = Io::read;                      ///< how tensors come into memory
   bool inert = false;                    ///< read past calls in a pickle that could run code
+  double expansion = kExpansion;         ///< as OpenOptions::expansion
   std::optional<std::string> root = {};  ///< only what lies at this dotted path
   std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};

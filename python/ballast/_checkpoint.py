@@ -123,15 +123,16 @@ Mapping.register(Checkpoint)
 _native.register_checkpoint_class(Checkpoint)
 
 
-def open(path: StrPath, *, writable: bool = False, io: str = "auto", inert: bool = False) -> Checkpoint:
+def open(path: StrPath, *, writable: bool = False, io: str = "auto", inert: bool = False, expansion: float = 16.0) -> Checkpoint:
     """Any file Ballast reads: Safetensors, PyTorch's (zip, legacy, tar, TorchScript, bare pickle), ``.npz``, ``.npy``, ONNX models (their initializers), Burn's, records,
     an ``index.json`` of shards or a folder with one. By content, never by name; nothing in it is run.
 
     Tensors are read-only views of the mapped file. ``writable``: they may be written, in memory of this process alone; the file never
     changes. ``io="read"``: nothing is mapped, tensors are read when they are needed;
     ``"direct"``: the same past the page cache; ``"auto"`` maps, and reads on a network file system. ``inert``: read past calls that could run code.
+    ``expansion``: all tensors of a PyTorch file together may show 64 MiB and so many times the size of the file.
     """
-    return _native.open(path, {"io": io, "writable": writable, "inert": inert})  # type: ignore[return-value]
+    return _native.open(path, {"io": io, "writable": writable, "inert": inert, "expansion": expansion})  # type: ignore[return-value]
 
 
 def open_value(path: StrPath, dotted: str = "") -> Any:

@@ -115,6 +115,7 @@ def convert(
     shard_size: Union[int, str, None] = None,
     receipt: Optional[StrPath] = None,
     inert: bool = False,
+    expansion: float = 16.0,
     io: str = "auto",
     progress: Progress = None,
 ) -> Conversion:
@@ -129,7 +130,7 @@ def convert(
         "rules": rules, "reindex": reindex, "include": include, "exclude": exclude,
         "dtype": dtype, "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
-        "receipt": receipt, "inert": inert, "io": io, "progress": progress,
+        "receipt": receipt, "inert": inert, "expansion": expansion, "io": io, "progress": progress,
     }  # fmt: skip
     return Conversion(**_native.convert(source, target, options))
 
@@ -251,13 +252,14 @@ def verify(
     allow_zeros: bool = False,
     max_abs: Optional[float] = None,
     inert: bool = False,
+    expansion: float = 16.0,
     io: str = "read",
     progress: Progress = None,
 ) -> VerifyReport:
     """Is this file sound? Its structure (by opening it: what is wrong there is raised), its checksums, and its values."""
     options = {
         "root": root, "include": include, "exclude": exclude, "receipt": receipt, "allow_zeros": allow_zeros,
-        "max_abs": max_abs, "inert": inert, "io": io, "progress": progress,
+        "max_abs": max_abs, "inert": inert, "expansion": expansion, "io": io, "progress": progress,
     }  # fmt: skip
     report = _native.verify(path, options)
     return VerifyReport([Finding(**finding) for finding in report["findings"]], report["notes"])
@@ -265,9 +267,10 @@ def verify(
 
 @dataclass(frozen=True)
 class ScanReport:
-    """What a file would do if Python loaded it. ``globals`` and ``calls`` have name, offset, count, verdict, entry each."""
+    """What a file would do if Python loaded it. ``verdict`` is "clean", "unknown" or "danger"; ``globals`` and ``calls`` have name, offset, count, verdict, entry each."""
 
     format: str
+    verdict: str
     clean: bool
     findings: List[Dict[str, Any]]
     globals: List[Dict[str, Any]]

@@ -24,12 +24,15 @@ PyObject* open(PyObject* /*module*/, PyObject* args) {
     const ballast::Io io = ballast::io_from_name(options.text("io"));
     const bool writable = options.flag("writable");
     const bool inert = options.flag("inert");
+    const double expansion = expansion_of(options);
     const bool safetensors = options.flag("safetensors");
     ballast::Checkpoint checkpoint;
     {
       const Unlocked unlocked;
-      checkpoint = safetensors ? ballast::safetensors::open(path, {.io = io, .writable = writable})
-                               : ballast::open(path, {.io = io, .inert = inert, .writable = writable});
+      checkpoint =
+          safetensors
+              ? ballast::safetensors::open(path, {.io = io, .writable = writable})
+              : ballast::open(path, {.io = io, .inert = inert, .writable = writable, .expansion = expansion});
     }
     return wrap(std::move(checkpoint));
   });
@@ -117,6 +120,7 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   ballast::ConvertOptions options;
   options.io = ballast::io_from_name(given.text("io"));
   options.inert = given.flag("inert");
+  options.expansion = expansion_of(given);
   if (given.find("root") != nullptr) options.root = given.text("root");
   options.rename = rename_rules_of(given.find("rename"));
   options.rules_file = given.path("rules");

@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "ballast/io_mode.h"
+
 namespace py {
 namespace {
 
@@ -161,6 +163,10 @@ double Options::number(const char* name) const {
   const double number = PyFloat_AsDouble(value);
   if (number == -1 && PyErr_Occurred() != nullptr) throw Raised{};
   return number;
+}
+
+double expansion_of(const Options& options) {
+  return options.find("expansion") == nullptr ? ballast::kExpansion : options.number("expansion");
 }
 
 std::vector<std::string> Options::texts(const char* name) const {

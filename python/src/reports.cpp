@@ -131,6 +131,7 @@ PyObject* verify(PyObject* /*module*/, PyObject* args) {
     ballast::VerifyOptions how;
     how.io = ballast::io_from_name(options.text("io"));
     how.inert = options.flag("inert");
+    how.expansion = expansion_of(options);
     if (options.find("root") != nullptr) how.root = options.text("root");
     how.include = options.texts("include");
     how.exclude = options.texts("exclude");

@@ -21,7 +21,7 @@ class Verification {
   Verification(const std::string& path, const VerifyOptions& options) : path_(path), options_(options) {}
 
   VerifyReport run() {
-    checkpoint_ = open(path_, {.io = options_.io, .inert = options_.inert});
+    checkpoint_ = open(path_, {.io = options_.io, .inert = options_.inert, .expansion = options_.expansion});
     if (options_.root) checkpoint_ = root(checkpoint_, *options_.root);
     if (!options_.include.empty() || !options_.exclude.empty())
       checkpoint_ = filter(checkpoint_, options_.include, options_.exclude);

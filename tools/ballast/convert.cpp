@@ -193,6 +193,7 @@ int convert(Session& session, const Arguments& arguments) {
   session.about_to_read(arguments.in);
   ballast::ConvertOptions options = options_of(arguments);
   options.io = session.io_or(options.io);
+  options.expansion = session.expansion;
   // Shards have names of their own, which the library looks at before it writes.
   if (!arguments.dry_run && options.shard_bytes == 0) require_free(arguments.out, options.overwrite);
   const ballast::Converted done = [&] {

@@ -99,6 +99,7 @@ ballast::Checkpoint Session::open(const std::string& path, const ballast::OpenOp
   about_to_read(path);
   ballast::OpenOptions settled = options;
   settled.io = io_or(options.io);
+  settled.expansion = expansion;
   return ballast::open(path, settled);
 }
 
@@ -169,6 +170,12 @@ void add_common_options(CLI::App& command, Session& session) {
       .add_option("--color", session.color, "auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN")
+      ->group(group);
+  command
+      .add_option("--expansion", session.expansion,
+                  "Read a PyTorch file whose tensors show up to N times its size and 64 MiB (default: 16)")
+      ->check(CLI::Range(0.0, 1e18))
+      ->type_name("N")
       ->group(group);
   command.add_option("-j,--threads", session.threads, "Threads to work with (default: all cores)")
       ->check(CLI::Range(1, 1024))

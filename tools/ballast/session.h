@@ -33,6 +33,7 @@ struct Session {
   bool no_progress = false;
   int threads = 0;
   std::string io;  ///< --io, where a subcommand has it; empty: what is best for that subcommand
+  double expansion = ballast::kExpansion;
   std::string color = "auto";
   std::function<int()> run;  ///< set by the subcommand that was chosen
 

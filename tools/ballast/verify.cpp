@@ -93,6 +93,7 @@ int verify(Session& session, const VerifyArguments& arguments, const std::string
   options.include = arguments.selection.include;
   options.exclude = arguments.selection.exclude;
   options.io = session.io_or(options.io);
+  options.expansion = session.expansion;
   const VerifyReport report = [&] {
     ProgressBar bar = session.progress("verify", path);
     options.progress = bar.callback();
