@@ -27,6 +27,14 @@ print -r -- READY
 """
 
 
+BASH = r"""
+compopt() { mapfile -t COMPREPLY < <(compgen -f -- "$current"); }
+COMP_LINE=$1 COMP_POINT=${#1} word=${1##*[ :=]}
+_ballast ballast "$word"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
 class Completions(CliTest):
     def setUp(self):
         super().setUp()
@@ -39,8 +47,9 @@ class Completions(CliTest):
         return done.stdout.splitlines()
 
     def bash(self, line):
-        script = self.run_tool("completion", "bash")[0] + 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ballast; printf "%s\\n" "${COMPREPLY[@]}"\n'
-        return [word for word in self.shell("bash", script, "bash", *line.split(" ")) if word]
+        # Outside of a completion there is no compopt; what it asks for is the names of files.
+        script = self.run_tool("completion", "bash")[0] + BASH
+        return [word for word in self.shell("bash", script, "bash", line) if word]
 
     def fish(self, line):
         script = self.run_tool("completion", "fish")[0] + "complete -C $argv[1]\n"

@@ -2,6 +2,7 @@
 // ballast completion SHELL: scripts made from the commands and options there really are. They complete the
 // names of tensors too, by asking the hidden command __names for those of the file already on the line.
 #include <algorithm>
+#include <cctype>
 
 #include "ballast/display.h"
 #include "ballast/io.h"
@@ -66,56 +67,99 @@ std::vector<std::string> value_flags(const CLI::App& app) {
   return words;
 }
 
+// What bash's script is made of. A name from a file, and a word of the line, is data in all of it: compared,
+// never expanded, evaluated or globbed. The line is split here, since COMP_WORDS is cut at colons and equals
+// signs and keeps its quotes.
+constexpr const char* kBashSplit =
+    R"(# Splits a line into words as the shell would, expanding nothing. `raw` is the last word as it was typed.
+_ballast_split() {
+  local line=$1 text='' escapes='' open='' c next i=0 start=0
+  words=()
+  while ((i < ${#line})); do
+    c=${line:i:1} next=${line:i+1:1}
+    ((++i))
+    case $open$c in
+      \'\' | \"\") open='' ;;
+      \'?) text+=$c ;;
+      \"\\) case $next in [\$\`\"\\]) text+=$next; ((++i)) ;; '') ;; *) text+=$c ;; esac ;;
+      \"?) text+=$c ;;
+      \$\') printf -v escapes %b "$escapes"; text+=$escapes escapes='' open='' ;;
+      \$\\) escapes+=$c$next; ((++i)) ;;
+      \$?) if [[ $open ]]; then escapes+=$c; else text+=$c; fi ;;
+      \' | \") open=$c ;;
+      \\) text+=$next; ((++i)) ;;
+      [[:blank:]] | $'\n') if ((i - 1 > start)); then words+=("$text"); fi; text='' start=$i ;;
+      \$) if [[ $next == \' ]]; then open=$c; ((++i)); else text+=$c; fi ;;
+      *) text+=$c ;;
+    esac
+  done
+  words+=("$text") raw=${line:start} quote=$open
+}
+# Those of the words that begin like the one on the line, without what readline leaves standing there.
+_ballast_offer() {
+  local candidate
+  for candidate; do
+    [[ $lead$candidate == "$current"* ]] && candidate=$lead$candidate COMPREPLY+=("${candidate#"$before"}")
+  done
+}
+# Likewise for the names of the file on the line; ballast quotes them, readline inserts them as they are.
+_ballast_names() {
+  local word file=''
+  for word in "${words[@]:2:${#words[@]}-3}"; do
+    [[ $word == '~/'* ]] && word=$HOME/${word:2}
+    if [[ $word != -* && ( -f $word || -d $word ) ]]; then file=$word; break; fi
+  done
+  [[ $file ]] || return 1
+  mapfile -t COMPREPLY < <(command ballast __names --quote="${quote:-none}" -- "$file" "$current" "$before" "$lead" \
+    2>/dev/null </dev/null)
+}
+)";
+
 void print_bash(Output& out, const CLI::App& app) {
   out.write(
-      "# bash completion for ballast: source it, or put it into bash-completion's folder as \"ballast\".\n"
+      "# bash completion for ballast: source it, or put it into bash-completion's folder as \"ballast\".\n");
+  out.write(kBashSplit);
+  out.write(
       "_ballast() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} "
-      "file='' options='' i\n");
-  out.print(
-      "  if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W '{} --help --version' -- \"$word\")); return; "
-      "fi\n",
-      joined(command_names(app)));
-  out.write("  case $command in\n");
+      "  local words raw quote current previous before lead='' options=''\n"
+      "  COMPREPLY=()\n"
+      "  _ballast_split \"${COMP_LINE:0:COMP_POINT}\"\n"
+      "  local count=${#words[@]} typed=$raw\n"
+      "  current=${words[count-1]} previous=${words[count-2]}\n"
+      "  local whole=(\"${words[@]}\") quoted=$quote\n"
+      "  # readline replaces its own word, $2, which begins behind the last colon or equals sign.\n"
+      "  _ballast_split \"${typed%\"$2\"}\"\n"
+      "  before=${words[0]} words=(\"${whole[@]}\") quote=$quoted\n");
+  out.print("  if ((count == 2)); then _ballast_offer {} --help --version; return; fi\n",
+            joined(command_names(app)));
+  out.write(
+      "  if [[ $current == --*=* ]]; then previous=${current%%=*} lead=$previous=; fi\n"
+      "  case $previous in\n");
+  for (const std::string& flag : value_flags(app)) {
+    if (!values_of(flag).empty()) out.print("    {}) _ballast_offer {}; return ;;\n", flag, values_of(flag));
+    if (takes_name(flag)) out.print("    {}) _ballast_names; return ;;\n", flag);
+  }
+  out.write("  esac\n  case ${words[1]} in\n");
   for (const std::string& name : command_names(app)) {
     std::vector<std::string> words;
     for (const Flag& flag : flags_of(*app.get_subcommand(name))) words.push_back(flag.word);
     out.print("    {}) options='{}' ;;\n", name, joined(words));
   }
-  out.write("  esac\n  case $previous in\n");
-  for (const std::string& flag : value_flags(app)) {
-    if (!values_of(flag).empty())
-      out.print("    {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n", flag, values_of(flag));
-  }
   out.write(
       "  esac\n"
-      "  for ((i = 2; i < COMP_CWORD; i++)); do\n"
-      "    if [[ ${COMP_WORDS[i]} != -* && -e ${COMP_WORDS[i]/#\\~/$HOME} ]]; then "
-      "file=${COMP_WORDS[i]/#\\~/$HOME}; break; fi\n"
-      "  done\n"
-      "  local IFS=$'\\n'\n"
-      "  case $previous in\n"
-      "    --include|--exclude|--root|--rename|--keep-dtype|--reindex)\n"
-      "      [[ -n $file ]] && COMPREPLY=($(compgen -W \"$(ballast __names \"$file\" 2>/dev/null)\" -- "
-      "\"$word\")); return ;;\n"
-      "  esac\n"
-      "  if [[ $word == -* ]]; then IFS=' ' read -ra options <<< \"$options\"; COMPREPLY=($(compgen -W "
-      "\"${options[*]}\" -- \"$word\")); return; fi\n"
-      "  case $command in\n");
-  out.print("    help) COMPREPLY=($(compgen -W \"${{_ballast_commands[*]}}\" -- \"$word\")) ;;\n");
+      "  if [[ $current == -* && ! $lead ]]; then IFS=' ' read -ra options <<< \"$options\"; _ballast_offer "
+      "\"${options[@]}\"; return; fi\n"
+      "  case ${words[1]} in\n");
+  out.print("    help) _ballast_offer {}; return ;;\n", joined(command_names(app)));
   out.write(
-      "    completion) COMPREPLY=($(compgen -W $'bash\\nzsh\\nfish' -- \"$word\")) ;;\n"
-      "    show) if [[ -n $file ]]; then COMPREPLY=($(compgen -W \"$(ballast __names \"$file\" "
-      "2>/dev/null)\" -- \"$word\")); else COMPREPLY=($(compgen -f -- \"$word\")); fi ;;\n"
-      "    meta) if [[ -n $file ]]; then COMPREPLY=($(compgen -W $'get\\nset\\nrm' -- \"$word\")); else "
-      "COMPREPLY=($(compgen -f -- \"$word\")); fi ;;\n"
-      "    onnx) if ((COMP_CWORD == 2)); then COMPREPLY=($(compgen -W info -- \"$word\")); else "
-      "COMPREPLY=($(compgen -f -- \"$word\")); fi ;;\n"
-      "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+      "    completion) _ballast_offer bash zsh fish; return ;;\n"
+      "    show) _ballast_names && return ;;\n"
+      "    meta) if ((count > 3)); then _ballast_offer get set rm; return; fi ;;\n"
+      "    onnx) if ((count == 3)); then _ballast_offer info; return; fi ;;\n"
       "  esac\n"
-      "}\n");
-  out.print("_ballast_commands=({})\n", joined(command_names(app)));
-  out.write("complete -o filenames -F _ballast ballast\n");
+      "  compopt -o default  # files, which readline completes and quotes by itself\n"
+      "}\n"
+      "complete -F _ballast ballast\n");
 }
 
 // As a word in single quotes, with a backslash before each of `special`.
@@ -158,8 +202,15 @@ void print_zsh(Output& out, const CLI::App& app) {
       "# zsh completion for ballast: put it into a folder of $fpath as \"_ballast\".\n"
       "_ballast_names() {\n"
       "  local file word\n"
-      "  for word in ${(Q)words[2,-1]}; do [[ $word != -* && -e ${~word} ]] && file=${~word} && break; done\n"
-      "  [[ -n $file ]] && compadd -- ${(f)\"$(ballast __names \"$file\" 2>/dev/null)\"}\n"
+      "  local -a names\n"
+      "  for word in \"${(@Q)words[2,CURRENT-1]}\"; do\n"
+      "    [[ $word == '~/'* ]] && word=$HOME/${word#'~/'}\n"
+      "    if [[ $word != -* && ( -f \"$word\" || -d \"$word\" ) ]]; then file=$word; break; fi\n"
+      "  done\n"
+      "  [[ -n $file ]] || return 1\n"
+      "  names=(\"${(@f)$(command ballast __names -- \"$file\" 2>/dev/null </dev/null)}\")\n"
+      "  names=(\"${(@)names:#}\")\n"
+      "  compadd \"$@\" -a names\n"
       "}\n"
       "_ballast() {\n"
       "  local -a commands\n"
@@ -196,13 +247,21 @@ void print_zsh(Output& out, const CLI::App& app) {
 void print_fish(Output& out, const CLI::App& app) {
   out.write(
       "# fish completion for ballast\n"
-      "function __ballast_names\n"
+      "function __ballast_file\n"
       "  for word in (commandline -opc)[3..-1]\n"
-      "    if test -e \"$word\"\n"
-      "      ballast __names $word 2>/dev/null\n"
-      "      return\n"
+      "    if string match -q -- '~/*' $word\n"
+      "      set word $HOME/(string sub -s 3 -- $word | string collect)\n"
+      "    end\n"
+      "    if not string match -q -- '-*' $word; and begin; test -f \"$word\"; or test -d \"$word\"; end\n"
+      "      printf '%s\\n' $word\n"
+      "      return 0\n"
       "    end\n"
       "  end\n"
+      "  return 1\n"
+      "end\n"
+      "function __ballast_names\n"
+      "  set -l file (__ballast_file | string collect); or return\n"
+      "  command ballast __names -- $file 2>/dev/null </dev/null\n"
       "end\n");
   for (const std::string& name : command_names(app)) {
     out.print("complete -c ballast -n __fish_use_subcommand -f -a {} -d '{}'\n", name,
@@ -219,12 +278,41 @@ void print_fish(Output& out, const CLI::App& app) {
     }
   }
   out.write(
-      "complete -c ballast -n '__fish_seen_subcommand_from show' -a '(__ballast_names)'\n"
+      "complete -c ballast -n '__fish_seen_subcommand_from show; and __ballast_file >/dev/null' -f -a "
+      "'(__ballast_names)'\n"
       "complete -c ballast -n '__fish_seen_subcommand_from meta' -a 'get set rm'\n"
       "complete -c ballast -n '__fish_seen_subcommand_from onnx' -a info\n"
       "complete -c ballast -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n");
   out.print("complete -c ballast -n '__fish_seen_subcommand_from help' -f -a '{}'\n",
             joined(command_names(app)));
+}
+
+// As the rest of a word that begins on bash's line, behind an open `quote`; "plain": as it is.
+std::string for_bash(std::string_view text, std::string_view quote) {
+  if (quote == "plain") return std::string(text);
+  std::string out;
+  if (quote == "'") out = in_quotes(text, "", "'\\''");
+  if (quote == "$") out = in_quotes(text, "\\", "\\'");
+  if (quote == "\"") {
+    for (const char c : text) {
+      if (std::string_view("$`\"\\").find(c) != std::string_view::npos) out += '\\';
+      out += c == '!' ? "\"'!'\"" : std::string(1, c);  // the history would not heed a backslash
+    }
+  }
+  if (quote == "none") {
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      const bool harmless = byte >= 0x80 || std::isalnum(byte) != 0 ||
+                            std::string_view("%+,-./:=@_").find(c) != std::string_view::npos;
+      if (!harmless) out += '\\';
+      out += c;
+    }
+  }
+  // readline takes such a quote at the beginning for the one on the line, and at the end for the one that
+  // closes it.
+  if (out.starts_with(quote)) out.insert(0, quote);
+  if (out.ends_with(quote)) out += quote;
+  return out;
 }
 
 }  // namespace
@@ -251,17 +339,28 @@ void add_completion(CLI::App& app, Session& session) {
 }
 
 void add_names(CLI::App& app, Session& session) {
-  auto file = std::make_shared<std::string>();
+  struct Arguments {
+    std::string file, word, before, lead, quote = "plain";
+  };
+
+  auto arguments = std::make_shared<Arguments>();
   CLI::App& command = add_command(app, session, "__names", "the names of a file's tensors, for completion",
                                   "  ballast __names model.safetensors");
   command.group("");
-  command.add_option("FILE", *file, "A checkpoint")->required();
-  command.callback([&session, file] {
-    session.run = [&session, file] {
-      const ballast::Checkpoint checkpoint = session.open(*file);
+  command.add_option("FILE", arguments->file, "A checkpoint")->required();
+  command.add_option("WORD", arguments->word, "What the word on the line begins with");
+  command.add_option("BEFORE", arguments->before, "The part of it that is not printed");
+  command.add_option("LEAD", arguments->lead, "What stands before the name in that word, like --include=");
+  command.add_option("--quote", arguments->quote, "The quote that is open on bash's line, or none");
+  command.callback([&session, arguments] {
+    session.run = [&session, arguments] {
+      const ballast::Checkpoint checkpoint = session.open(arguments->file);
       for (const ballast::Entry entry : checkpoint) {
         // A name that cannot be shown as it is cannot be typed either.
-        if (ballast::display(entry.name, entry.name.size()) == entry.name) session.out.line(entry.name);
+        if (ballast::display(entry.name, entry.name.size()) != entry.name) continue;
+        const std::string word = arguments->lead + std::string(entry.name);
+        if (!word.starts_with(arguments->word) || !word.starts_with(arguments->before)) continue;
+        session.out.line(for_bash(std::string_view(word).substr(arguments->before.size()), arguments->quote));
       }
       return static_cast<int>(kFine);
     };
