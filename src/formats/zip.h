@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives, read. The central directory is read once and checked whole; the local header of an entry is
-// looked at when its bytes are first asked for, and must say the same as the directory. An archive that two
-// readers could read differently is refused.
+// Zip archives, read. The central directory and the local header of every record are read when the archive is
+// opened, and must say the same: a reader that begins at the end, as most do, and one that takes record after
+// record from the beginning find the same names, in the same order, with the same content. An archive that
+// two readers could read differently is refused; what is only unusual is told in anomalies().
 //
 //   1. records   local header "PK\3\4" (30 bytes), name, extra fields, data, data descriptor "PK\7\8" when
 //   flag bit 3 is set
@@ -34,6 +35,7 @@ enum class ZipMethod : std::uint16_t { stored = 0, deflated = 8 };
 struct ZipEntry {
   std::string_view name;      ///< as long as the archive, or a storage made by it, lives
   std::uint64_t header;       ///< of its local header
+  std::uint64_t data;         ///< of its content
   std::uint64_t packed_size;  ///< in the file
   std::uint64_t size;         ///< of the content
   std::uint64_t
@@ -58,16 +60,32 @@ struct ZipSource {
   void read(std::uint64_t offset, std::span<std::byte> out) const;
 };
 
+/// What the end records say.
+struct ZipEnd {
+  std::uint64_t position = 0;  ///< of the first of the end records: the directory ends here
+  std::uint64_t count = 0;     ///< of entries
+  std::uint64_t size = 0;      ///< of the directory
+  std::uint64_t start = 0;
+};
+
+/// Adds to `anomalies` what is unusual about them.
+[[nodiscard]] ZipEnd find_zip_end(const ZipSource& source, std::vector<std::string>& anomalies);
+
 /// The checked directory of an archive.
 struct ZipDirectory {
-  std::unique_ptr<char[]> bytes;  // the central directory; names are views of it
-  std::vector<ZipEntry> entries;  // in the directory's order
-  detail::NameIndex index;        // by the name in lower case
+  std::unique_ptr<char[]> bytes;        // the central directory; names are views of it
+  std::vector<ZipEntry> entries;        // in the directory's order
+  std::vector<std::uint32_t> by_place;  // entries by their place in the file; empty when that is their order
+  detail::NameIndex index;              // by the name in lower case
   std::vector<std::string> anomalies;
   std::uint64_t start = 0;  // of the directory
 };
 
 [[nodiscard]] ZipDirectory read_zip_directory(const ZipSource& source);
+
+/// Holds every local header and data descriptor against the directory, and finds the places of the data. What
+/// lies between the records, and belongs to none, is refused, or told when it is only zeros.
+void check_zip_records(const ZipSource& source, ZipDirectory& directory);
 
 class ZipArchive {
  public:
@@ -88,7 +106,7 @@ class ZipArchive {
 
   // All of these take entries of this archive, and may be called from several threads.
 
-  /// The content. Nothing of the record is read before the storage is. A stored record is a view of the file
+  /// The content. Nothing of it is read before the storage is. A stored record is a view of the file
   /// (or of a copy of its range: FileAccess::read) whose file_span() is known; a deflated one is inflated at
   /// the first data().
   [[nodiscard]] std::shared_ptr<const Storage> storage(const ZipEntry& entry, FileAccess access) const;
@@ -96,7 +114,7 @@ class ZipArchive {
   [[nodiscard]] std::vector<std::byte> read(const ZipEntry& entry, std::uint64_t most) const;
   /// The first bytes of the content, at most `most`; a deflated entry is inflated no further.
   [[nodiscard]] std::vector<std::byte> head(const ZipEntry& entry, std::size_t most) const;
-  /// Compares the local header and the data descriptor with the directory; the place of the data.
+  /// The place of the data. The headers were compared when the archive was opened.
   [[nodiscard]] std::uint64_t check_header(const ZipEntry& entry) const;
   /// Reads the content and compares its checksum: Errc::bad_crc. False when the archive holds none for it.
   bool check_crc(const ZipEntry& entry) const;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The central directory of a zip archive: found, read and checked whole (zip.h draws the format).
 #include <algorithm>
-#include <array>
 #include <numeric>
-#include <optional>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
@@ -21,24 +19,16 @@ using namespace zip;
 
 constexpr std::uint64_t kMostGrowth = 1032;  // of deflate: one bit of a match code for 258 bytes, twice
 
-struct EndRecord {
-  std::uint64_t position = 0;  // of the first of the end records: the directory ends here
-  std::uint64_t count = 0;
-  std::uint64_t size = 0;
-  std::uint64_t start = 0;
-};
-
 class DirectoryReader {
  public:
   explicit DirectoryReader(const ZipSource& source) : source_(source) {}
 
   ZipDirectory run() {
-    const EndRecord end = find_end();
-    check_place(end);
-    read_entries(end);
+    read_entries(find_zip_end(source_, out_.anomalies));
     check_extents();
     check_growth();
     build_index();
+    check_folders();
     note_anomalies();
     return std::move(out_);
   }
@@ -53,144 +43,22 @@ class DirectoryReader {
     return source_.where + ": entry " + quoted(name);
   }
 
-  [[nodiscard]] EndRecord find_end();
-  void follow_zip64(EndRecord& end, std::uint64_t plain_position) const;
-  void check_place(const EndRecord& end) const;
-  void read_entries(const EndRecord& end);
+  void read_entries(const ZipEnd& end);
   [[nodiscard]] ZipEntry read_entry(ByteReader& reader) const;
+  void check_kind(const ZipEntry& entry, std::uint32_t attributes) const;
+  void check_extra(const ZipEntry& entry, std::span<const std::byte> extra) const;
   void apply_zip64(ZipEntry& entry, std::span<const std::byte> extra) const;
   void check_extents();
   void check_growth() const;
   void build_index();
+  void check_folders() const;
   void note_anomalies();
 
   const ZipSource& source_;
   ZipDirectory out_;
 };
 
-// The last end record, as PyTorch and most others find it. An earlier one whose comment reaches exactly to
-// the end of the file would be taken by the rest, so the two must not both exist.
-EndRecord DirectoryReader::find_end() {
-  const std::uint64_t window = std::min<std::uint64_t>(source_.size, kEndSize + 0xFFFF);
-  std::vector<std::byte> tail(static_cast<std::size_t>(window));
-  const std::uint64_t tail_start = source_.size - window;
-  source_.read(tail_start, tail);
-  std::optional<std::size_t> last;
-  std::optional<std::size_t> exact;
-  for (std::size_t at = window >= kEndSize ? static_cast<std::size_t>(window - kEndSize) + 1 : 0; at-- > 0;) {
-    if (load_le<std::uint32_t>(&tail[at]) != kEndSignature) continue;
-    if (!last) last = at;
-    if (at + kEndSize + load_le<std::uint16_t>(&tail[at + 20]) == window) {
-      exact = at;
-      break;
-    }
-  }
-  if (!last) {
-    refuse(Errc::truncated, "no end of a zip archive in the last {} of {} bytes (cut download?)", window,
-           source_.size);
-  }
-  if (exact && *exact != *last) {
-    refuse(Errc::zip_ambiguous,
-           "two end records, at offsets {} and {}: readers differ in which one they take",
-           tail_start + *exact, tail_start + *last);
-  }
-  const std::byte* record = &tail[*last];
-  const std::uint64_t position = tail_start + *last;
-  const std::uint64_t comment = load_le<std::uint16_t>(record + 20);
-  const std::uint64_t after = window - *last - kEndSize;
-  if (comment > after) {
-    refuse(Errc::truncated,
-           "the end record promises a comment of {} bytes, {} are left of the file's {} (cut download?)",
-           comment, after, source_.size);
-  }
-
-  EndRecord end;
-  end.position = position;
-  end.count = load_le<std::uint16_t>(record + 10);
-  end.size = load_le<std::uint32_t>(record + 12);
-  end.start = load_le<std::uint32_t>(record + 16);
-  if (load_le<std::uint16_t>(record + 4) != 0 || load_le<std::uint16_t>(record + 6) != 0 ||
-      load_le<std::uint16_t>(record + 8) != end.count) {
-    refuse(Errc::bad_zip, "the end record at offset {} speaks of several disks", position);
-  }
-  follow_zip64(end, position);
-  if (after > comment)
-    out_.anomalies.push_back(fmt::format("{} bytes after the end of the archive", after - comment));
-  if (comment > 0) out_.anomalies.push_back(fmt::format("an archive comment of {} bytes", comment));
-  return end;
-}
-
-void DirectoryReader::follow_zip64(EndRecord& end, std::uint64_t plain_position) const {
-  std::array<std::byte, kLocatorSize> locator{};
-  if (plain_position >= kLocatorSize) source_.read(plain_position - kLocatorSize, locator);
-  if (load_le<std::uint32_t>(locator.data()) != kLocatorSignature) {
-    if (end.size == kMarker32 || end.start == kMarker32) {
-      refuse(Errc::bad_zip, "the end record at offset {} defers to zip64 records that are not there",
-             plain_position);
-    }
-    return;
-  }
-  const std::uint64_t locator_position = plain_position - kLocatorSize;
-  const auto position = load_le<std::uint64_t>(locator.data() + 8);
-  if (!fits(position, kEnd64Size, locator_position)) {
-    refuse(Errc::offset_out_of_range, "the zip64 locator points to offset {}, it lies itself at {}", position,
-           locator_position);
-  }
-  std::array<std::byte, kEnd64Size> record{};
-  source_.read(position, record);
-  if (load_le<std::uint32_t>(record.data()) != kEnd64Signature) {
-    refuse(Errc::bad_zip, "no zip64 end record at offset {}, where the locator points", position);
-  }
-  const auto length = load_le<std::uint64_t>(record.data() + 4);
-  if (length != locator_position - position - 12) {
-    refuse(Errc::bad_zip, "the zip64 end record at offset {} says {} bytes, {} lie before its locator",
-           position, length, locator_position - position - 12);
-  }
-  EndRecord full;
-  full.position = position;
-  full.count = load_le<std::uint64_t>(record.data() + 32);
-  full.size = load_le<std::uint64_t>(record.data() + 40);
-  full.start = load_le<std::uint64_t>(record.data() + 48);
-  if (load_le<std::uint32_t>(record.data() + 16) != 0 || load_le<std::uint32_t>(record.data() + 20) != 0 ||
-      load_le<std::uint64_t>(record.data() + 24) != full.count ||
-      load_le<std::uint32_t>(locator.data() + 4) != 0 || load_le<std::uint32_t>(locator.data() + 16) > 1) {
-    refuse(Errc::bad_zip, "the zip64 end record at offset {} speaks of several disks", position);
-  }
-  const auto agree = [&](std::uint64_t plain, std::uint64_t marker, std::uint64_t value, const char* what) {
-    if (plain == marker || plain == value) return;
-    refuse(Errc::zip_ambiguous, "the end record says {} {}, the zip64 end record {}", plain, what, value);
-  };
-  agree(end.count, kMarker16, full.count, "entries");
-  agree(end.size, kMarker32, full.size, "bytes of directory");
-  agree(end.start, kMarker32, full.start, "as the directory's offset");
-  end = full;
-}
-
-void DirectoryReader::check_place(const EndRecord& end) const {
-  if (!fits(end.start, end.size, end.position)) {
-    refuse(Errc::offset_out_of_range,
-           "the directory of {} bytes at offset {} does not end before the end record at {}", end.size,
-           end.start, end.position);
-  }
-  if (end.count > end.size / kCentralSize || end.count > 0xFFFFFFFE) {
-    refuse(Errc::bad_zip, "{} entries cannot lie in a directory of {} bytes", end.count, end.size);
-  }
-  const std::uint64_t shift = end.position - end.size - end.start;
-  if (shift == 0) return;
-  if (end.size == 0)
-    refuse(Errc::zip_ambiguous, "the end record of an empty archive, behind {} bytes of something else",
-           shift);
-  std::array<std::byte, 4> lead{};
-  source_.read(shift, lead);  // shift + 4 <= position: an end record follows
-  if (load_le<std::uint32_t>(lead.data()) == kLocalSignature) {
-    refuse(Errc::zip_ambiguous,
-           "{} bytes lie before the archive: some readers shift all offsets by that, others do not", shift);
-  }
-  refuse(Errc::bad_zip, "the directory ends at offset {}, the end record begins at {}", end.start + end.size,
-         end.position);
-}
-
-void DirectoryReader::read_entries(const EndRecord& end) {
+void DirectoryReader::read_entries(const ZipEnd& end) {
   out_.start = end.start;
   const auto size = static_cast<std::size_t>(end.size);
   out_.bytes = std::unique_ptr<char[]>(new char[size]);  // not initialised: it is all read
@@ -235,6 +103,7 @@ ZipEntry DirectoryReader::read_entry(ByteReader& reader) const {
   entry.header = load_le<std::uint32_t>(header + 42);
   const std::span<const std::byte> extra = reader.take(extra_size);
   static_cast<void>(reader.take(comment_size));
+  const auto attributes = load_le<std::uint32_t>(header + 38);
 
   check_zip_name(entry.name, (entry.flags & kUtf8Flag) != 0, source_.where);
   if ((entry.flags & ~kKnownFlags) != 0) {
@@ -249,7 +118,47 @@ ZipEntry DirectoryReader::read_entry(ByteReader& reader) const {
   if (disk != 0 && disk != kMarker16) fail(Errc::bad_zip, where(entry.name), "lies on disk {}", disk);
   if (entry.size == kMarker32 || entry.packed_size == kMarker32 || entry.header == kMarker32)
     apply_zip64(entry, extra);
+  check_kind(entry, attributes);
+  check_extra(entry, extra);
   return entry;
+}
+
+// A file is a file to every reader: some go by the slash at the end, some by the attributes of DOS or Unix.
+void DirectoryReader::check_kind(const ZipEntry& entry, std::uint32_t attributes) const {
+  constexpr std::uint32_t kDosFolder = 0x10;
+  constexpr std::uint32_t kUnixType = 0xF000;
+  constexpr std::uint32_t kUnixFolder = 0x4000;
+  constexpr std::uint32_t kUnixFile = 0x8000;
+  const std::uint32_t type = attributes >> 16U & kUnixType;
+  if (type != 0 && type != kUnixFolder && type != kUnixFile)
+    fail(Errc::zip_ambiguous, where(entry.name), "is a link or a device (mode {:#o}), not a file",
+         attributes >> 16U);
+  const bool is_marked = type == kUnixFolder || (attributes & kDosFolder) != 0;
+  if (entry.is_folder() ? type == kUnixFile : is_marked)
+    fail(Errc::zip_ambiguous, where(entry.name), "is a folder by its {}, and a file by its {}",
+         entry.is_folder() ? "name" : "attributes", entry.is_folder() ? "attributes" : "name");
+  if (entry.is_folder() && (entry.size != 0 || entry.packed_size != 0))
+    fail(Errc::bad_zip, where(entry.name), "is a folder with {} bytes in it", entry.packed_size);
+}
+
+// Fields end where the extra field ends, and none gives the entry another name.
+void DirectoryReader::check_extra(const ZipEntry& entry, std::span<const std::byte> extra) const {
+  constexpr std::size_t kUnicodeLead = 5;  // a version and the checksum of the other name
+  ByteReader fields(extra, where(entry.name));
+  int wide = 0;
+  while (fields.left() >= 4) {
+    const auto id = fields.take_le<std::uint16_t>();
+    const auto size = fields.take_le<std::uint16_t>();
+    if (size > fields.left())
+      fail(Errc::bad_zip, where(entry.name), "an extra field of {} bytes, {} are left", size, fields.left());
+    const auto content = as_text(fields.take(size));
+    if (id == kZip64Extra) ++wide;
+    if (id == kUnicodePath && (size < kUnicodeLead || content.substr(kUnicodeLead) != entry.name))
+      fail(Errc::name_mismatch, where(entry.name), "has another name in an extra field");
+  }
+  if (wide > 1)
+    fail(Errc::zip_ambiguous, where(entry.name), "{} zip64 fields: readers differ in which one they take",
+         wide);
 }
 
 void DirectoryReader::apply_zip64(ZipEntry& entry, std::span<const std::byte> extra) const {
@@ -272,10 +181,10 @@ void DirectoryReader::apply_zip64(ZipEntry& entry, std::span<const std::byte> ex
 }
 
 // Records lie in their own bytes: each ends before the next begins and before the directory. Only the central
-// directory is looked at here; check_header() does the rest when a local header is first seen.
+// directory is looked at here; check_zip_records() does the rest.
 void DirectoryReader::check_extents() {
   std::vector<ZipEntry>& entries = out_.entries;
-  std::vector<std::uint32_t> order;  // empty: as they are, which is the rule
+  std::vector<std::uint32_t>& order = out_.by_place;
   if (!std::is_sorted(entries.begin(), entries.end(),
                       [](const ZipEntry& a, const ZipEntry& b) { return a.header < b.header; })) {
     order.resize(entries.size());
@@ -345,7 +254,30 @@ void DirectoryReader::build_index() {
       });
 }
 
+// A file "a" and a file "a/b", or a folder "a/": they cannot both be unpacked.
+void DirectoryReader::check_folders() const {
+  std::string_view last;
+  std::string folded;
+  for (const ZipEntry& entry : out_.entries) {
+    std::string_view parent = entry.name.substr(0, entry.name.size() - 1);
+    parent = entry.is_folder() ? parent : parent.substr(0, parent.rfind('/') + 1);
+    if (!entry.is_folder() && !parent.empty()) parent.remove_suffix(1);
+    if (parent == last) continue;
+    last = parent;
+    for (; !parent.empty();
+         parent = parent.substr(0, parent.rfind('/') == std::string_view::npos ? 0 : parent.rfind('/'))) {
+      fold_case(parent, folded);
+      const auto found = out_.index.find(
+          hash_name(folded), [&](std::size_t i) { return equal_any_case(out_.entries[i].name, parent); });
+      if (found)
+        fail(Errc::zip_ambiguous, where(entry.name), "lies below {}, which is a file", quoted(parent));
+    }
+  }
+}
+
 void DirectoryReader::note_anomalies() {
+  if (!out_.by_place.empty())
+    out_.anomalies.emplace_back("the directory lists the records in another order than they lie in the file");
   std::uint64_t deflated = 0;
   std::uint64_t unchecked = 0;
   for (const ZipEntry& entry : out_.entries) {

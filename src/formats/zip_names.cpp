@@ -44,6 +44,10 @@ void check_zip_name(std::string_view name, bool utf8, const std::string& where) 
   if (name.front() == '/' || name.front() == '\\' || is_drive(name) || has_parent_component(name)) {
     fail(Errc::path_escape, where, "entry {} would lie outside the archive's folder", quoted(name));
   }
+  if (name == "." || name.starts_with("./") || name.ends_with("/.") ||
+      name.find("//") != std::string_view::npos || name.find("/./") != std::string_view::npos)
+    fail(Errc::bad_name, where, "entry {}: an empty part or a dot in its path, which readers take out",
+         quoted(name));
   const auto suspicious = [](char c) { return kSuspicious[static_cast<unsigned char>(c)]; };
   if (std::none_of(name.begin(), name.end(), suspicious)) return;
   for (const char c : name) {
@@ -53,6 +57,11 @@ void check_zip_name(std::string_view name, bool utf8, const std::string& where) 
       fail(Errc::bad_name, where, "entry {}: a backslash in its name, which systems read differently",
            quoted(name));
   }
+  const bool ascii =
+      std::none_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  if (!utf8 && !ascii)
+    fail(Errc::bad_name, where,
+         "entry {}: beyond ASCII and not marked as UTF-8, which readers decode differently", quoted(name));
   if (utf8 && !is_utf8(name))
     fail(Errc::bad_name, where, "entry {}: marked as UTF-8 and is not", quoted(name));
 }

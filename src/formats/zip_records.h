@@ -25,6 +25,7 @@ inline constexpr std::uint64_t kEndSize = 22;
 inline constexpr std::uint64_t kMarker16 = 0xFFFF;
 inline constexpr std::uint64_t kMarker32 = 0xFFFFFFFF;
 inline constexpr std::uint16_t kZip64Extra = 0x0001;
+inline constexpr std::uint16_t kUnicodePath = 0x7075;  // Info-ZIP's other name
 
 inline constexpr unsigned kDescriptorFlag = 0x0008;
 inline constexpr unsigned kUtf8Flag = 0x0800;

@@ -236,6 +236,26 @@ def ends():
     yield "first-bytes", "truncated", b"PK\x03\x04", "the four magic bytes and nothing else"
 
 
+def hidden():
+    """What only a reader that begins at the first byte would find, and entries that are no files."""
+    evil = zf.local_record(zf.Entry(b"archive/data.pkl", BAD, flags=0x800, align=False), 0)
+    yield "hidden-record", "zip-ambiguous", zf.build(base(), gap=evil), "a data.pkl before the directory that it does not list"
+    yield "hidden-first", "zip-ambiguous", zf.build(base(), lead=evil), "the same before the first record"
+    yield "hidden-junk", "zip-ambiguous", zf.build(base(), gap=b"junk"), "bytes that belong to no entry"
+    inside = zf.deflated(b"archive/code/x.py", b"print()" * 50)
+    inside.packed += evil
+    yield ("hidden-in-deflated", "bad-zip", zf.build(base(extra=[inside])), "a record behind the end of a deflated one, inside its bytes")
+    yield ("link", "zip-ambiguous", zf.build(changed(STORE, central={"attributes": 0o120777 << 16})), "a storage that is a symbolic link")
+    yield ("device", "zip-ambiguous", zf.build(changed(STORE, central={"attributes": 0o020666 << 16})), "a storage that is a device")
+    yield ("folder-marked", "zip-ambiguous", zf.build(changed(STORE, central={"attributes": 0x10})), "a storage that DOS takes for a folder")
+    yield "folder-data", "bad-zip", zf.build(base(extra=[record(b"data/x/", FLOATS)])), "a folder with content"
+    yield ("file-and-folder", "zip-ambiguous", zf.build(base(extra=[record(b"data.pkl/0", FLOATS)])), "a file below data.pkl")
+    yield "name-twice-slash", "bad-name", zf.build(base(extra=[record(b"data//0", FLOATS)])), "data//0 beside data/0"
+    yield "name-dot", "bad-name", zf.build(base(extra=[record(b"./data.pkl", BAD)])), "./data.pkl beside data.pkl"
+    other = struct.pack("<HHBI", 0x7075, 8, 1, 0) + b"x.y"
+    yield ("name-unicode-field", "name-mismatch", zf.build(changed(STORE, central={"extra": other})), "another name in Info-ZIP's Unicode field")
+
+
 def build_at(members, before):
     """Archive meant to be placed behind `before`, with absolute offsets."""
     return zf.build(members, lead=before)[len(before):]
@@ -274,7 +294,7 @@ def samples():
     for group in (names, flags, sizes, overlaps):
         for name, say, members, text in group():
             yield Sample("zip-" + name, "pt", say, "zip", text, zf.build(members))
-    for name, say, data, text in ends():
+    for name, say, data, text in [*ends(), *hidden()]:
         yield Sample("zip-" + name, "pt", say, "zip", text, data)
     for name, say, data, text in bombs():
         yield Sample("zip-" + name, "pt", say, "bomb", text, data)

@@ -85,7 +85,7 @@ def central_record(entry, at):
     f.update(entry.central)
     return (f["sig"] + struct.pack("<HHHHHHIIIHHHHHII", f["made"], f["version"], f["flags"], f["method"], 0, 0x21,
                                    f["crc"] & U32, f["csize"], f["usize"], f.get("nlen", len(f["name"])),
-                                   len(f["extra"]), len(f["comment"]), f["disk"], 0, 0, f["offset"] & U32)
+                                   len(f["extra"]), len(f["comment"]), f["disk"], 0, f.get("attributes", 0), f["offset"] & U32)
             + f["name"] + f["extra"] + f["comment"])
 
 

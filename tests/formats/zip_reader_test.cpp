@@ -181,14 +181,10 @@ TEST(Zip, LimitsWhatItReadsAtOnce) {
   EXPECT_EQ(archive.read(*archive.find("a/data/0"), 1024).size(), 1024U);
 }
 
-TEST(Zip, DoesNotLookAtLocalHeadersBeforeTheyAreNeeded) {
+TEST(Zip, ComparesEveryLocalHeaderWhenTheArchiveIsOpened) {
   std::string bytes = slurp(python_zips() + "/stored.zip");
   bytes[0] = 'X';
-  const ZipArchive archive = ZipArchive::open(storage_of(bytes), "x");
-  const auto storage = archive.storage(archive.entries()[0], FileAccess::map);
-  EXPECT_EQ(storage->size(), 2100U);
-  EXPECT_THROW(static_cast<void>(storage->data()), Error);
-  EXPECT_THROW(static_cast<void>(storage->data()), Error);  // and again
+  EXPECT_THROW(static_cast<void>(ZipArchive::open(storage_of(bytes), "x")), Error);
 }
 
 TEST(Zip, AcceptsAnEmptyArchive) {

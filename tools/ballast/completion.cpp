@@ -261,7 +261,8 @@ void print_fish(Output& out, const CLI::App& app) {
       "end\n"
       "function __ballast_names\n"
       "  set -l file (__ballast_file | string collect); or return\n"
-      "  command ballast __names -- $file 2>/dev/null </dev/null\n"
+      "  # fish would not quote a tilde at the beginning.\n"
+      "  command ballast __names -- $file 2>/dev/null </dev/null | string match -v '~*'\n"
       "end\n");
   for (const std::string& name : command_names(app)) {
     out.print("complete -c ballast -n __fish_use_subcommand -f -a {} -d '{}'\n", name,
