@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
@@ -46,6 +48,7 @@ class TarReader {
   std::vector<TarMember> read() {
     while (position_ < source_.size() && next()) {
     }
+    check_end();
     return std::move(members_);
   }
 
@@ -82,21 +85,26 @@ class TarReader {
     if (octal(as_text(header.subspan(kChecksumAt, 8))) != sum) bad("a checksum that is not {}", sum);
   }
 
-  static bool escapes(std::string_view name) {
-    if (name.starts_with('/') || name.find('\\') != std::string_view::npos ||
-        name.find('\0') != std::string_view::npos)
-      return true;
+  // Whoever unpacks the archive gets a file of that name, in its folder.
+  void check_name(std::string_view name) const {
+    if (name.empty()) bad("a member without a name");
+    bool escapes = name.starts_with('/') || name.find('\\') != std::string_view::npos ||
+                   name.find('\0') != std::string_view::npos;
+    bool is_odd = false;
     for (std::size_t at = 0; at <= name.size();) {
       const std::size_t end = std::min(name.find('/', at), name.size());
-      if (name.substr(at, end - at) == "..") return true;
+      const std::string_view part = name.substr(at, end - at);
+      escapes = escapes || part == "..";
+      is_odd = is_odd || part.empty() || (part == "." && at != 0);
       at = end + 1;
     }
-    return false;
+    if (escapes) fail(Errc::path_escape, source_.where(), "a tar member called {}", quoted(name));
+    if (is_odd || name == ".") bad("a member called {}, which readers shorten differently", quoted(name));
   }
 
   // "19 path=some/name\n", one after the other. The size must be the header's own: readers disagree on which
-  // one counts.
-  void read_pax(std::string_view text) {
+  // one counts. What holds for all that follows, or for holes in files, may not rename or resize anything.
+  void read_pax(std::string_view text, bool global) {
     while (!text.empty()) {
       std::size_t length = 0;
       std::size_t digits = 0;
@@ -108,11 +116,25 @@ class TarReader {
       }
       const std::string_view record = text.substr(digits + 1, length - digits - 2);
       const std::size_t equals = record.find('=');
-      if (equals == std::string_view::npos) bad("a PAX record {}", quoted(record));
-      if (record.substr(0, equals) == "path") long_name_ = record.substr(equals + 1);
-      if (record.substr(0, equals) == "size") pax_size_ = record.substr(equals + 1);
+      if (equals == std::string_view::npos || equals == 0) bad("a PAX record {}", quoted(record));
+      take_pax(record.substr(0, equals), record.substr(equals + 1), global);
       text.remove_prefix(length);
     }
+  }
+
+  void take_pax(std::string_view key, std::string_view value, bool global) {
+    const bool names = key == "path" || key == "size";
+    if ((names && global) || key.starts_with("GNU.sparse") || key == "hdrcharset")
+      bad("a PAX record {} that readers treat differently", quoted(key));
+    if (key == "path") name_it(std::string(value));
+    if (key == "size" && pax_size_) bad("two sizes in PAX records");
+    if (key == "size") pax_size_ = value;
+  }
+
+  // Of two long names readers take different ones.
+  void name_it(std::string name) {
+    if (long_name_ || name.empty()) bad("a long name {} beside another", quoted(name));
+    long_name_ = std::move(name);
   }
 
   bool next() {
@@ -134,46 +156,71 @@ class TarReader {
            source_.size());
     }
     const char type = static_cast<char>(header[kTypeAt]);
-    if (type == 'x' || type == 'L') {
+    if (type == 'x' || type == 'g' || type == 'L') {
       if (size > kMaxNames) bad("a name of {} bytes", size);
       const auto text = source_.load(content, size);
-      if (type == 'x')
-        read_pax(as_text(span_of(*text)));
+      if (type == 'L')
+        name_it(std::string(field(span_of(*text), 0, static_cast<std::size_t>(size))));
       else
-        long_name_ = std::string(field(span_of(*text), 0, static_cast<std::size_t>(size)));
+        read_pax(as_text(span_of(*text)), type == 'g');
     } else if (type == '0' || type == '\0') {
-      add(header, content, size);
-    } else if (type != 'g' && type != '5') {
+      if (type == '\0' && field(header, 0, 100).ends_with('/')) bad("a file whose name makes it a folder");
+      add(take_name(header, size), content, size);
+    } else if (type == '5') {
+      if (size != 0) bad("a folder with {} bytes in it", size);  // which Python does not skip
+      std::string name = take_name(header, size);
+      while (name.ends_with('/')) name.pop_back();
+      if (name != ".") check_name(name);
+    } else {
       bad("a member of type {}: only regular files belong into a checkpoint", quoted({&type, 1}));
     }
     position_ = content + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
     return true;
   }
 
-  void add(std::span<const std::byte> header, std::uint64_t content, std::uint64_t size) {
+  // The name and size as the records before this header have them, which are used up.
+  std::string take_name(std::span<const std::byte> header, std::uint64_t size) {
     std::string name(field(header, 0, 100));
-    const bool is_gnu = as_text(header.subspan(kMagicAt, 8)) == "ustar  \0";
-    if (const auto prefix = field(header, kPrefixAt, 155); !is_gnu && !prefix.empty())
+    if (const auto prefix = field(header, kPrefixAt, 155); !prefix.empty()) {
+      // GNU's own headers keep times there, which Python takes for a part of the name.
+      if (as_text(header.subspan(kMagicAt, 8)) == std::string_view("ustar  \0", 8))
+        bad("a name in two parts in a GNU header");
       name = std::string(prefix) + "/" + name;
-    if (!long_name_.empty()) name = std::exchange(long_name_, {});
-    if (!pax_size_.empty() && pax_size_ != std::to_string(size))
-      bad("size {} in the header, {} in its PAX record", size, quoted(pax_size_));
-    pax_size_.clear();
-    if (escapes(name)) fail(Errc::path_escape, source_.where(), "a tar member called {}", quoted(name));
-    if (std::any_of(members_.begin(), members_.end(),
-                    [&](const TarMember& member) { return member.name == name; })) {
-      fail(Errc::duplicate_entry, source_.where(), "two tar members called {}", quoted(name));
     }
+    if (long_name_) name = *std::exchange(long_name_, std::nullopt);
+    if (pax_size_ && *pax_size_ != std::to_string(size))
+      bad("size {} in the header, {} in its PAX record", size, quoted(*pax_size_));
+    pax_size_.reset();
+    return name;
+  }
+
+  void add(std::string name, std::uint64_t content, std::uint64_t size) {
+    check_name(name);
+    if (!names_.insert(name.starts_with("./") ? name.substr(2) : name).second)
+      fail(Errc::duplicate_entry, source_.where(), "two tar members called {}", quoted(name));
     if (members_.size() == kMaxMembers)
       fail(Errc::too_many, source_.where(), "more than {} tar members", kMaxMembers);
     members_.push_back({.name = std::move(name), .offset = content, .size = size});
   }
 
+  // Behind the end there are zeros, to fill a block of a tape: another archive there would be seen by some.
+  void check_end() {
+    if (long_name_ || pax_size_) bad("a long name of nothing");
+    if (position_ >= source_.size()) return;
+    const std::uint64_t rest = source_.size() - position_;
+    const auto bytes = source_.load(position_, std::min(rest, kMaxNames));
+    const auto text = as_text(span_of(*bytes));
+    if (rest > kMaxNames || text.find_first_not_of('\0') != std::string_view::npos)
+      fail(Errc::trailing_data, source_.where(), "{} bytes behind the end of the tar archive, at byte {}",
+           rest, position_);
+  }
+
   const Source& source_;
   std::uint64_t position_ = 0;
   std::vector<TarMember> members_;
-  std::string long_name_;
-  std::string pax_size_;
+  std::set<std::string> names_;  // without "./"
+  std::optional<std::string> long_name_;
+  std::optional<std::string> pax_size_;
 };
 
 }  // namespace
