@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/layout.h"
 
+#include <algorithm>
+
 namespace ballast {
 namespace {
 
@@ -45,6 +47,8 @@ struct Cutter {
 }  // namespace
 
 Layout simplified(ShapeView shape, ShapeView strides) {
+  // Without elements the other dimensions may be anything, and their products too large.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return {{0, 1}};
   Layout axes;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 1) continue;

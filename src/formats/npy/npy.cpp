@@ -8,6 +8,7 @@
 
 #include "ballast/display.h"
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/fail.h"
 #include "checkpoint/require_data.h"
 #include "formats/expansion.h"
@@ -45,7 +46,8 @@ std::vector<std::int64_t> fortran_strides(ShapeView shape) {
   std::int64_t next = 1;
   for (const std::int64_t dim : shape) {
     strides.push_back(next);
-    next *= std::max<std::int64_t>(dim, 1);  // the product was checked
+    // Of an empty array no stride is ever used; they must only not overflow.
+    next = try_mul(next, std::max<std::int64_t>(dim, 1)).value_or(1);
   }
   return strides;
 }
