@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -51,6 +53,42 @@ bool is_remote(int descriptor) {
              kRemote.end();
 }
 
+// O_NONBLOCK: opening a pipe must not wait for its writer.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+// Part by part, for kernels and sandboxes without openat2: each is looked up in the folder that is held open.
+int open_by_parts(const std::string& path) {
+  int folder = ::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  for (std::size_t at = 1; folder >= 0;) {
+    const std::size_t end = path.find('/', at);
+    const bool is_last = end == std::string::npos;
+    const std::string part = path.substr(at, is_last ? end : end - at);
+    const int next =
+        openat(folder, part.c_str(), O_NOFOLLOW | (is_last ? kOpenFlags : O_PATH | O_DIRECTORY | O_CLOEXEC));
+    // A link where a folder should be is ENOTDIR with O_PATH.
+    const int reason = next < 0 && !is_last && errno == ENOTDIR ? ELOOP : errno;
+    close(folder);
+    errno = reason;
+    if (is_last || next < 0) return next;
+    folder = next;
+    at = end + 1;
+  }
+  return folder;
+}
+
+int open_without_links(const std::string& path) {
+  if (!path.starts_with('/')) {
+    errno = EINVAL;
+    return -1;
+  }
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(kOpenFlags);
+  how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const long found = syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how);
+  if (found >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL)) return static_cast<int>(found);
+  return open_by_parts(path);
+}
+
 }  // namespace
 
 struct File::Mapping {
@@ -76,10 +114,11 @@ File::~File() {
 std::shared_ptr<const File> File::open(const std::string& path, const FileOptions& options) {
   if (path.find('\0') != std::string::npos)
     fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
-  // O_NONBLOCK: opening a pipe must not wait for its writer.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int descriptor = options.follow_links ? ::open(path.c_str(), kOpenFlags) : open_without_links(path);
   if (descriptor < 0) {
     const int reason = errno;
+    if (reason == ELOOP && !options.follow_links)
+      fail(Errc::path_escape, display(path), "has become a link since it was looked at");
     fail_errno(reason, display(path), "cannot open");
   }
   const std::shared_ptr<File> file(new File(path, descriptor, options));

@@ -22,6 +22,9 @@ enum class Sharing : std::uint8_t { read_only, copy_on_write };
 struct FileOptions {
   Sharing sharing = Sharing::read_only;
   Io io = Io::automatic;
+  /// False for an absolute path whose links were resolved and judged before (formats/confine.h): a link
+  /// anywhere in it has been put there since, and is Errc::path_escape.
+  bool follow_links = true;
 };
 
 class File : public std::enable_shared_from_this<File> {

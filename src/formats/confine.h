@@ -12,7 +12,8 @@ namespace ballast {
 
 /// Where `file`, a relative path, really lies, links followed; empty when there is no such file.
 /// Errc::path_escape when that is not below `folder`, except where the Hugging Face Hub's cache leads: from
-/// snapshots/<revision>/ to blobs/ beside it.
+/// snapshots/<revision>/ to blobs/ beside it. What is found is opened with FileOptions::follow_links false,
+/// so that a link put there in between leads nowhere.
 [[nodiscard]] std::string confined(const std::string& folder, const std::string& file);
 
 }  // namespace ballast

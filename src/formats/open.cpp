@@ -12,6 +12,7 @@
 #include "formats/gzip.h"
 #include "formats/npy/npy.h"
 #include "formats/onnx/onnx.h"
+#include "formats/safetensors/reader.h"
 #include "formats/shards/shards.h"
 #include "formats/sniff.h"
 #include "formats/torch/reader.h"
@@ -48,17 +49,16 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
   return torch::open(source, options);
 }
 
-Checkpoint open_file(const std::string& path, const OpenOptions& options, bool may_be_index) {
+// A shard is no index, and its path was resolved by confined().
+Checkpoint open_file(const std::string& path, const OpenOptions& options, bool is_shard) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
-  const auto file = File::open(path, {.sharing = sharing, .io = options.io});
+  const auto file = File::open(path, {.sharing = sharing, .io = options.io, .follow_links = !is_shard});
   const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
   const Family family = family_of(head, file->size(), path);
-  if (family == Family::index && !may_be_index)
+  if (family == Family::index && is_shard)
     fail(Errc::index_mismatch, display(path), "is JSON text, where a shard should be");
   if (family == Family::index) return shards::open_index(path, options);
-  if (family == Family::safetensors)
-    return safetensors::open(
-        path, {.mode = safetensors::Mode::strict, .io = options.io, .writable = options.writable});
+  if (family == Family::safetensors) return safetensors::open(file, safetensors::Mode::strict);
   Checkpoint checkpoint = open_source(Source(file), family, path, options);
   checkpoint.path = path;
   return checkpoint;
@@ -68,11 +68,11 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool m
 
 Checkpoint open(const std::string& path, const OpenOptions& options) {
   if (shards::is_folder(path)) return shards::open_folder(path, options);
-  return open_file(path, options, true);
+  return open_file(path, options, false);
 }
 
 Checkpoint open_single(const std::string& path, const OpenOptions& options) {
-  return open_file(path, options, false);
+  return open_file(path, options, true);
 }
 
 Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& options) {

@@ -8,6 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/bytes.h"
 #include "base/scratch.h"
 
@@ -32,6 +34,25 @@ TEST_F(FileTest, ReadsWhatIsThereAndNothingElse) {
               Errc::truncated);
   }
   EXPECT_NO_THROW(file->check_unchanged());
+}
+
+TEST_F(FileTest, WithoutLinksNoneIsFollowedAnywhereInThePath) {
+  namespace fs = std::filesystem;
+  const std::string home = fs::canonical(path("")).string();
+  fs::create_directories(home + "/real/deep");
+  write(home + "/real/deep/a", "inside");
+  fs::create_directory_symlink("real", home + "/folder");
+  fs::create_symlink("a", home + "/real/deep/link");
+  EXPECT_EQ(as_text(File::open(home + "/real/deep/a", {.follow_links = false})->read(0, 6)), "inside");
+  for (const char* file : {"/folder/deep/a", "/real/deep/link"}) {
+    EXPECT_EQ(as_text(File::open(home + file)->read(0, 6)), "inside");
+    EXPECT_EQ(error_of([&] { static_cast<void>(File::open(home + file, {.follow_links = false})); }).code(),
+              Errc::path_escape)
+        << file;
+  }
+  EXPECT_EQ(
+      error_of([&] { static_cast<void>(File::open(home + "/real/no", {.follow_links = false})); }).code(),
+      Errc::file_not_found);
 }
 
 TEST_F(FileTest, AnEmptyFileIsAFile) {

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "ballast/io.h"
 #include "ballast/scan.h"
@@ -234,6 +236,37 @@ TEST_F(Shards, NeverLeaveTheirFolder) {
   fs::create_symlink("sub/inside.safetensors", path("in/fine.safetensors"));
   write(index_path, R"({"weight_map": {"x": "fine.safetensors"}})");
   EXPECT_EQ(open(index_path).size(), 1U);
+}
+
+// The shard is swapped for a link out of the folder and back, all the time. Whatever is opened was inside.
+TEST_F(Shards, ALinkPutThereBetweenLookingAndOpeningLeadsNowhere) {
+  fs::create_directory(path("in"));
+  one("outside.safetensors", "y");
+  one("in/real.safetensors", "x");
+  const std::string shard = path("in/a.safetensors");
+  write(path("in/model.safetensors.index.json"), R"({"weight_map": {"x": "a.safetensors"}})");
+  fs::copy(path("in/real.safetensors"), shard);
+  std::atomic<bool> done = false;
+  std::thread swapper([&] {
+    while (!done) {
+      fs::create_symlink("../outside.safetensors", path("in/link"));
+      fs::rename(path("in/link"), shard);
+      fs::copy(path("in/real.safetensors"), path("in/copy"));
+      fs::rename(path("in/copy"), shard);
+    }
+  });
+  int opened = 0;
+  for (int i = 0; i < 500; ++i) {
+    try {
+      opened += open(path("in/model.safetensors.index.json")).contains("x") ? 1 : 0;
+    } catch (const Error& error) {
+      // Of the file outside, index_mismatch would have been said: its tensor has another name.
+      EXPECT_TRUE(error.code() == Errc::path_escape || error.code() == Errc::missing_shard) << error.what();
+    }
+  }
+  done = true;
+  swapper.join();
+  EXPECT_GT(opened, 0);
 }
 
 TEST_F(Shards, TheHubsCacheIsReadThroughItsLinks) {

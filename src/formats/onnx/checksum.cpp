@@ -55,7 +55,7 @@ class Checker {
       const std::string path = locate(source_.file()->path(), location);
       if (path.empty())
         fail(Errc::missing_storage, source_.where(), "{} with external data is not there", quoted(location));
-      known = digests_.emplace(location, sha1_of(*File::open(path))).first;
+      known = digests_.emplace(location, sha1_of(*File::open(path, {.follow_links = false}))).first;
     }
     if (known->second != lower(tensor.external.checksum)) {
       fail(Errc::bad_crc, source_.where(), "tensor {}: the SHA-1 of {} is {}, the model says {}",

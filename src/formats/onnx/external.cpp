@@ -50,7 +50,7 @@ ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {
     fail(Errc::missing_storage, where, "its data should be in {}, which is not there", quoted(location));
   const auto sharing = source_.file()->copies_on_write() ? Sharing::copy_on_write : Sharing::read_only;
   Opened opened;
-  opened.file = File::open(path, {.sharing = sharing, .io = source_.file()->io()});
+  opened.file = File::open(path, {.sharing = sharing, .io = source_.file()->io(), .follow_links = false});
   opened.path = path;
   opened.size = opened.file->size();
   if (files_.size() >= kMostHeldOpen) opened.file.reset();
@@ -62,7 +62,7 @@ std::shared_ptr<const Storage> ExternalFiles::bytes_of(const Opened& opened, con
     return Source(opened.file, source_.access()).elements(span.begin, span.end - span.begin, span.item);
   const auto read_again = [path = opened.path, size = opened.size, begin = span.begin,
                            io = source_.file()->io()](std::uint64_t offset, std::span<std::byte> out) {
-    const auto file = File::open(path, {.io = io});
+    const auto file = File::open(path, {.io = io, .follow_links = false});
     if (file->size() != size)
       fail(Errc::file_changed, display(path), "has {} bytes, it had {} when it was opened", file->size(),
            size);

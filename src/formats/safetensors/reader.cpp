@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a checked header to a Checkpoint.
+#include "formats/safetensors/reader.h"
+
 #include <limits>
 
 #include "ballast/display.h"
@@ -69,10 +71,13 @@ std::optional<Metadata> metadata_of(const Header& header) {
 
 Checkpoint open(const std::string& path, const ReadOptions& options) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
-  const std::shared_ptr<const File> file = File::open(path, {.sharing = sharing, .io = options.io});
+  return open(File::open(path, {.sharing = sharing, .io = options.io}), options.mode);
+}
+
+Checkpoint open(const std::shared_ptr<const File>& file, Mode mode) {
   Header header =
-      read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(path), options.mode);
-  Checkpoint checkpoint = without_tensors(header, path);
+      read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(file->path()), mode);
+  Checkpoint checkpoint = without_tensors(header, file->path());
   if (access_of(*file) == FileAccess::map) {
     const std::uint32_t data = checkpoint.add_storage(
         file_storage(file, header.data_offset, header.data_size, FileAccess::map, true));
