@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// pickle_probe: what our pickle machine makes of pickles from elsewhere, for scripts that know the right
+// answer. stdin: pickles, each behind its length (4 bytes, little-endian). stdout, a line for each:
+//
+//   ! <error code>                             refused
+//   <verdict> <bytes used> <globals> <value>   read; globals: name*count,name*count sorted, "-" for none
+//
+// Names are escaped (escaped_name), the value is CanonicalText. A persistent id stands for an inert object
+// of class "persistent" with the id for its argument.
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "ballast/error.h"
+#include "base/bytes.h"
+#include "formats/torch/objects.h"
+#include "formats/torch/pickle.h"
+#include "oracle/canonical_text.h"
+
+namespace {
+
+using namespace ballast;
+
+std::string text_of(const std::vector<ScanGlobal>& globals) {
+  std::map<std::string, std::uint64_t> counts;
+  for (const ScanGlobal& global : globals) counts[testing::escaped_name(global.name)] += global.count;
+  std::string text;
+  for (const auto& [name, count] : counts) {
+    if (!text.empty()) text += ',';
+    text += name + '*' + std::to_string(count);
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string verdict_of(const ScanReport& report) {
+  return report.clean() ? "clean" : "danger";
+}
+
+// All that knows the machine. `pickle` outlives what is returned here.
+std::string probe(const std::string& pickle) {
+  ScanReport report;
+  const auto tree = std::make_shared<ValueTree>();
+  torch::Objects objects(tree, {.inert = true, .report = &report, .input_bytes = pickle.size()});
+  objects.load_stream = [](const std::shared_ptr<const Storage>&, const std::string&) { return Ref::none(); };
+  torch::Stream stream{
+      .where = "pickle", .entry = {}, .base = 0, .persistent = [&](Ref id) {
+        return tree->object(tree->type_id("persistent"), tree->sequence(NodeKind::tuple, {&id, 1}));
+      }};
+  torch::Machine machine(objects, as_bytes(std::string_view(pickle)), std::move(stream));
+  const Ref root = machine.run();
+  objects.finish();
+  return verdict_of(report) + ' ' + std::to_string(machine.position()) + ' ' + text_of(report.globals) + ' ' +
+         testing::CanonicalText::of(ValueTree::value(tree, root));
+}
+
+bool next(std::string& pickle) {
+  unsigned char size[4];
+  if (std::fread(size, 1, sizeof size, stdin) != sizeof size) return false;
+  pickle.resize(std::size_t{size[0]} | std::size_t{size[1]} << 8U | std::size_t{size[2]} << 16U |
+                std::size_t{size[3]} << 24U);
+  return std::fread(pickle.data(), 1, pickle.size(), stdin) == pickle.size();
+}
+
+}  // namespace
+
+int main() {
+  std::string pickle;
+  while (next(pickle)) {
+    std::string line;
+    try {
+      line = probe(pickle);
+    } catch (const Error& error) {
+      line = "! " + std::string(name(error.code()));
+    }
+    std::cout << line << std::endl;  // at once: whoever kills us knows at which pickle
+  }
+  return 0;
+}

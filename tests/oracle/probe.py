@@ -1,0 +1,35 @@
+"""Pickles through tests/oracle/pickle_probe, in batches."""
+import collections
+import pathlib
+import struct
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+Answer = collections.namedtuple("Answer", "verdict used globals text")      # refused: verdict "!", text the error code
+
+
+def find_probe():
+    found = sorted(ROOT.glob("build/*/tests/oracle/pickle_probe"), key=lambda p: p.stat().st_mtime)
+    if not found:
+        raise SystemExit("no pickle_probe under build/ (cmake --build --preset dev --target pickle_probe)")
+    return str(found[-1])
+
+
+def parse(line):
+    words = line.split(" ")
+    if words[0] == "!":
+        return Answer("!", None, None, words[1])
+    return Answer(words[0], int(words[1]), words[2], words[3])
+
+
+def ask(probe, pickles):
+    """An Answer for each pickle; one at which the probe dies is "! crash"."""
+    answers = []
+    while len(answers) < len(pickles):
+        rest = pickles[len(answers):]
+        done = subprocess.run([probe], input=b"".join(struct.pack("<I", len(p)) + p for p in rest), capture_output=True, timeout=600)
+        lines = done.stdout.decode().splitlines()
+        answers += [parse(line) for line in lines]
+        if len(lines) < len(rest):
+            answers.append(Answer("!", None, None, "crash"))
+    return answers
