@@ -73,7 +73,7 @@ class Inert(metaclass=RecordingType):
 
 
 def recording_type(path, base=Inert, **members):
-    return RecordingType(path.rpartition(".")[2] or "x", (base,), {"path": path, "__slots__": (), **members})
+    return RecordingType("recorded", (base,), {"path": path, "__slots__": (), **members})
 
 
 class Function:
@@ -107,6 +107,9 @@ class Checked(Inert):
 
     def __eq__(self, other):
         return is_checked(other) and self.value == other.value
+
+    def __call__(self, *_args, **_kwargs):
+        raise TypeError("not callable")
 
     def __iter__(self):
         if type(self.value) is range and len(self.value) <= 10000:
