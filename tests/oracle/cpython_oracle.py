@@ -6,7 +6,6 @@ which attribute was asked for; recording_types.py says what a name becomes.
 import collections
 import io
 import pickle
-import pickletools
 import sys
 
 import canonical_text
@@ -68,51 +67,31 @@ class Recorder(pickle.Unpickler):
         if path in KNOWN and any("." in part for part in parts[1:]):
             raise AttributeError(path)             # below protocol 4 a dot is part of the name: no such attribute
         if path not in self.made:
-            self.made[path] = self.make(path)
+            self.made[path] = self.make(path, parts)
         return self.made[path]
 
-    def make(self, path):
+    @staticmethod
+    def make(path, parts):
         for table in (REAL, HELPERS):
             if path in table:
                 return table[path]
         for table in (CHECKED, TIMES):
             if path in table:
                 return recording_type(path, Checked, real=staticmethod(table[path]))
-        module, _, last = path.rpartition(".")
-        if module in FUNCTION_MODULES and (last.startswith("_") or last == "scalar" or "_pickle" in module):
+        module, last = parts[0], parts[-1]
+        if len(parts) == 2 and module in FUNCTION_MODULES and (last.startswith("_") or last == "scalar" or "_pickle" in module):
             return Function(path)
         return recording_type(path)
 
 
-CALLS = {"REDUCE", "NEWOBJ", "NEWOBJ_EX", "OBJ", "INST"}
-# What the unpickler itself says of a call, whoever is called.
-NO_CALL = ("keywords must be strings", "argument list must be a tuple", "is not callable")
-
-
-def fails_in_a_call(data, place, error):
-    """The callee refuses its arguments; not the unpickler, and not another opcode."""
-    if isinstance(error, pickle.UnpicklingError) or any(text in str(error) for text in NO_CALL):
-        return False
-    last = None
-    try:
-        for opcode, _, start in pickletools.genops(data):
-            if start >= place:
-                break
-            last = opcode.name
-    except Exception:                              # pickletools is stricter than the unpickler
-        return data[place - 1:place] in (b"R", b"\x81", b"\x92", b"o")
-    return last in CALLS
-
-
 class Outcome:
-    """accepted (used, globals, text), refused (why; in_call: by a callee that does not like its arguments), or foreign."""
-    __slots__ = ("kind", "used", "globals", "text", "why", "names", "in_call")
+    """accepted (used, globals, text), refused (why), or foreign."""
+    __slots__ = ("kind", "used", "globals", "text", "why", "names")
 
     def __init__(self, data):
         file = io.BytesIO(data)
         recorder = Recorder(file)
         self.used = self.globals = self.text = self.why = None
-        self.in_call = False
         self.names = recorder.globals
         try:
             value = recorder.load()
@@ -125,4 +104,3 @@ class Outcome:
             self.kind, self.why = "foreign", type(error).__name__
         except Exception as error:                 # an unpickler may raise anything
             self.kind, self.why = "refused", f"{type(error).__name__}: {error}".encode("unicode_escape").decode()
-            self.in_call = fails_in_a_call(data, file.tell(), error)

@@ -12,8 +12,10 @@ PACKAGES = ("torch", "torchvision", "numpy", "torchgen", "functorch")
 SKIPPED = ("antigravity", "this", "idlelib", "turtledemo", "turtle", "test", "lib2to3.pgen2.conv", "ctypes.test", "unittest.test", "tkinter.test",
            "ensurepip", "torch.testing._internal", "torch.utils.benchmark.examples", "torch.utils.bottleneck", "torch.distributed.run",
            "numpy.core.cversions", "numpy._pyinstaller", "torch.contrib")
-SECONDS = 20                                       # for one module
-BATCH = 40                                         # modules of one child
+SECONDS = 20                                       # of processor time for one module
+PATIENCE = 10 * SECONDS                            # the same by the clock, on a busy machine
+BATCH = 200                                        # modules of one child
+SOME = 30                                          # random modules of a sample
 
 
 def is_skipped(module):
@@ -71,13 +73,16 @@ def child():
     def late(*_):
         raise TimeoutError
     signal.signal(signal.SIGALRM, late)
+    signal.signal(signal.SIGPROF, late)
     for name in modules:
-        signal.alarm(SECONDS)
+        signal.alarm(PATIENCE)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             found = sorted(set(callables_of(importlib.import_module(name))))
         except BaseException:                      # SystemExit and the like: modules are programs too
             found = []
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         out.write("".join(f"{name}\t{n}\n" for n in found if "\n" not in n and "\t" not in n) + f"={name}\n")
         out.flush()
     os._exit(0)
@@ -117,10 +122,11 @@ def ask_child(python, modules):
     while modules:
         try:
             done = subprocess.run([python, "-B", os.path.abspath(__file__)], input="\n".join(modules), capture_output=True, text=True,
-                                  timeout=SECONDS * 10, env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"})
+                                  timeout=PATIENCE * 10, env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"})
             lines = done.stdout.splitlines()
         except subprocess.TimeoutExpired as late:
-            lines = (late.stdout or b"").decode(errors="replace").splitlines()
+            seen = late.stdout or b""
+            lines = (seen if isinstance(seen, str) else seen.decode(errors="replace")).splitlines()
         ended = sum(line.startswith("=") for line in lines)
         names += [tuple(line.split("\t")) for line in lines if line.count("\t") == 1]
         modules = modules[ended + 1:] if ended < len(modules) else []
@@ -139,7 +145,7 @@ def callables(python, packages=PACKAGES, sample=None, seed=1):
         return sorted({name for batch in batches for name in ask_child(python, batch)}), len(modules)
     rng = random.Random(seed)
     core = [m for m in CORE if m in modules]
-    others = rng.sample([m for m in modules if m not in core], min(BATCH, len(modules) - len(core)))
+    others = rng.sample([m for m in modules if m not in core], min(SOME, len(modules) - len(core)))
     names = []
     for group in (core, others):
         found = sorted(set(ask_child(python, group)))

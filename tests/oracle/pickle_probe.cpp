@@ -2,8 +2,10 @@
 // pickle_probe: what our pickle machine makes of pickles from elsewhere, for scripts that know the right
 // answer. stdin: pickles, each behind its length (4 bytes, little-endian). stdout, a line for each:
 //
-//   ! <error code>                             refused
-//   <verdict> <bytes used> <globals> <value>   read; globals: name*count,name*count sorted, "-" for none
+//   ! <error code>                                     refused
+//   <verdict> <bytes used> <globals> <calls> <value>   read; globals: all that are named; calls: those that
+//   are
+//                                                      not clean; name*count,name*count sorted, "-" for none
 //
 // Names are escaped (escaped_name), the value is CanonicalText. A persistent id stands for an inert object
 // of class "persistent" with the id for its argument.
@@ -23,19 +25,29 @@ namespace {
 
 using namespace ballast;
 
-std::string text_of(const std::vector<ScanGlobal>& globals) {
-  std::map<std::string, std::uint64_t> counts;
+using Counts = std::map<std::string, std::uint64_t>;
+
+Counts counts_of(const std::vector<ScanGlobal>& globals) {
+  Counts counts;
   for (const ScanGlobal& global : globals) counts[testing::escaped_name(global.name)] += global.count;
+  return counts;
+}
+
+Counts counts_of_unclean(const std::vector<ScanCall>& calls) {
+  Counts counts;
+  for (const ScanCall& call : calls) {
+    if (call.verdict != Verdict::clean) counts[testing::escaped_name(call.name)] += call.offsets.size();
+  }
+  return counts;
+}
+
+std::string text_of(const Counts& counts) {
   std::string text;
   for (const auto& [name, count] : counts) {
     if (!text.empty()) text += ',';
     text += name + '*' + std::to_string(count);
   }
   return text.empty() ? "-" : text;
-}
-
-std::string verdict_of(const ScanReport& report) {
-  return report.clean() ? "clean" : "danger";
 }
 
 // All that knows the machine. `pickle` outlives what is returned here.
@@ -51,7 +63,8 @@ std::string probe(const std::string& pickle) {
   torch::Machine machine(objects, as_bytes(std::string_view(pickle)), std::move(stream));
   const Ref root = machine.run();
   objects.finish();
-  return verdict_of(report) + ' ' + std::to_string(machine.position()) + ' ' + text_of(report.globals) + ' ' +
+  return std::string(name(report.verdict())) + ' ' + std::to_string(machine.position()) + ' ' +
+         text_of(counts_of(report.globals)) + ' ' + text_of(counts_of_unclean(report.calls)) + ' ' +
          testing::CanonicalText::of(ValueTree::value(tree, root));
 }
 

@@ -5,7 +5,7 @@ import struct
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-Answer = collections.namedtuple("Answer", "verdict used globals text")      # refused: verdict "!", text the error code
+Answer = collections.namedtuple("Answer", "verdict used globals calls text")      # refused: verdict "!", text the error code
 
 
 def find_probe():
@@ -18,8 +18,8 @@ def find_probe():
 def parse(line):
     words = line.split(" ")
     if words[0] == "!":
-        return Answer("!", None, None, words[1])
-    return Answer(words[0], int(words[1]), words[2], words[3])
+        return Answer("!", None, None, None, words[1])
+    return Answer(words[0], int(words[1]), *words[2:5])
 
 
 def ask(probe, pickles):
@@ -31,5 +31,5 @@ def ask(probe, pickles):
         lines = done.stdout.decode().splitlines()
         answers += [parse(line) for line in lines]
         if len(lines) < len(rest):
-            answers.append(Answer("!", None, None, "crash"))
+            answers.append(Answer("!", None, None, None, "crash"))
     return answers

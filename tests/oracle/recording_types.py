@@ -116,7 +116,7 @@ FUNCTION_MODULES = ("torch._utils", "torch._tensor", "torch.serialization", "tor
 def get_attribute(target, name, *default):
     if type(name) is not str or len(default) > 1:
         raise TypeError("getattr")
-    if not isinstance(target, (type, Inert, Function)):
+    if not isinstance(target, (type, Inert, Function)) and not callable(target):
         getattr(target, name, *default)
     return recording_type(f"{getattr(target, 'path', 'x')}.{name}")
 
@@ -150,3 +150,5 @@ def reconstruct(cls, base, state):
 HELPERS = {"builtins.getattr": get_attribute, "_codecs.encode": encode, "copyreg._reconstructor": reconstruct,
            "copyreg.__newobj__": copyreg.__newobj__, "copyreg.__newobj_ex__": copyreg.__newobj_ex__}
 KNOWN = {*REAL, *CHECKED, *TIMES, *HELPERS}
+# Those whose calls have a role and a value; the others only make what they are told to.
+VALUES = KNOWN - {"builtins.getattr", "copyreg.__newobj__", "copyreg.__newobj_ex__"}
