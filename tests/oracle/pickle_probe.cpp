@@ -7,6 +7,8 @@
 //   are
 //                                                      not clean; name*count,name*count sorted, "-" for none
 //
+// pickle_probe --roles: the table of roles instead, a line "module name verdict" for each.
+//
 // Names are escaped (escaped_name), the value is CanonicalText. A persistent id stands for an inert object
 // of class "persistent" with the id for its argument.
 #include <cstdio>
@@ -19,6 +21,7 @@
 #include "base/bytes.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle.h"
+#include "formats/torch/roles.h"
 #include "oracle/canonical_text.h"
 
 namespace {
@@ -78,7 +81,12 @@ bool next(std::string& pickle) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--roles") {
+    for (const torch::KnownGlobal& known : torch::known_globals())
+      std::cout << known.module << ' ' << known.name << ' ' << name(known.verdict) << '\n';
+    return 0;
+  }
   std::string pickle;
   while (next(pickle)) {
     std::string line;
