@@ -1,8 +1,11 @@
 """The text of canonical_text.h, written from Python's objects."""
+import argparse
 import codecs
 import struct
+import types
+import uuid
 
-from recording_types import HELPERS, PATHS, TIMES, Checked, Function, Inert
+from recording_types import FILES, HELPERS, PATHS, TIMES, Checked, Function, Inert
 
 LONGEST = 65536                                    # of a text: as in canonical_text.h
 DEEPEST = 60
@@ -84,6 +87,8 @@ class Canonical:
         if isinstance(value, Checked) and type(value).path in TIMES and value.args and type(value.args[0]) in (bytes, str) \
                 and hasattr(value.value, "isoformat"):
             return self.put(f"<{value.path}>s{value.value.isoformat().encode().hex()}")
+        if type(value).path in FILES:
+            return self.put(f"<{value.path}>{text_of_str(str(value.value))}")
         if not self.enter(value):
             return None
         self.put("O" + escaped_name(value.path) + "(")
@@ -135,8 +140,24 @@ class Canonical:
         else:
             self.container_or_name(value, kind, depth)
 
+    def uuid(self, value):
+        number = getattr(value, "int", None)
+        if number is None:                         # made, but its state never came
+            if self.enter(value):
+                self.put("Ouuid.UUID()")
+        elif type(number) is int and 0 <= number < 2**128:
+            self.put(f"<uuid.UUID>s{str(value).encode().hex()}")
+        else:
+            self.put("?UUID")
+
     def container_or_name(self, value, kind, depth):
-        if kind in PATHS:
+        if kind is uuid.UUID:
+            self.uuid(value)
+        elif kind in (types.SimpleNamespace, argparse.Namespace):
+            if self.enter(value):
+                self.put(f"<{PATHS[kind]}>")
+                self.pairs(vars(value), depth)
+        elif kind in PATHS:
             if not self.enter(value):
                 return
             path = PATHS[kind]

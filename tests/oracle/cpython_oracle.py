@@ -9,7 +9,7 @@ import pickle
 import sys
 
 import canonical_text
-from recording_types import CHECKED, FUNCTION_MODULES, HELPERS, KNOWN, REAL, TIMES, Checked, Foreign, Function, recording_type
+from recording_types import CHECKED, FILES, FUNCTION_MODULES, HELPERS, KNOWN, REAL, TIMES, Checked, Foreign, Function, recording_type
 
 sys.set_int_max_str_digits(0)                      # older Pythons had no limit: a longer integer is no difference
 
@@ -75,7 +75,7 @@ class Recorder(pickle.Unpickler):
         for table in (REAL, HELPERS):
             if path in table:
                 return table[path]
-        for table in (CHECKED, TIMES):
+        for table in (CHECKED, TIMES, FILES):
             if path in table:
                 return recording_type(path, Checked, real=staticmethod(table[path]))
         module, last = parts[0], parts[-1]

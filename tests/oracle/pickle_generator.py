@@ -7,7 +7,7 @@ on whole opcodes and on bytes.
 import random
 
 from pickle_leaves import LeafWriter, le
-from pickle_material import FOREIGN, NAMES, PYTHON2
+from pickle_material import FILES, FOREIGN, NAMES, PATH_PARTS, PYTHON2
 
 MOST_PLACES = 40                                   # values in one pickle
 SCALARS = ("none", "bool", "int", "float", "str", "bytes", "class", "complex")
@@ -202,6 +202,11 @@ class Writer(LeafWriter):
         elif name == "encode" and self.chance(0.9):
             self.text(r.choice(("a", "caf\u00e9", "\u20ac", "")))
             self.text(r.choice(("latin1", "utf-8", "ascii", "LATIN1", "utf8", "iso-8859-1", "latin-1", "utf_8", "hex")))
+        elif name in FILES and self.chance(0.9):
+            for _ in range(r.randrange(4)):
+                self.text(r.choice(PATH_PARTS))
+        elif name in ("UUID", "Namespace", "SimpleNamespace") and self.chance(0.8):
+            pass                                   # their state comes by BUILD
         elif name == "deque" and self.chance(0.3):
             self.list(depth)
             self.integer(2)
@@ -253,8 +258,13 @@ class Writer(LeafWriter):
         if self.chance(0.3):
             self.memoize("obj")
         for _ in range(self.rng.choice((1, 1, 1, 2))):
-            kind = self.rng.randrange(10)
-            if kind < 5:
+            kind = self.rng.randrange(11)
+            if kind == 10:
+                self.put(b"}")
+                self.text("int")
+                self.integer(self.rng.choice((0, 1, 2**127, 2**128 - 1, 2**128, -1)))
+                self.put(b"s")
+            elif kind < 5:
                 self.dict(depth)
             elif kind < 6:
                 self.put(b"N")

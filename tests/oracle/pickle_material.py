@@ -40,12 +40,15 @@ RAW_BYTES = [
     b"\xff\xff\xff\xff", b"\x07\xe4\x0d\x02", b"\x00\x00\x01\x01", b"\x18\x00\x00\x00\x00\x00", b"\x07\xe4\x81\x02\x83\x04\x05\x00\x00\x07",
     b"\x83\x04\x05\x00\x00\x07"]
 
+PATH_PARTS = ["", "a", "/", "//", "///", "a/b", "a//b", "./a", "..", "../a/.", "/a", "//a/b", "a/", "C:", "C:\\a", "c:a/b", "\\\\host\\share\\x", "a\\b", "\\a", "."]
+
 BUILTINS = "dict list set frozenset tuple bytes bytearray complex int float str bool slice range object".split()
 CONTAINERS = "OrderedDict Counter defaultdict deque".split()
 DATES = "date time datetime timedelta timezone".split()
+FILES = "Path PosixPath PurePosixPath PureWindowsPath WindowsPath".split()
 NAMES = (
     [("builtins", n) for n in BUILTINS] + [("collections", n) for n in CONTAINERS] + [("datetime", n) for n in DATES]
-    + [("copyreg", "_reconstructor"), ("copyreg", "__newobj__"), ("copyreg", "__newobj_ex__"), ("_codecs", "encode"), ("builtins", "getattr")])
+    + [("pathlib", n) for n in FILES] + [("types", "SimpleNamespace"), ("argparse", "Namespace"), ("uuid", "UUID")] + [("copyreg", "_reconstructor"), ("copyreg", "__newobj__"), ("copyreg", "__newobj_ex__"), ("_codecs", "encode"), ("builtins", "getattr")])
 PYTHON2 = (
     [("__builtin__", n) for n in BUILTINS + ["long", "unicode", "xrange", "basestring", "getattr", "reduce", "apply"]]
     + [("copy_reg", n) for n in ("_reconstructor", "__newobj__")] + sorted(_compat_pickle.NAME_MAPPING)
@@ -58,5 +61,5 @@ FOREIGN = [
     ('torch', 'float32'), ('torch', 'FloatStorage'), ('torch', 'Size'), ('torch', 'device'), ('torch._utils', '_rebuild_tensor_v2'),
     ('torch', '_utils._rebuild_tensor_v2'), ('torch._utils', '_rebuild_parameter'), ('torch._tensor', '_rebuild_from_type_v2'),
     ('torch.storage', '_load_from_bytes'), ('torch.nn.parameter', 'Parameter'), ('numpy', 'dtype'), ('numpy', 'ndarray'),
-    ('numpy.core.multiarray', '_reconstruct'), ('numpy.core.multiarray', 'scalar'), ('pathlib', 'PosixPath'), ('uuid', 'UUID'),
-    ('argparse', 'Namespace'), ('types', 'SimpleNamespace'), ('torch', 'contiguous_format'), ('torch', 'x_format'), ('omegaconf.nodes', 'AnyNode')]
+    ('numpy.core.multiarray', '_reconstruct'), ('numpy.core.multiarray', 'scalar'), 
+    ('torch', 'contiguous_format'), ('torch', 'x_format'), ('omegaconf.nodes', 'AnyNode')]

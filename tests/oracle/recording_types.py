@@ -1,12 +1,16 @@
 """Types that take the place of what a pickle names: nothing of it runs, and everything done to them is written down.
 
-A name becomes a harmless real class (REAL), a class whose arguments the real one checks (CHECKED, TIMES), one of pickle's helpers
+A name becomes a harmless real class (REAL), a class whose arguments the real one checks (CHECKED, TIMES, FILES), one of pickle's helpers
 (HELPERS), or a fresh type that records what is done to it (Inert).
 """
+import argparse
 import codecs
 import collections
 import copyreg
 import datetime
+import pathlib
+import types
+import uuid
 
 
 class Foreign(Exception):
@@ -94,8 +98,14 @@ class Checked(Inert):
     def __eq__(self, other):
         return is_checked(other) and self.value == other.value
 
-    def __call__(self, *_args, **_kwargs):
-        raise TypeError("not callable")
+    def __setstate__(self, state):
+        if state is not None:                      # none of them has a place for it
+            raise AttributeError("__dict__")
+
+    def refuse(self, *_args, **_kwargs):
+        raise TypeError("not callable, not a container")
+
+    __call__ = append = extend = __setitem__ = refuse
 
     def __iter__(self):
         if type(self.value) is range and len(self.value) <= 10000:
@@ -105,8 +115,12 @@ class Checked(Inert):
 
 REAL = {"builtins." + t.__name__: t for t in (dict, list, set, frozenset, tuple, bytes, bytearray, complex, int, float, str, bool)}
 REAL |= {"collections." + t.__name__: t for t in (collections.OrderedDict, collections.Counter, collections.defaultdict, collections.deque)}
+REAL |= {"types.SimpleNamespace": types.SimpleNamespace, "argparse.Namespace": argparse.Namespace, "uuid.UUID": uuid.UUID}
 CHECKED = {"builtins.range": range, "builtins.slice": slice, "builtins.object": object}
 TIMES = {"datetime." + t.__name__: t for t in (datetime.date, datetime.time, datetime.datetime, datetime.timedelta, datetime.timezone)}
+# Pure ones: they touch no file, and Windows' are there on every system.
+FILES = {"pathlib." + n: pathlib.PureWindowsPath if "Windows" in n else pathlib.PurePosixPath
+         for n in ("Path", "PurePath", "PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")}
 PATHS = {t: path for path, t in REAL.items()}
 CODECS = {"latin1", "latin-1", "latin_1", "iso-8859-1", "iso8859-1", "utf-8", "utf8", "utf_8", "ascii", "us-ascii"}
 # Functions of the table of roles whose names alone do not say that they are none.
@@ -149,6 +163,6 @@ def reconstruct(cls, base, state):
 
 HELPERS = {"builtins.getattr": get_attribute, "_codecs.encode": encode, "copyreg._reconstructor": reconstruct,
            "copyreg.__newobj__": copyreg.__newobj__, "copyreg.__newobj_ex__": copyreg.__newobj_ex__}
-KNOWN = {*REAL, *CHECKED, *TIMES, *HELPERS}
+KNOWN = {*REAL, *CHECKED, *TIMES, *FILES, *HELPERS}
 # Those whose calls have a role and a value; the others only make what they are told to.
 VALUES = KNOWN - {"builtins.getattr", "copyreg.__newobj__", "copyreg.__newobj_ex__"}
