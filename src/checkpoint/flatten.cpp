@@ -48,8 +48,14 @@ struct Frame {
 
 class Flattener {
  public:
-  Flattener(const ValueTree& tree, const ScriptClasses* script, Checkpoint& out, const Spend& spend)
-      : tree_(tree), script_(script), out_(out), spend_(spend), budget_(kVisits + tree.footprint() / 8) {}
+  Flattener(std::shared_ptr<const ValueTree> tree, const ScriptClasses* script, Checkpoint& out,
+            const Spend& spend)
+      : shared_tree_(std::move(tree)),
+        tree_(*shared_tree_),
+        script_(script),
+        out_(out),
+        spend_(spend),
+        budget_(kVisits + tree_.footprint() / 8) {}
 
   void run(Ref root) {
     visit(root, {}, 0);
@@ -72,6 +78,7 @@ class Flattener {
   void emit(const TensorRecord& record, std::string_view label, std::size_t above);
   [[nodiscard]] const Node* table(const Node* dict, std::string_view name) const;
 
+  std::shared_ptr<const ValueTree> shared_tree_;
   const ValueTree& tree_;
   const ScriptClasses* script_;
   Checkpoint& out_;
@@ -161,7 +168,7 @@ void Flattener::step() {
   if (const Node* text = as_node(key, NodeKind::string)) {
     label = {text->text, text->size};
   } else {
-    label_ = key_name(ValueTree::value(out_.tree ? ValueTree::tree(*out_.tree) : nullptr, key));
+    label_ = key_name(ValueTree::value(shared_tree_, key));
     label = label_;
   }
   if (part.take == Take::all && part.except == nullptr) return visit(value, label, above);
@@ -358,7 +365,7 @@ void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out, co
   out.keep_alive(tree);
   out.set_storages(tree->storages);
   out.reserve(tree->tensors);
-  Flattener flattener(*tree, script, out, spend);
+  Flattener flattener(tree, script, out, spend);
   flattener.run(ValueTree::ref(root));
   if (!flattener.module_class().empty()) {
     out.notes.push_back(fmt::format("holds a whole model ({}): read as its state_dict, nothing was run",

@@ -98,12 +98,13 @@ class Scanned(CliTest):
         for path in dangerous[::5]:
             result = self.run_json("scan", path, code=1)
             self.assertFalse(result["clean"])
+            self.assertEqual(result["verdict"], "danger")
             self.assertIn("forbidden-global", [f["code"] for f in result["findings"]], path)
             _, err = self.run_tool("ls", path, code=2)
             self.assertIn("[forbidden-global]", err, path)
             self.assertEqual(len(err.splitlines()), 1, path)
         out, _ = self.run_tool("scan", dangerous[0], code=1)
-        self.assertIn("not clean", out)
+        self.assertIn(": danger: ", out)
         self.assertIn("byte ", out)
 
     def test_hostile_files_end_in_one_line_and_an_exit_code(self):
@@ -115,7 +116,8 @@ class Scanned(CliTest):
                 if done.returncode == 2:
                     self.assertRegex(done.stderr.decode(), r"\Aballast: [^\n]* \[[a-z0-9-]+\]\n\Z", command)
             if code == "ok":
-                self.assertEqual(done.returncode, 0, (path, done.stdout))
+                self.assertIn(b"clean" if done.returncode == 0 else b"unknown", done.stdout, path)
+                self.assertLess(done.returncode, 2, path)
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
     def test_reading_hostile_files_starts_no_program_opens_no_socket_and_writes_nothing(self):
@@ -135,6 +137,20 @@ class Scanned(CliTest):
                 self.assertEqual([c for c in opened if re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", c)], [])
                 other = [c for c in calls[1:] if not c.startswith(("open", "openat", "<...", "+++", "---"))]
                 self.assertEqual(other, [])
+
+    def test_a_stranger_in_the_file_is_unknown_and_what_is_no_model_is_an_error(self):
+        out, _ = self.run_tool("scan", str(ATTACKS / "callable-called-mynet-net.pt"), code=1)
+        self.assertIn(": unknown: ", out)
+        self.assertRegex(out, r"mynet\.Net +unknown +1 +1 ")
+        page = self.file("page.pt", b"<html>not found</html>")
+        _, err = self.run_tool("scan", page, code=2)
+        self.assertIn("[unknown-format]", err)
+
+    def test_tensors_that_show_more_than_the_file_holds_are_read_when_asked_for(self):
+        path = str(ATTACKS / "cost-expanded-often.pt")
+        _, err = self.run_tool("ls", path, code=2)
+        self.assertIn("[expanded-view]", err)
+        self.assertEqual(len(self.run_json("ls", path, "--expansion", "1e6")["tensors"]), 40)
 
     def test_what_torch_writes_is_clean(self):
         for path in sorted(str(p) for p in (CURRENT / "files").glob("dtype_*.pt")):

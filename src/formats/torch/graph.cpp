@@ -11,7 +11,7 @@
 namespace ballast::torch {
 namespace {
 
-struct Frame {
+struct Visit {
   Node* node;
   std::size_t next;
   std::size_t highest = 0;
@@ -155,7 +155,7 @@ void Objects::make_unique(Node* container) {
 // Visits everything once; what is met again may lie deeper than it did the first time, so then the depth is
 // counted by itself.
 void Objects::check_graph(Ref root) {
-  std::vector<Frame> frames;
+  std::vector<Visit> frames;
   bool shares = false;
   const auto enter = [&](Ref value) {
     if (!value.is_node()) return;
@@ -170,7 +170,7 @@ void Objects::check_graph(Ref root) {
   };
   enter(root);
   while (!frames.empty()) {
-    Frame& top = frames.back();
+    Visit& top = frames.back();
     if (const auto next = child(*tree_, top.node, top.next)) {
       prefetch_child(top.node, top.next++);
       enter(*next);
@@ -184,7 +184,7 @@ void Objects::check_graph(Ref root) {
 // The longest way down that meets nothing twice: a node is as high as the highest of its children and one.
 void Objects::check_depth(Ref root) {
   std::unordered_map<const Node*, std::size_t> heights;  // 0: above the one that is looked at
-  std::vector<Frame> frames;
+  std::vector<Visit> frames;
   const auto enter = [&](Ref value) -> std::size_t {
     if (!value.is_node() || !has_children(value.node())) return 0;
     const auto [place, added] = heights.try_emplace(value.node(), 0);

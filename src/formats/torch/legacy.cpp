@@ -71,7 +71,7 @@ Promise& promise_of(Objects& objects, Promises& promises, StorageId& id) {
   const auto [slot, added] = promises.storages.try_emplace(id.key);
   Promise& promise = slot->second;
   if (added) {
-    objects.budget().take(512 + id.key.size());
+    objects.budget().take(288 + id.key.size());
     promise.mention = FirstMention(id);
     promise.storage = std::make_shared<PromisedStorage>(id.bytes);
     promise.index = static_cast<std::uint32_t>(objects.tree().storages.size());

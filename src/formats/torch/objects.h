@@ -244,6 +244,8 @@ struct Rebuild {
   static void forbid(Objects& objects, const std::string& name) { objects.forbid(name); }
 };
 
+inline constexpr std::size_t kMaxRank = 64;  ///< PyTorch's own limit
+
 /// Elements of these sizes, none of them negative; nullopt when their number, their strides or their bytes do
 /// not fit into 64 bits, even if one of the sizes is 0.
 [[nodiscard]] std::optional<std::int64_t> try_count(ShapeView sizes, std::uint64_t item);

@@ -8,12 +8,6 @@
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {
-namespace {
-
-constexpr std::size_t kMaxRank = 64;
-
-}  // namespace
-
 Ref Rebuild::computed(Objects& objects, const Tensor& tensor, TypeId type) {
   objects.budget().take(512);  // a storage of its own, and what it is computed from
   const Ref made = objects.tree_->tensor(TensorValue{.tensor = tensor});

@@ -16,7 +16,6 @@ namespace ballast::torch {
 namespace {
 
 constexpr std::uint64_t kWindow = 4096;
-constexpr std::int32_t kMaxRank = 64;
 
 // Pickles and raw numbers of one member, in turn.
 class Cursor {
@@ -197,7 +196,8 @@ class Tar {
              info(*dtype).code);
       }
       const auto rank = cursor.number<std::int32_t>();
-      if (rank < 0 || rank > kMaxRank) fail(Errc::bad_tar, cursor.where(), "a tensor of {} dimensions", rank);
+      if (rank < 0 || rank > static_cast<std::int32_t>(kMaxRank))
+        fail(Errc::bad_tar, cursor.where(), "a tensor of {} dimensions", rank);
       cursor.skip(4);
       std::vector<Ref> numbers;
       for (std::int32_t i = 0; i < 2 * rank; ++i)

@@ -2,6 +2,7 @@
 #include "formats/torch/tensor_pickle.h"
 
 #include "base/fail.h"
+#include "formats/torch/objects.h"
 
 namespace ballast::torch {
 namespace {
@@ -15,6 +16,12 @@ std::vector<const Tensor*> parts_of(const Sparse& sparse) {
 
 void TensorPickler::note(const Tensor& tensor, const Where& where) {
   if (!tensor.defined()) fail(Errc::not_representable, where(), "a tensor that was never given a value");
+  if (tensor.rank() > kMaxRank)
+    fail(Errc::not_representable, where(), "a tensor of {} dimensions; PyTorch has at most {}", tensor.rank(),
+         kMaxRank);
+  if (!try_count(tensor.shape(), item_bytes(tensor.dtype()) * 2))
+    fail(Errc::not_representable, where(), "a tensor of sizes {}, which PyTorch cannot count",
+         to_string(tensor.shape()));
   if (legacy_ && !info(tensor.dtype()).torch_storage) {
     fail(Errc::not_representable, where(), "the legacy format has no storage for {}",
          info(tensor.dtype()).code);

@@ -9,8 +9,6 @@
 namespace ballast::torch {
 namespace {
 
-constexpr std::size_t kMaxRank = 64;
-
 std::string shape_text(std::span<const std::int64_t> dims) {
   return to_string(ShapeView(dims));
 }

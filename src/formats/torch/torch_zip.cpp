@@ -25,6 +25,7 @@
 namespace ballast::torch {
 namespace {
 
+constexpr std::uint64_t kDirectoryRow = 46;  // of an entry, without its name
 constexpr std::uint64_t kSmallRecord = std::uint64_t{1} << 20U;
 
 // The content of one record. Thousands of them lie side by side in a pool, and nothing of the archive is read
@@ -183,6 +184,7 @@ std::optional<std::size_t> key_number(std::string_view key) {
 void Archive::number_storages() {
   const std::string folder = prefix_ + "data/";
   const auto entries = zip_.entries();
+  for (const ZipEntry& entry : entries) objects_.budget().admit(kDirectoryRow + entry.name.size());
   loaded_.assign(entries.size(), 0);
   mentions_.assign(entries.size(), {});
   numbered_.assign(entries.size(), 0);
