@@ -1,11 +1,21 @@
 """Pickles through tests/oracle/pickle_probe, in batches."""
+import atexit
 import collections
 import pathlib
+import shutil
 import struct
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 Answer = collections.namedtuple("Answer", "verdict used globals calls text")      # refused: verdict "!", text the error code
+
+
+def own_copy(path=None):
+    """A copy of the probe (the newest under build/ unless named): a long run outlives a build."""
+    folder = tempfile.mkdtemp(prefix="pickle_probe.")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return shutil.copy(path or find_probe(), folder)
 
 
 def find_probe():
