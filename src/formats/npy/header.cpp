@@ -99,6 +99,9 @@ class DictReader {
     expect('(');
     while (!take(')')) {
       skip_space();
+      if (text_.substr(at_).starts_with('0') && at_ + 1 < text_.size() && text_[at_ + 1] >= '0' &&
+          text_[at_ + 1] <= '9')
+        bad("a dimension");  // 01 is no number in Python
       std::int64_t dim = -1;
       const auto result = std::from_chars(text_.data() + at_, text_.data() + text_.size(), dim);
       if (result.ec == std::errc::result_out_of_range)
@@ -110,6 +113,7 @@ class DictReader {
       if (shape.size() > kMaxRank)
         fail(Errc::too_many, where_, "more than {} dimensions are not read", kMaxRank);
       if (take(',')) continue;
+      if (shape.size() == 1) bad("a comma");  // (3) is a number, (3,) a tuple
       expect(')');
       break;
     }
