@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/polyglot.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "ballast/safetensors.h"
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/file.h"
+#include "base/magic.h"
+#include "formats/pickle_walk.h"
+#include "formats/sniff.h"
+#include "formats/zip_records.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::uint64_t kTarBlock = 512;
+
+std::vector<std::byte> bytes_at(const Source& source, std::uint64_t offset, std::uint64_t most) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(most, source.size() - offset)));
+  source.read(offset, bytes);
+  return bytes;
+}
+
+// What tarfile asks of a first block: a checksum that is right, summed with or without sign.
+bool is_tar(std::span<const std::byte> block) {
+  constexpr std::size_t kSumAt = 148;
+  if (block.size() < kTarBlock) return false;
+  std::uint64_t sum = 0;
+  std::int64_t with_sign = 0;
+  for (std::size_t i = 0; i < kTarBlock; ++i) {
+    const std::byte byte = i >= kSumAt && i < kSumAt + 8 ? std::byte{' '} : block[i];
+    sum += static_cast<std::uint64_t>(byte);
+    with_sign += static_cast<std::int8_t>(byte);
+  }
+  std::uint64_t said = 0;
+  bool any = false;
+  for (const char c : as_text(block.subspan(kSumAt, 8))) {
+    if (c == '\0') break;
+    if (c == ' ') continue;
+    if (c < '0' || c > '7') return false;
+    said = said << 3U | static_cast<std::uint64_t>(c - '0');
+    any = true;
+  }
+  return any && (said == sum || static_cast<std::int64_t>(said) == with_sign);
+}
+
+// An end record near the end, and a directory where it says, or right before it.
+std::optional<std::uint64_t> zip_end(const Source& source) {
+  using namespace zip;
+  const std::uint64_t window = std::min<std::uint64_t>(source.size(), kEndSize + 0x10000);
+  const std::uint64_t start = source.size() - window;
+  const auto tail = bytes_at(source, start, window);
+  const auto is_directory = [&](std::uint64_t at) {
+    if (!fits(at, kCentralSize, source.size())) return false;
+    std::array<std::byte, 4> lead{};
+    source.read(at, lead);
+    const auto signature = load_le<std::uint32_t>(lead.data());
+    return signature == kCentralSignature || signature == kEnd64Signature;
+  };
+  int tried = 0;
+  for (std::size_t at = as_text(tail).rfind("PK\5\6"); at != std::string_view::npos && tried < 64; ++tried) {
+    const std::uint64_t place = start + at;
+    if (at + kEndSize <= tail.size()) {
+      const std::uint64_t size = load_le<std::uint32_t>(&tail[at + 12]);
+      const std::uint64_t offset = load_le<std::uint32_t>(&tail[at + 16]);
+      if (is_directory(offset) || (size <= place && is_directory(place - size)) ||
+          (place >= kLocatorSize + kEnd64Size && is_directory(place - kLocatorSize - kEnd64Size)))
+        return place;
+    }
+    if (at == 0) break;
+    at = as_text(tail).rfind("PK\5\6", at - 1);
+  }
+  return std::nullopt;
+}
+
+bool is_safetensors(const Source& source, std::span<const std::byte> head) {
+  if (head.size() < 10 || head[8] != std::byte{'{'}) return false;
+  const auto length = load_le<std::uint64_t>(head.data());
+  if (length < 2 || length > safetensors::kMaxHeaderBytes || !fits(8, length, source.size())) return false;
+  const std::uint64_t spaces = std::min<std::uint64_t>(length, 64);
+  const auto last = bytes_at(source, 8 + length - spaces, spaces);
+  const auto text = as_text(last);
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  return end != std::string_view::npos && text[end] == '}';
+}
+
+// HDF5 may begin behind a block of the user's, of 512, 1024, 2048… bytes.
+std::optional<std::uint64_t> hdf5_start(const Source& source) {
+  constexpr std::string_view kMagic = "\x89HDF\r\n\x1A\n";
+  for (std::uint64_t at = 512; fits(at, kMagic.size(), source.size()); at *= 2) {
+    if (as_text(bytes_at(source, at, kMagic.size())) == kMagic) return at;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<OtherReading> other_readings(const Source& source) {
+  const auto head = bytes_at(source, 0, std::max<std::uint64_t>(kMagicBytes, kTarBlock));
+  const auto magic = std::span(head).first(std::min<std::size_t>(head.size(), kMagicBytes));
+  const std::string path = source.file() ? source.file()->path() : std::string();
+  const Family family = family_of(magic, source.size(), path);
+  const bool zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
+  const bool tar = is_tar(head);
+  const bool opened_as_tar = family == Family::torch && !zip && tar;
+  const bool opened_as_pickle = family == Family::torch && !zip && !tar;
+
+  std::vector<OtherReading> found;
+  if (!opened_as_pickle && !zip) {
+    if (const auto at = first_pickle_import(source))
+      found.push_back({"pickle", *at, "an unpickler would import or call something"});
+  }
+  if (!zip) {
+    if (const auto at = zip_end(source))
+      found.push_back({"zip", *at, "a zip archive ends there, which readers of zip look for first"});
+  }
+  if (tar && !opened_as_tar)
+    found.push_back({"tar", 0, "the first 512 bytes are the header of a tar archive"});
+  if (family != Family::safetensors && is_safetensors(source, head))
+    found.push_back({"safetensors", 0, "begins like a Safetensors file"});
+  if (const auto at = hdf5_start(source)) found.push_back({"hdf5", *at, "an HDF5 file begins there"});
+  return found;
+}
+
+}  // namespace ballast

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of two kinds, made byte by byte; Python says that both readers take them.
+#include "formats/polyglot.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/file.h"
+#include "formats/python.h"
+
+namespace ballast {
+namespace {
+
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+
+// Every pair is checked by the other readers before Ballast sees it: an unpickler that only writes down what
+// it would import, zipfile, tarfile.
+constexpr const char* kMake = R"(
+import io, json, pickle, struct, sys, tarfile, zipfile
+out = sys.argv[1] + '/'
+seen = []
+class Recorder(pickle.Unpickler):
+    def find_class(self, module, name):
+        seen.append(f'{module}.{name}'); return str
+def unpickles(data):
+    seen.clear()
+    try: Recorder(io.BytesIO(data)).load()
+    except Exception: pass
+    return bool(seen)
+def tarred(data):
+    try: return bool(tarfile.open(fileobj=io.BytesIO(data), mode='r:').getmembers())
+    except tarfile.TarError: return False
+def safetensors(data, metadata=b'', length=0):
+    text = b'{"__metadata__":{"a":"' + metadata + b'"},"x":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}' % (len(data), len(data))
+    text = text.ljust(length)
+    return struct.pack('<Q', len(text)) + text + data
+# The length is an opcode that skips into the header; there, in a text, others hop to its end and into the data.
+def safetensors_pickle(pickled):
+    length, hops = ord('X') | 100 << 8, 200
+    start = len('{"__metadata__":{"a":"') + 8
+    data = bytes(9) + pickled
+    tail = len(safetensors(data)) - len(data) - start
+    text = bytearray(b'x' * (length + 8 - start - tail))
+    for hop in range(hops): text[105 + 128 * hop - start:107 + 128 * hop - start] = b'U~'
+    return safetensors(data, bytes(text))
+called = b'\x8c\x02os\x8c\x06system\x93\x8c\x04true\x85R.'
+evil = b'cos\nsystem\n(S"true"\ntR.'
+zipped = io.BytesIO()
+with zipfile.ZipFile(zipped, 'w') as z: z.writestr('a/data.pkl', evil)
+zipped = zipped.getvalue()
+def tar(name):
+    block = bytearray(512); block[:len(name)] = name; block[124:136] = b'00000000000\0'; block[156:157] = b'0'; block[257:265] = b'ustar\x0000'
+    block[148:156] = b' ' * 8; block[148:156] = b'%06o\0 ' % sum(block)
+    return bytes(block) + bytes(1024)
+array = io.BytesIO(); array.write(b'\x93NUMPY\1\0\x46\0' + b"{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }".ljust(69) + b'\n' + b'\0' * 4)
+files = {
+    'safetensors-pickle': ('pickle', safetensors_pickle(called)), 'tar-pickle': ('pickle', tar(evil)),
+    'pickle-zip': ('zip', pickle.dumps({'a': 1}) + zipped), 'safetensors-zip': ('zip', safetensors(bytes(64)) + zipped),
+    'npy-zip': ('zip', array.getvalue() + zipped), 'json-zip': ('zip', b'{"weight_map": {}}' + zipped), 'tar-zip': ('zip', tar(b'a') + zipped),
+    'pickle-hdf5': ('hdf5', pickle.dumps({}).ljust(512, b'\0') + b'\x89HDF\r\n\x1a\n' + bytes(64)),
+    'zip-honest': ('', zipped), 'pickle-honest': ('', pickle.dumps({'a': 1})), 'tar-honest': ('', tar(b'pickle')), 'npy-honest': ('', array.getvalue()),
+}
+for length in range(0x100, 0x300): files[f'safetensors-{length}'] = ('', safetensors(bytes(64), length=length))
+with open(out + 'expect', 'w') as expect:
+    for name, (wanted, data) in files.items():
+        with open(out + name, 'wb') as f: f.write(data)
+        others = {'pickle': unpickles(data), 'zip': zipfile.is_zipfile(io.BytesIO(data)), 'tar': tarred(data)}
+        if wanted in others: assert others[wanted], name
+        print(name, wanted or '-', file=expect)
+)";
+
+std::vector<std::string> formats_of(const std::vector<OtherReading>& readings) {
+  std::vector<std::string> formats;
+  for (const OtherReading& reading : readings) formats.push_back(reading.format);
+  return formats;
+}
+
+TEST(Polyglot, EachSecondReadingIsFound) {
+  const std::string folder = run_python("polyglots", kMake);
+  std::ifstream expect(folder + "/expect");
+  std::string file;
+  std::string wanted;
+  int count = 0;
+  while (expect >> file >> wanted) {
+    const auto found = formats_of(other_readings(Source(File::open(folder + "/" + file))));
+    if (wanted == "-")
+      EXPECT_THAT(found, IsEmpty()) << file;
+    else
+      EXPECT_THAT(found, testing::Contains(wanted)) << file;
+    ++count;
+  }
+  EXPECT_GT(count, 500);
+}
+
+TEST(Polyglot, TheFixturesAreOneThingEachButForTheOneThatHoldsAZip) {
+  int count = 0;
+  for (const char* folder : {"torch", "torch_current", "burn", "onnx", "models"}) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(std::string(BALLAST_TEST_DATA) + "/fixtures/" + folder)) {
+      if (!entry.is_regular_file() || entry.path().extension() == ".py") continue;
+      const auto found = formats_of(other_readings(Source(File::open(entry.path().string()))));
+      const bool holds_zip = entry.path().filename() == "pickle_holding_zip_bytes.pkl";
+      EXPECT_EQ(found, holds_zip ? std::vector<std::string>{"zip"} : std::vector<std::string>{})
+          << entry.path();
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 50);
+}
+
+}  // namespace
+}  // namespace ballast
