@@ -14,6 +14,7 @@
 #include "base/magic.h"
 #include "formats/confine.h"
 #include "formats/onnx/onnx.h"
+#include "formats/polyglot.h"
 #include "formats/shards/shards.h"
 #include "formats/sniff.h"
 #include "formats/torch/reader.h"
@@ -114,6 +115,17 @@ void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
   }
 }
 
+// A file that somebody else reads as something else has not been looked at as that.
+void find_other_readings(const std::shared_ptr<const File>& file, ScanReport& report) {
+  for (const OtherReading& reading : other_readings(Source(file, FileAccess::read))) {
+    report.findings.push_back({.severity = Severity::warning,
+                               .code = reading.format == "zip" ? Errc::zip_ambiguous : Errc::trailing_data,
+                               .what = reading.what,
+                               .offset = reading.offset,
+                               .entry = {}});
+  }
+}
+
 Family family_of_file(const std::string& path) {
   const auto file = File::open(path);
   return family_of(file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes)), file->size(), path);
@@ -209,6 +221,7 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
   const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
   const Family family = family_of(head, file->size(), path);
   if (family == Family::index) return scan_shards(path, options);
+  find_other_readings(file, report);
   if (family != Family::torch) {
     try {
       report.format = open(path).format;

@@ -11,6 +11,15 @@
 #include "formats/torch/pickle_text.h"
 
 namespace ballast::torch {
+namespace {
+
+// Arguments; a torch.Size, which is kept as a tuple, is none.
+bool is_plain_tuple(Ref value) {
+  const Node* tuple = Objects::as_kind(value, NodeKind::tuple);
+  return tuple != nullptr && tuple->type == 0;
+}
+
+}  // namespace
 
 std::string_view Machine::take_line() {
   const auto* end = static_cast<const char*>(std::memchr(p_, '\n', static_cast<std::size_t>(limit_ - p_)));
@@ -85,7 +94,11 @@ void Machine::push_text(std::string_view text) {
 
 // Python 2 had one type for text and bytes: what is UTF-8 is taken for text.
 void Machine::push_python2_text(std::string_view bytes) {
-  push(ballast::is_utf8(bytes) ? tree_.string(bytes) : tree_.bytes(bytes));
+  if (ballast::is_utf8(bytes)) return push(tree_.string(bytes));
+  objects_.find(Severity::warning, Errc::bad_pickle,
+                "text of Python 2 that Python 3 reads only when it is told the encoding", offset(),
+                stream_.entry);
+  push(tree_.bytes(bytes));
 }
 
 void Machine::op_dict() {
@@ -118,7 +131,7 @@ void Machine::op_stack_global() {
 void Machine::op_reduce() {
   require(2, "REDUCE");
   const Ref args = pop();
-  if (Objects::as_kind(args, NodeKind::tuple) == nullptr) {
+  if (!is_plain_tuple(args)) {
     fail(Errc::type_mismatch, location(), "REDUCE with {} for its arguments, not a tuple",
          objects_.describe(args));
   }
@@ -128,7 +141,7 @@ void Machine::op_reduce() {
 void Machine::op_newobj() {
   require(2, "NEWOBJ");
   const Ref args = pop();
-  if (Objects::as_kind(args, NodeKind::tuple) == nullptr) {
+  if (!is_plain_tuple(args)) {
     fail(Errc::type_mismatch, location(), "NEWOBJ with {} for its arguments, not a tuple",
          objects_.describe(args));
   }
@@ -139,7 +152,7 @@ void Machine::op_newobj_ex() {
   require(3, "NEWOBJ_EX");
   const Ref kwargs = pop();
   const Ref args = pop();
-  if (Objects::as_kind(args, NodeKind::tuple) == nullptr || Objects::as_dict(kwargs) == nullptr) {
+  if (!is_plain_tuple(args) || Objects::as_dict(kwargs) == nullptr) {
     fail(Errc::type_mismatch, location(), "NEWOBJ_EX with {} and {} for its arguments",
          objects_.describe(args), objects_.describe(kwargs));
   }

@@ -273,7 +273,10 @@ void Rebuild::build_plain(Objects& objects, Node* node, Ref state) {
     const Ref* number = member(objects, state, "int");
     const Value value = number == nullptr ? Value() : ValueTree::value(objects.shared_tree(), *number);
     const bool is_number = value.kind() == Kind::integer && value.type() == "int";
-    if (!is_number || value.as_decimal().size() > 39 || value.as_decimal().starts_with('-'))
+    // 2^128 has 39 digits, too.
+    const std::string digits = is_number ? value.as_decimal() : std::string();
+    if (!is_number || digits.size() > 39 || digits.starts_with('-') ||
+        (digits.size() == 39 && digits > "340282366920938463463374607431768211455"))
       objects.refuse(Errc::type_mismatch, "{} for the state of a uuid.UUID", objects.describe(state));
     return become(node, objects.tree().string(objects.tree().store(uuid_text(value))));
   }

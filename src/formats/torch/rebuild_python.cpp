@@ -228,8 +228,11 @@ Ref reconstruct(Objects& objects, const Call& call) {
   ValueTree& tree = objects.tree();
   // object.__new__ refuses Python's own containers and numbers.
   const Role role = Objects::role_of(call.args[0]);
-  const bool is_plain = role == Role::namespace_ || role == Role::uuid || role == Role::object ||
-                        role == Role::tensor_class || role == Role::parameter_class || role == Role::unknown;
+  const bool is_written_in_c = call.args[0].is_node() &&
+                               objects.tree().type_name(call.args[0].node()->type) == "types.SimpleNamespace";
+  const bool is_plain = (role == Role::namespace_ && !is_written_in_c) || role == Role::uuid ||
+                        role == Role::object || role == Role::tensor_class || role == Role::parameter_class ||
+                        role == Role::unknown;
   if (!is_plain) return objects.misfit(call);
   if (Objects::role_of(call.args[1]) != Role::object || !call.args[2].is_none()) objects.note_misfit(call);
   const Ref made = construct(objects, call.args[0], tree.sequence(NodeKind::tuple, {}), Ref::none());
