@@ -92,6 +92,9 @@ def test_hostile_files_end_in_their_code():
     wrong = []
     for name, code, category, *_ in rows:
         path = pathlib.Path(ATTACKS, name)
+        if code == "not-clean":  # read or refused, as the reader likes
+            assert ballast.scan(path).verdict != "clean", name
+            continue
         try:
             read_all(path)
             if category == "zip":  # what opening has no need to look at
