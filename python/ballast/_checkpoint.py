@@ -7,7 +7,7 @@ from collections.abc import ItemsView, KeysView, Mapping, ValuesView
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import _native
-from ._frameworks import numpy_tools, torch_tools
+from ._frameworks import dtype_name, numpy_tools, torch_tools
 from ._tensor import Tensor
 
 StrPath = Union[str, "os.PathLike[str]"]
@@ -114,9 +114,9 @@ class Checkpoint(_native.Checkpoint):
         """Names that match one of ``include`` (all, when there is none) and none of ``exclude``."""
         return self._filter({"include": include, "exclude": exclude})
 
-    def cast(self, dtype: str, exclude: Patterns = None) -> "Checkpoint":
-        """Floating-point tensors as another dtype, computed when they are read."""
-        return self._cast({"dtype": dtype, "exclude": exclude})
+    def cast(self, dtype: Any, exclude: Patterns = None) -> "Checkpoint":
+        """Floating-point tensors as another dtype (spelled as in :meth:`Tensor.to`), computed when they are read."""
+        return self._cast({"dtype": dtype_name(dtype), "exclude": exclude})
 
 
 Mapping.register(Checkpoint)

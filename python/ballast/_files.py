@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 from . import _native
 from ._checkpoint import Checkpoint, Patterns, Renames, StrPath
 from ._checkpoint import open as open_checkpoint
-from ._frameworks import numpy_spec
+from ._frameworks import dtype_name, numpy_spec
 from ._tensor import Tensor
 
 Progress = Optional[Callable[[int, int], Any]]
@@ -42,12 +42,15 @@ def _spec_of(name: str, value: Any) -> Any:
 
 
 def checkpoint(tensors: Tensors, metadata: Optional[Dict[str, str]] = None) -> Checkpoint:
-    """A Checkpoint of whatever holds tensors: a path, a Checkpoint, or a mapping of names to ours, NumPy's or PyTorch's."""
-    if isinstance(tensors, Checkpoint):
+    """A Checkpoint of whatever holds tensors: a path, a Checkpoint, or a mapping of names to ours, NumPy's or PyTorch's.
+
+    ``metadata`` takes the place of what a file or Checkpoint says about itself.
+    """
+    if not hasattr(tensors, "items"):
+        tensors = open_checkpoint(tensors)  # type: ignore[arg-type]
+    if isinstance(tensors, Checkpoint) and metadata is None:
         return tensors
-    if hasattr(tensors, "items"):
-        return _native.from_specs([_spec_of(name, value) for name, value in tensors.items()], metadata)  # type: ignore[union-attr,return-value]
-    return open_checkpoint(tensors)  # type: ignore[arg-type]
+    return _native.from_specs([_spec_of(name, value) for name, value in tensors.items()], metadata)  # type: ignore[union-attr,return-value]
 
 
 def _taken(source: Tensors, root: Optional[str], include: Patterns, exclude: Patterns, inert: bool, io: str) -> Checkpoint:
@@ -76,8 +79,6 @@ def save(
     there afterwards, whatever happens; an old one is replaced only with ``overwrite=True``. ``shard_size``: Safetensors files of at most so much each ("5GB"), and an index.
     """
     options = {"format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "progress": progress}
-    if metadata is not None and isinstance(tensors, Checkpoint):
-        tensors = dict(tensors.items())
     _native.save(checkpoint(tensors, metadata), path, options)
 
 
@@ -106,7 +107,7 @@ def convert(
     reindex: Patterns = None,
     include: Patterns = None,
     exclude: Patterns = None,
-    dtype: Optional[str] = None,
+    dtype: Any = None,
     keep_dtype: Patterns = None,
     quantize: Optional[str] = None,
     format: Optional[str] = None,
@@ -128,7 +129,7 @@ def convert(
     options = {
         "root": root, "rename": None if rename is None else list(rename.items()) if isinstance(rename, dict) else list(rename),
         "rules": rules, "reindex": reindex, "include": include, "exclude": exclude,
-        "dtype": dtype, "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
+        "dtype": None if dtype is None else dtype_name(dtype), "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
         "receipt": receipt, "inert": inert, "expansion": expansion, "io": io, "progress": progress,
     }  # fmt: skip

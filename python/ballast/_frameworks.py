@@ -97,6 +97,17 @@ def code_of(name: str) -> str:
         raise SafetensorError(f'Unknown dtype "{name}". Supported dtypes: {", ".join(CODES)}', "bad-dtype") from None
 
 
+def dtype_name(dtype: Any) -> str:
+    """A dtype as the compiled module reads it: text as it is, NumPy's and PyTorch's own objects by their names."""
+    if isinstance(dtype, str):
+        return dtype
+    if type(dtype).__module__ == "torch":
+        return str(dtype)
+    import numpy
+
+    return numpy.dtype(dtype).name
+
+
 def numpy_spec(name: str, array: Any, code: str = "") -> Spec:
     """An array of any memory order and byte order; copied only where neither strides nor bytes can be taken as they are."""
     dtype = array.dtype

@@ -117,6 +117,7 @@ def _head_of(filename: Any) -> bytes:
 
 def open_file(filename: Any, backend: str) -> Any:
     """A Checkpoint of a Safetensors file, its errors in the words of ``safetensors``."""
+    os.fspath(filename)  # a number would be a descriptor of the caller's
     if backend not in _BACKENDS:
         expected = ", ".join(f'"{name}"' for name in _BACKENDS)
         raise SafetensorError(f'backend "{backend}" is invalid (expected one of: {expected})')

@@ -6,8 +6,9 @@ from typing import Any, Iterator, Optional, Sequence, Tuple
 
 from . import _native
 from ._errors import BadIndexError, SafetensorError
-from ._frameworks import NAMES, numpy_tools, torch_tools
+from ._frameworks import NAMES, dtype_name, numpy_tools, torch_tools
 
+_NOT_IN_NUMPY = ("BF16", "F8_", "F6_", "F4")
 _BITS = {1: "U8", 2: "U16", 4: "U32", 8: "U64"}
 
 
@@ -52,9 +53,12 @@ class Tensor(_native.Tensor):
         """A torch.Tensor: of the same bytes where they may be written, of a copy where not (PyTorch has no read-only tensors)."""
         return self._torch(*torch_tools())
 
-    def to(self, dtype: str) -> "Tensor":
-        """Every value converted, round to nearest even: ``to("F32")``, or "f32", or "float32"."""
-        return self._cast(dtype)
+    def to(self, dtype: Any) -> "Tensor":
+        """Every value converted, round to nearest even: ``to("F32")``, or "f32", "float32", ``numpy.float32``, ``torch.float32``.
+
+        Where Safetensors' codes and NumPy's letters meet, small letters are NumPy's: "f4" is float32, "i8" int64; "F4" and "I8" are codes.
+        """
+        return self._cast(dtype_name(dtype))
 
     def bits(self) -> "Tensor":
         """The elements as unsigned integers of their size: bfloat16 as U16."""
@@ -79,12 +83,31 @@ class Tensor(_native.Tensor):
         return self._permute(tuple(range(self.ndim))[::-1])
 
     def tolist(self) -> Any:
-        return self.to("F32").numpy().tolist() if self.dtype.startswith(("BF", "F8")) else self.numpy().tolist()
+        return self.to("F32").numpy().tolist() if self.dtype.startswith(_NOT_IN_NUMPY) else self.numpy().tolist()
 
     def item(self) -> Any:
         if self.size != 1:
             raise ValueError(f"only a tensor of one element is a number, this one is {list(self.shape)}")
         return self.reshape(1).tolist()[0]
+
+    # Without these Python would take the buffer for the number's digits.
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __index__(self) -> int:
+        value = self.item()
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(f"only a tensor of one integer is an index, this one is {self.dtype}")
+        return value
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
         array = self.numpy()

@@ -147,6 +147,8 @@ def _on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
             " only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to"
             " pack it before saving."
         )
+    if tensor.is_conj() or tensor.is_neg():  # still to be done to the bytes that lie there
+        tensor = tensor.resolve_conj().resolve_neg()
     return tensor if tensor.device.type == "cpu" else tensor.to("cpu")
 
 
@@ -217,6 +219,7 @@ def load_file(filename: StrPath, device: Union[str, int] = "cpu", *, backend: st
     A ``.pt`` file gives the tensors of its state dict, found by itself (``ballast.open(...).root("key")`` takes another).
     """
     where = device_of(device)
+    filename = os.fspath(filename)  # a number would be a descriptor of the caller's
     if _is_foreign(filename):
         checkpoint: Any = _native.open(filename, {"io": "map" if backend == "mmap" else "read", "writable": backend == "mmap"})
         checkpoint = checkpoint._root(None)

@@ -5,6 +5,7 @@
 #include <array>
 #include <ostream>
 #include <string>
+#include <utility>
 
 namespace ballast {
 namespace {
@@ -94,9 +95,16 @@ std::optional<DType> dtype_from_numpy(std::string_view numpy) noexcept {
 }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
-  if (name == "full") return DType::f32;
-  if (name == "half") return DType::f16;
-  if (name == "double") return DType::f64;
+  constexpr std::pair<std::string_view, DType> kWords[] = {
+      {"full", DType::f32},        {"half", DType::f16},       {"double", DType::f64},
+      {"torch.float", DType::f32}, {"torch.half", DType::f16}, {"torch.double", DType::f64},
+      {"torch.short", DType::i16}, {"torch.int", DType::i32},  {"torch.long", DType::i64}};
+  for (const auto& [word, dtype] : kWords) {
+    if (name == word) return dtype;
+  }
+  // NumPy's letters first: "f4" and "i8" have meant float32 and int64 to everybody for longer than F4 and I8.
+  const bool has_order = name.starts_with('<') || name.starts_with('=') || name.starts_with('|');
+  if (const auto dtype = dtype_from_numpy(name.substr(has_order ? 1 : 0))) return dtype;
   std::string code(name);
   for (char& c : code) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   if (const auto dtype = dtype_from_code(code)) return dtype;

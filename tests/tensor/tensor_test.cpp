@@ -210,6 +210,13 @@ TEST(DType, ItsNameIsReadAsPeopleWriteIt) {
   EXPECT_EQ(dtype_from_name("half"), DType::f16);
   EXPECT_EQ(dtype_from_name("double"), DType::f64);
   EXPECT_EQ(dtype_from_name("F8_e4m3"), DType::f8_e4m3);
+  // Small letters are NumPy's where NumPy has them, capitals Safetensors' codes.
+  EXPECT_EQ(dtype_from_name("f4"), DType::f32);
+  EXPECT_EQ(dtype_from_name("F4"), DType::f4);
+  EXPECT_EQ(dtype_from_name("<i8"), DType::i64);
+  EXPECT_EQ(dtype_from_name("I8"), DType::i8);
+  EXPECT_EQ(dtype_from_name(">f4"), std::nullopt);
+  EXPECT_EQ(dtype_from_name("torch.long"), DType::i64);
   EXPECT_EQ(dtype_from_name("f31"), std::nullopt);
   EXPECT_EQ(dtype_from_name(""), std::nullopt);
   EXPECT_EQ(dtype_from_name("torch."), std::nullopt);
