@@ -87,8 +87,8 @@ struct DTypeInfo {
 [[nodiscard]] std::optional<DType> dtype_from_torch_scalar(std::string_view torch_scalar) noexcept;
 /// "f4" → DType::f32.
 [[nodiscard]] std::optional<DType> dtype_from_numpy(std::string_view numpy) noexcept;
-/// As people write it: a code in any case ("f32"), PyTorch's name ("float32", "torch.float32"), NumPy's ("f4",
-/// which is float32; the code is "F4"), full, half or double.
+/// As people write it: a code in any case ("f32"), PyTorch's name ("float32", "torch.float32"), NumPy's
+/// ("f4", which is float32; the code is "F4"), full, half or double.
 [[nodiscard]] std::optional<DType> dtype_from_name(std::string_view name);
 
 /// Integer, floating or boolean: what casts between values are defined for.

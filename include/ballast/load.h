@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,8 +67,8 @@ struct ReindexOptions {
 };
 
 struct LoadOptions {
-  std::optional<std::string> root =
-      {};  ///< dotted path of the state dict; "" takes everything; absent: it is found by itself
+  std::optional<std::string> root = {};  ///< dotted path of the state dict; "" takes everything; absent: the
+                                         ///< only one, or of several the one that fits the model
   std::vector<RenameRule> rename = {};
   std::vector<rules::Rule> rules = {};  ///< after rename
   bool strip_prefixes =
@@ -96,22 +97,31 @@ struct ModelCast {
 };
 
 namespace detail {
-LoadReport load(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options);
+/// The model's slots with all alternatives, null pointers followed as far as the file goes.
+using CollectSlots = std::function<Slots(const FileHas& file_has)>;
+
+template <Module Model>
+CollectSlots collector_of(Model& model) {
+  return [&model](const FileHas& file_has) {
+    return collect_slots(model, Collector::Alternatives::all, file_has);
+  };
+}
+
+LoadReport load(const CollectSlots& collect, std::span<const Checkpoint> files, const LoadOptions& options);
 [[nodiscard]] Checkpoint save(const Slots& slots, Adapter adapter, const ModelCast& cast);
 }  // namespace detail
 
 /// Throws LoadError when the model and the checkpoint do not fit; the model is as it was then.
 template <Module Model>
 LoadReport load(Model& model, const Checkpoint& checkpoint, const LoadOptions& options = {}) {
-  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), {&checkpoint, 1},
-                      options);
+  return detail::load(detail::collector_of(model), {&checkpoint, 1}, options);
 }
 
 /// Several files make up one model: an encoder from one, a head from another. Each has its own root, found or
 /// named by the options; no key may be in two of them.
 template <Module Model>
 LoadReport load(Model& model, const std::vector<Checkpoint>& parts, const LoadOptions& options = {}) {
-  return detail::load(detail::collect_slots(model, detail::Collector::Alternatives::all), parts, options);
+  return detail::load(detail::collector_of(model), parts, options);
 }
 
 /// The model's tensors under the names and in the layouts of `adapter`; nothing is copied before it is

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -182,14 +183,36 @@ void collect_indexed(Collector& out, std::size_t index, T& element) {
   collect(out, element);
 }
 
-// One alternative of a variant or an empty optional; `emplace(T&&)` puts it into the model.
+// A layer of which the file's shapes say all there is to know, such as nn::Linear: every one there may be,
+// still without sizes, and how it takes them.
+template <class T>
+concept MadeFromShapes = requires(T& layer, std::span<const Shape> shapes) {
+  { T::without_sizes() } -> std::same_as<std::vector<T>>;
+  { layer.take_sizes(shapes) } -> std::same_as<bool>;
+};
+
 template <class T, class Emplace>
-void collect_fresh(Collector& out, std::uint32_t choice, Emplace emplace) {
-  if constexpr (std::is_default_constructible_v<T>) {
-    auto fresh = std::make_shared<T>();
-    out.begin_alternative(choice, type_name<T>(), [fresh, emplace] { emplace(std::move(*fresh)); });
-    collect(out, *fresh);
-    out.end_alternative(choice);
+void collect_value(Collector& out, std::uint32_t choice, T value, const Emplace& emplace) {
+  const auto fresh = std::make_shared<T>(std::move(value));
+  std::function<bool(std::span<const Shape>)> take_sizes;
+  if constexpr (MadeFromShapes<T>)
+    take_sizes = [fresh](std::span<const Shape> shapes) { return fresh->take_sizes(shapes); };
+  out.begin_alternative(
+      choice, type_name<T>(), [fresh, emplace] { emplace(std::move(*fresh)); }, std::move(take_sizes));
+  collect(out, *fresh);
+  out.end_alternative(choice);
+}
+
+// One alternative of a variant, or the value of an empty optional or pointer; `emplace(T&&)` puts it into the
+// model.
+template <class T, class Emplace>
+void collect_fresh(Collector& out, std::uint32_t choice, const Emplace& emplace) {
+  if constexpr (!std::is_move_constructible_v<T>) {
+    out.alternative_without_default(choice, type_name<T>());
+  } else if constexpr (MadeFromShapes<T>) {
+    for (T& each : T::without_sizes()) collect_value<T>(out, choice, std::move(each), emplace);
+  } else if constexpr (std::is_default_constructible_v<T>) {
+    collect_value<T>(out, choice, T(), emplace);
   } else {
     out.alternative_without_default(choice, type_name<T>());
   }
@@ -210,7 +233,7 @@ void collect_alternative(Collector& out, std::uint32_t choice, Variant& variant)
 template <class Variant>
 void collect_variant(Collector& out, Variant& variant) {
   if (!out.all_alternatives()) return std::visit([&out](auto& held) { collect(out, held); }, variant);
-  const std::uint32_t choice = out.begin_choice(false, variant.index());
+  const std::uint32_t choice = out.begin_choice(false);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (collect_alternative<I>(out, choice, variant), ...);
   }
@@ -220,11 +243,22 @@ void collect_variant(Collector& out, Variant& variant) {
 template <class T>
 void collect_optional(Collector& out, std::optional<T>& optional) {
   if (optional) return collect(out, *optional);
-  if constexpr (std::is_default_constructible_v<T>) {
-    if (!out.all_alternatives()) return;
-    collect_fresh<T>(out, out.begin_choice(true, 1),
-                     [&optional](T&& value) { optional.emplace(std::move(value)); });
-  }
+  if (!out.all_alternatives()) return;
+  collect_fresh<T>(out, out.begin_choice(true),
+                   [&optional](T&& value) { optional.emplace(std::move(value)); });
+}
+
+template <class Pointer>
+void collect_pointer(Collector& out, Pointer& pointer) {
+  if (pointer) return collect(out, *pointer);
+  if (!out.all_alternatives()) return;
+  using T = typename Pointer::element_type;
+  const std::uint32_t choice = out.begin_choice(true);
+  if (!out.file_may_have_this()) return;
+  if constexpr (std::is_same_v<Pointer, std::unique_ptr<T>> || std::is_same_v<Pointer, std::shared_ptr<T>>)
+    collect_fresh<T>(out, choice, [&pointer](T&& value) { pointer = std::make_unique<T>(std::move(value)); });
+  else
+    out.alternative_without_default(choice, type_name<T>());  // a deleter of its own
 }
 
 template <class Tuple>
@@ -254,7 +288,7 @@ void collect(Collector& out, T& member) {
       collect(out, value);
     }
   } else if constexpr (kIsPointer<T>) {
-    if (member) collect(out, *member);
+    collect_pointer(out, member);
   } else if constexpr (kIsA<T, std::optional>) {
     collect_optional(out, member);
   } else if constexpr (kIsA<T, std::variant>) {
@@ -272,8 +306,8 @@ void collect(Collector& out, T& member) {
 
 /// The model is not changed, but the slots point into it: a const model's slots must be treated as const.
 template <class Model>
-Slots collect_slots(const Model& model, Collector::Alternatives which) {
-  Collector collector(which);
+Slots collect_slots(const Model& model, Collector::Alternatives which, const FileHas& file_has = {}) {
+  Collector collector(which, file_has);
   collect(collector, const_cast<Model&>(model));
   return collector.take();
 }

@@ -28,12 +28,13 @@ struct LoadReport {
   struct Mismatch {
     std::string source;
     std::string target;
-    Shape file_shape;
-    Shape model_shape;
+    Shape file_shape;  ///< as it stands in the file
+    Shape
+        model_shape;  ///< what would fit there, in the file's layout: [out, in] of a Linear in a PyTorch file
     std::string reason;
   };
 
-  std::vector<Item> applied;
+  std::vector<Item> applied;  ///< of a failed load: what would have been
   std::vector<Item> missing;  ///< source: the key that was looked for; detail: what was near
   std::vector<Item> unused;   ///< no target; detail: dtype and shape
   std::vector<Mismatch>
@@ -48,15 +49,16 @@ struct LoadReport {
   std::vector<Item> initialized;  ///< missing, and filled as OnMissing::init asks
   std::vector<std::string> notes;
   std::vector<RenameRule>
-      suggestions;   ///< rules that would give missing tensors a source, to be looked at and pasted
-  std::string file;  ///< where the checkpoint came from
+      suggestions;      ///< rules that would give missing tensors a source, to be looked at and pasted
+  std::string file;     ///< where the checkpoint came from
+  bool failed = false;  ///< nothing was loaded; the model is as it was
 
   /// Nothing missing, nothing mismatched.
   [[nodiscard]] bool complete() const noexcept { return missing.empty() && mismatched.empty(); }
 
   /// Several lines; lists longer than `most` are cut with a count of the rest.
   [[nodiscard]] std::string text(std::size_t most = 10) const;
-  /// {"schema":1,"applied":[{"source","target","detail"}…],…}
+  /// {"schema":1,"failed":false,"applied":[{"source","target","detail"}…],…}
   [[nodiscard]] std::string to_json() const;
 };
 

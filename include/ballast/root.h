@@ -38,9 +38,10 @@ struct FoundRoot {
   std::string path;  ///< where it was found; empty when the whole file is taken
 };
 
-/// The one candidate that is clearly best. A file without any is taken whole, and so is a dict of parts none
-/// of which has a name people use for a state dict. Errc::invalid_argument lists them when two are equally
-/// good.
+/// The only candidate; one under another name that is the same tensors does not count. A file without any is
+/// taken whole, and so is a dict of parts none of which has a name people use for a state dict, and one such
+/// part beside other tensors. Errc::invalid_argument lists them when there are several: a model and its EMA,
+/// a generator and its discriminator.
 [[nodiscard]] FoundRoot find_root(const Checkpoint& checkpoint);
 
 }  // namespace ballast

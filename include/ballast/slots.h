@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <typeinfo>
@@ -41,15 +42,18 @@ struct Slot {
   }
 };
 
-/// One of the types a variant member can hold, or the value an empty optional would hold.
+/// One of the types a variant member can hold, or the value an empty optional or null pointer would hold.
 struct Alternative {
   std::string type;                ///< "DwsConv", for messages
   std::uint32_t choice = 0;        ///< the Choice it is part of
   bool can_be_built = true;        ///< false: it has no default constructor and the variant does not hold it
   std::function<void()> commit{};  ///< moves it into the model; empty for the one the model holds already
+  /// A layer without sizes takes those that its tensors' shapes in the file ask for, in the order of its
+  /// slots; false when there is no such layer. Empty for what has its sizes.
+  std::function<bool(std::span<const Shape> shapes)> take_sizes{};
 };
 
-/// A variant, or an optional that is empty: what it will hold is decided by the file.
+/// A variant, or an optional or pointer that is empty: what it will hold is decided by the file.
 struct Choice {
   std::string path;
   std::uint64_t index_segments = 0;
@@ -85,12 +89,16 @@ struct Slots {
 
 namespace detail {
 
+/// Whether the file may have tensors at or below a path of the model.
+using FileHas = std::function<bool(std::string_view path)>;
+
 /// Builds Slots while the templates of module.h walk a model.
 class Collector {
  public:
   enum class Alternatives : std::uint8_t { held_only, all };
 
-  explicit Collector(Alternatives which) : all_alternatives_(which == Alternatives::all) {}
+  explicit Collector(Alternatives which, FileHas file_has = {})
+      : all_alternatives_(which == Alternatives::all), file_has_(std::move(file_has)) {}
 
   /// While it lives, everything collected lies under `name`; an empty name adds nothing to the path.
   class Scope {
@@ -127,9 +135,15 @@ class Collector {
 
   [[nodiscard]] bool all_alternatives() const noexcept { return all_alternatives_; }
 
-  /// Returns what end_choice() and begin_alternative() want to know.
-  std::uint32_t begin_choice(bool optional, std::size_t held);
-  void begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit);
+  /// Whether the file may have what a null pointer here would point to. A struct may point to its own kind:
+  /// it is followed only as far as the file goes.
+  [[nodiscard]] bool file_may_have_this() const;
+
+  /// Returns what begin_alternative() and end_alternative() want to know.
+  std::uint32_t begin_choice(bool optional);
+  /// Without `commit` it is what the model holds.
+  void begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit,
+                         std::function<bool(std::span<const Shape>)> take_sizes = {});
   void end_alternative(std::uint32_t choice);
   void alternative_without_default(std::uint32_t choice, std::string_view type);
 
@@ -145,7 +159,9 @@ class Collector {
   LayerKind kind_ = LayerKind::none;
   std::uint32_t layer_size_ = 0;
   std::uint32_t alternative_ = kAlways;
+  std::uint32_t alternatives_deep_ = 0;
   bool all_alternatives_;
+  FileHas file_has_;
 };
 
 }  // namespace detail

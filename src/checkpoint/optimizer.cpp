@@ -7,9 +7,9 @@
 
 #include "ballast/display.h"
 #include "ballast/nearest.h"
-#include "ballast/root.h"
 #include "base/fail.h"
 #include "checkpoint/flatten.h"
+#include "checkpoint/root_choice.h"
 
 namespace ballast {
 namespace {
@@ -121,9 +121,16 @@ void drop_ties(std::vector<Parameter>& parameters) {
   parameters = std::move(kept);
 }
 
+// An average beside the model (EMA) has the same parameters: the first will do.
+FoundRoot model_beside(const Checkpoint& checkpoint) {
+  const RootChoice choice = root_choice(checkpoint);
+  if (choice.whole) return {checkpoint, {}};
+  return take_found(checkpoint, choice.candidates.front().path);
+}
+
 // The model beside the optimizer: as a state dict, or whole. A whole model says itself what is a parameter.
 std::vector<Parameter> model_parameters(const Checkpoint& checkpoint) {
-  const FoundRoot found = find_root(checkpoint);
+  const FoundRoot found = model_beside(checkpoint);
   const Value tree = found.checkpoint.tree ? *found.checkpoint.tree : Value();
   const bool is_whole = is_module(tree);
   if (!is_whole && found.path.empty() && is_optimizer(tree)) return {};

@@ -8,6 +8,7 @@
 #include "ballast/display.h"
 #include "base/fail.h"
 #include "checkpoint/flatten.h"
+#include "checkpoint/root_choice.h"
 #include "checkpoint/value_tree.h"
 
 namespace ballast {
@@ -16,14 +17,19 @@ namespace {
 constexpr std::array<std::string_view, 11> kUsualNames = {
     "state_dict", "model_state_dict", "model",  "module", "net",      "network",
     "weights",    "params_ema",       "params", "ema",    "generator"};
-constexpr std::array<std::string_view, 5> kNotWeights = {"optimizer", "opt", "scheduler", "scaler", "rng"};
+constexpr std::array<std::string_view, 12> kNotWeights = {
+    "optimizer",    "optimizers",    "optim",  "opt",     "scheduler",   "schedulers",
+    "lr_scheduler", "lr_schedulers", "scaler", "scalers", "grad_scaler", "rng"};
 constexpr std::size_t kDeepestRoot = 3;
 constexpr std::size_t kMostCounted = 4'000'000;  // containers and tensors
 constexpr std::size_t kUnusual = 99;
 
+constexpr std::size_t kMostCompared = 20;
+
 struct Ranked {
   RootCandidate candidate;
   std::size_t rank = 0;
+  bool only_numbers = false;  // no tensor of more than one element: metrics, not weights
 };
 
 std::size_t rank_of(std::string_view path) {
@@ -33,9 +39,12 @@ std::size_t rank_of(std::string_view path) {
   return found == kUsualNames.end() ? kUnusual : 1 + static_cast<std::size_t>(found - kUsualNames.begin());
 }
 
+// "opt", "opt_state" and "optG" are optimizers, "optics" is none.
 bool is_skipped(std::string_view key) {
-  return std::any_of(kNotWeights.begin(), kNotWeights.end(),
-                     [&](std::string_view prefix) { return key.starts_with(prefix); });
+  return std::any_of(kNotWeights.begin(), kNotWeights.end(), [&](std::string_view word) {
+    if (!key.starts_with(word)) return false;
+    return key.size() == word.size() || key[word.size()] < 'a' || key[word.size()] > 'z';
+  });
 }
 
 Checkpoint flattened(const Value& value) {
@@ -71,6 +80,7 @@ struct Look {
 // What lies in a container, if it is weights at all.
 struct Held {
   bool weights = false;
+  bool only_numbers = false;
   std::size_t tensors = 0;
   std::uint64_t bytes = 0;
 };
@@ -78,7 +88,10 @@ struct Held {
 Held held_by(const Value& value) {
   if (!is_module(value) && !is_state_dict(mapping_of(value))) return {};
   const Checkpoint part = flattened(value);
-  return {.weights = true, .tensors = part.size(), .bytes = part.total_bytes()};
+  const bool only_numbers = std::all_of(part.begin(), part.end(), [](const Entry& entry) {
+    return std::all_of(entry.shape.begin(), entry.shape.end(), [](std::int64_t size) { return size == 1; });
+  });
+  return {.weights = true, .only_numbers = only_numbers, .tensors = part.size(), .bytes = part.total_bytes()};
 }
 
 // Breadth first, and into each container once: files may hold one under a million names, or within itself.
@@ -93,7 +106,8 @@ std::vector<Ranked> look_around(const Value& root) {
     if (is_new) at->second = held_by(look.value);
     const Held& held = at->second;
     counted += 1 + (is_new ? held.tensors : 0);
-    if (held.tensors > 0) found.push_back({{look.path, held.tensors, held.bytes}, rank_of(look.path)});
+    if (held.tensors > 0)
+      found.push_back({{look.path, held.tensors, held.bytes}, rank_of(look.path), held.only_numbers});
     if (held.weights || !is_new || look.depth == kDeepestRoot) continue;
     const Value mapping = mapping_of(look.value);
     for (std::size_t i = 0; i < mapping.size(); ++i) {
@@ -126,6 +140,37 @@ Checkpoint below_prefix(const Checkpoint& checkpoint, std::string_view path) {
   if (out.empty())
     fail(Errc::not_found, display(checkpoint.path), "no tensor's name begins with {}", quoted(prefix));
   return out;
+}
+
+bool same_tensors(const Checkpoint& a, const Checkpoint& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].name != b[i].name || !a[i].tensor().same_view(b[i].tensor())) return false;
+  }
+  return true;
+}
+
+// One model under two names, or a model and its own state dict, is one candidate: the first.
+std::vector<RootCandidate> without_repeats(const Checkpoint& checkpoint,
+                                           const std::vector<RootCandidate>& candidates) {
+  if (candidates.size() < 2 || candidates.size() > kMostCompared) return candidates;
+  std::vector<RootCandidate> kept;
+  std::vector<Checkpoint> seen;
+  for (const RootCandidate& candidate : candidates) {
+    Checkpoint part = root(checkpoint, candidate.path);
+    if (std::any_of(seen.begin(), seen.end(), [&](const Checkpoint& one) { return same_tensors(one, part); }))
+      continue;
+    kept.push_back(candidate);
+    seen.push_back(std::move(part));
+  }
+  return kept;
+}
+
+// Tensors outside `path`, not counting the optimizer's and the like.
+bool has_others(const Checkpoint& checkpoint, const std::string& path) {
+  return std::any_of(checkpoint.begin(), checkpoint.end(), [&](const Entry& entry) {
+    return !entry.name.starts_with(path + ".") && !is_skipped(entry.name.substr(0, entry.name.find('.')));
+  });
 }
 
 void keep_rest(const Checkpoint& from, Checkpoint& to) {
@@ -177,19 +222,32 @@ Checkpoint root(const Checkpoint& checkpoint, std::string_view path) {
   return out;
 }
 
-FoundRoot find_root(const Checkpoint& checkpoint) {
-  if (!checkpoint.tree || checkpoint.format == "torchscript") return {checkpoint, {}};
-  const auto ranked = look_around(*checkpoint.tree);
-  if (ranked.empty() || ranked.front().candidate.path.empty()) return {checkpoint, {}};
-  const bool is_tie = ranked.size() > 1 && ranked[0].rank == ranked[1].rank;
-  if (is_tie && ranked[0].rank == kUnusual) return {checkpoint, {}};
-  if (is_tie) {
-    fail(Errc::invalid_argument, display(checkpoint.path), "holds several state dicts, say which as root: {}",
-         to_string(plain(ranked)));
-  }
-  FoundRoot found{root(checkpoint, ranked[0].candidate.path), ranked[0].candidate.path};
-  found.checkpoint.notes.push_back(fmt::format("the state dict was found at {}", quoted(found.path)));
+RootChoice root_choice(const Checkpoint& checkpoint) {
+  if (!checkpoint.tree || checkpoint.format == "torchscript") return {};
+  std::vector<Ranked> ranked = look_around(*checkpoint.tree);
+  if (ranked.empty() || ranked.front().candidate.path.empty()) return {};
+  const auto is_metrics = [](const Ranked& one) { return one.rank == kUnusual && one.only_numbers; };
+  if (!std::all_of(ranked.begin(), ranked.end(), is_metrics)) std::erase_if(ranked, is_metrics);
+  const bool none_is_usual = ranked.front().rank == kUnusual;
+  RootChoice choice{.whole = none_is_usual, .candidates = without_repeats(checkpoint, plain(ranked))};
+  if (ranked.size() == 1 && !has_others(checkpoint, ranked.front().candidate.path)) choice.whole = false;
+  return choice;
+}
+
+FoundRoot take_found(const Checkpoint& checkpoint, const std::string& path) {
+  FoundRoot found{root(checkpoint, path), path};
+  found.checkpoint.notes.push_back(fmt::format("the state dict was found at {}", quoted(path)));
   return found;
+}
+
+FoundRoot find_root(const Checkpoint& checkpoint) {
+  const RootChoice choice = root_choice(checkpoint);
+  if (choice.whole) return {checkpoint, {}};
+  if (choice.candidates.size() > 1) {
+    fail(Errc::invalid_argument, display(checkpoint.path), "holds several state dicts, say which as root: {}",
+         to_string(choice.candidates));
+  }
+  return take_found(checkpoint, choice.candidates.front().path);
 }
 
 }  // namespace ballast

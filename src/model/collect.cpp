@@ -20,6 +20,7 @@ namespace ballast::detail {
 namespace {
 
 constexpr std::size_t kDeepest = 64;  // segments; one bit each in index_segments
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
 }  // namespace
 
@@ -84,31 +85,47 @@ void Collector::node(Node node) {
   slots_.nodes.push_back(std::move(node));
 }
 
-std::uint32_t Collector::begin_choice(bool optional, std::size_t held) {
+bool Collector::file_may_have_this() const {
+  // Inside a layer the file's world may have other names.
+  return file_has_ && file_has_(kind_ == LayerKind::none ? std::string_view(path_)
+                                                         : std::string_view(path_).substr(0, layer_size_));
+}
+
+std::uint32_t Collector::begin_choice(bool optional) {
   slots_.choices.push_back({.path = path_,
                             .index_segments = index_segments_,
                             .parent = alternative_,
                             .optional = optional,
-                            .held = held,
+                            .held = kNone,
                             .alternatives = {}});
   return static_cast<std::uint32_t>(slots_.choices.size() - 1);
 }
 
-void Collector::begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit) {
+void Collector::begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit,
+                                  std::function<bool(std::span<const Shape>)> take_sizes) {
+  if (++alternatives_deep_ > kDeepest)
+    fail(Errc::too_deep, display(path_),
+         "alternatives are nested more than {} deep (a {} that holds itself?)", kDeepest, display(type));
   alternative_ = static_cast<std::uint32_t>(slots_.alternatives.size());
-  slots_.choices[choice].alternatives.push_back(alternative_);
-  slots_.alternatives.push_back(
-      {.type = std::string(type), .choice = choice, .can_be_built = true, .commit = std::move(commit)});
+  Choice& its_choice = slots_.choices[choice];
+  if (!commit) its_choice.held = its_choice.alternatives.size();
+  its_choice.alternatives.push_back(alternative_);
+  slots_.alternatives.push_back({.type = std::string(type),
+                                 .choice = choice,
+                                 .can_be_built = true,
+                                 .commit = std::move(commit),
+                                 .take_sizes = std::move(take_sizes)});
 }
 
 void Collector::end_alternative(std::uint32_t choice) {
+  --alternatives_deep_;
   alternative_ = slots_.choices[choice].parent;
 }
 
 void Collector::alternative_without_default(std::uint32_t choice, std::string_view type) {
   slots_.choices[choice].alternatives.push_back(static_cast<std::uint32_t>(slots_.alternatives.size()));
   slots_.alternatives.push_back(
-      {.type = std::string(type), .choice = choice, .can_be_built = false, .commit = {}});
+      {.type = std::string(type), .choice = choice, .can_be_built = false, .commit = {}, .take_sizes = {}});
 }
 
 }  // namespace ballast::detail

@@ -11,6 +11,7 @@
 #include "model/choose.h"
 #include "model/convert.h"
 #include "model/initialize.h"
+#include "model/state_dict.h"
 #include "model/suggest.h"
 
 namespace ballast {
@@ -18,12 +19,12 @@ namespace {
 
 class Loader {
  public:
-  Loader(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options)
-      : slots_(std::move(slots)),
+  Loader(const detail::CollectSlots& collect, std::span<const Checkpoint> files, const LoadOptions& options)
+      : slots_(collect({})),
         files_(files),
         options_(options),
-        source_(prepare(slots_, files, options, report_)),
-        matcher_(slots_, source_, options),
+        source_(prepare(slots_, state_dicts_of(files, slots_, collect, options), options, report_)),
+        matcher_(follow_pointers(collect), source_, options),
         converter_(options.dtype, options.keep_dtype),
         used_(source_.checkpoint.size(), false) {
     report_.file = source_.checkpoint.path;
@@ -40,15 +41,23 @@ class Loader {
       report_.reindexed.push_back({moved.file, moved.model});
     list_unused();
     help_with_missing();
-    const bool failed = (!report_.missing.empty() && options_.missing == OnMissing::error) ||
-                        (!report_.mismatched.empty() && options_.mismatched == OnMismatch::error) ||
-                        (!report_.unused.empty() && options_.unused == OnUnused::error);
-    if (failed) throw LoadError(std::move(report_));
+    report_.failed = (!report_.missing.empty() && options_.missing == OnMissing::error) ||
+                     (!report_.mismatched.empty() && options_.mismatched == OnMismatch::error) ||
+                     (!report_.unused.empty() && options_.unused == OnUnused::error);
+    if (report_.failed) throw LoadError(std::move(report_));
     commit(chosen);
     return std::move(report_);
   }
 
  private:
+  // Only where the model has null pointers does the file decide how many slots there are.
+  const Slots& follow_pointers(const detail::CollectSlots& collect) {
+    const bool has_null = std::any_of(slots_.choices.begin(), slots_.choices.end(),
+                                      [](const Choice& choice) { return choice.alternatives.empty(); });
+    if (has_null) slots_ = collect(file_has(source_));
+    return slots_;
+  }
+
   [[nodiscard]] std::string origin(const Match& match) const {
     std::string text;
     for (const std::size_t source : match.sources)
@@ -70,7 +79,7 @@ class Loader {
     }
     if (!match.problem.empty()) {
       report_.mismatched.push_back(
-          {origin(match), slot.path, match.tensor.shape(), slot.tensor->shape(), match.problem});
+          {origin(match), slot.path, match.file_shape, match.model_shape, match.problem});
       return;
     }
     const Converter::Result result = converter_.convert(match.tensor, slot);
@@ -132,20 +141,12 @@ class Loader {
     }
   }
 
-  // The shape the file's world would give the slot's tensor; nothing when it is part of a larger one.
   [[nodiscard]] NamedShape wanted_shape(std::size_t index) {
-    const Slot& slot = slots_.slots[index];
     NamedShape wanted{matcher_.match(index).wanted, {}, true};
-    if (!slot.tensor->defined()) return wanted;
-    Tensor shape(slot.tensor->dtype(), slot.tensor->shape());
-    for (const AdapterPath& path : paths_to(source_.adapter, slot.kind, slot.field())) {
-      if (path.row == nullptr) continue;
-      if (AdapterRow::count(path.row->native) != 1 || path.foreign.size() != 1) return wanted;
-      shape = path.row->to(Tensors{shape}).at(0);
-      break;
+    if (const auto shape = foreign_shape(source_.adapter, slots_.slots[index])) {
+      wanted.shape.assign(shape->begin(), shape->end());
+      wanted.any_shape = false;
     }
-    wanted.shape.assign(shape.shape().begin(), shape.shape().end());
-    wanted.any_shape = false;
     return wanted;
   }
 
@@ -200,9 +201,10 @@ class Loader {
 
 }  // namespace
 
-LoadReport detail::load(Slots slots, std::span<const Checkpoint> files, const LoadOptions& options) {
+LoadReport detail::load(const CollectSlots& collect, std::span<const Checkpoint> files,
+                        const LoadOptions& options) {
   if (files.empty()) fail(Errc::invalid_argument, "load", "no checkpoint to load from");
-  return Loader(std::move(slots), files, options).run();
+  return Loader(collect, files, options).run();
 }
 
 }  // namespace ballast

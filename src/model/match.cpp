@@ -34,6 +34,17 @@ Family family_of(DType dtype) {
   return Family::other;
 }
 
+std::string difference(const Shape& theirs, const Shape& ours) {
+  if (theirs.size() == 2 && ours.size() == 2 && ours[0] == theirs[1] && ours[1] == theirs[0])
+    return "the shape is the transpose of the model's (the file's layout, see adapter?)";
+  const bool only_rows = ours.size() == theirs.size() && !ours.empty() &&
+                         std::equal(ours.begin() + 1, ours.end(), theirs.begin() + 1);
+  if (only_rows)
+    return "only the first dimension differs; parts of a tensor are never loaded (resize the model, or "
+           "slice with a rule)";
+  return "the shapes differ";
+}
+
 }  // namespace
 
 bool is_optional(const Slot& slot) noexcept {
@@ -41,28 +52,23 @@ bool is_optional(const Slot& slot) noexcept {
          slot.field() == "num_batches_tracked";
 }
 
-std::string misfit(const Slot& slot, const Tensor& tensor) {
-  if (!slot.tensor->defined()) return "";
-  const Shape& ours = slot.tensor->shape();
-  const Shape& theirs = tensor.shape();
-  if (ours != theirs) {
-    if (theirs.size() == 2 && ours.size() == 2 && ours[0] == theirs[1] && ours[1] == theirs[0])
-      return "the shape is the transpose of the model's (the file's layout, see adapter?)";
-    const bool only_rows = ours.size() == theirs.size() && !ours.empty() &&
-                           std::equal(ours.begin() + 1, ours.end(), theirs.begin() + 1);
-    if (only_rows)
-      return "only the first dimension differs; parts of a tensor are never loaded (resize the model, or "
-             "slice with a rule)";
-    return "the shapes differ";
-  }
+bool fits(const Slot& slot, const Tensor& tensor) {
+  if (!slot.tensor->defined()) return true;
   const DType wanted = slot.tensor->dtype();
-  if (wanted != tensor.dtype() &&
-      (family_of(wanted) != family_of(tensor.dtype()) || family_of(wanted) == Family::other)) {
-    return fmt::format("the file holds {}, the model wants {}{}", info(tensor.dtype()).code,
-                       info(wanted).code,
-                       family_of(wanted) == Family::floating ? " (a quantized file?)" : "");
+  if (slot.tensor->shape() != tensor.shape()) return false;
+  return wanted == tensor.dtype() ||
+         (family_of(wanted) == family_of(tensor.dtype()) && family_of(wanted) != Family::other);
+}
+
+std::optional<Shape> foreign_shape(Adapter adapter, const Slot& slot) {
+  if (!slot.tensor->defined()) return std::nullopt;
+  const Tensor ours(slot.tensor->dtype(), slot.tensor->shape());
+  for (const AdapterPath& path : paths_to(adapter, slot.kind, slot.field())) {
+    if (path.row == nullptr) continue;
+    if (AdapterRow::count(path.row->native) != 1 || path.foreign.size() != 1) return std::nullopt;
+    return path.row->to(Tensors{ours}).at(0).shape();
   }
-  return "";
+  return ours.shape();
 }
 
 Matcher::Matcher(const Slots& slots, const Prepared& source, const LoadOptions& options)
@@ -88,6 +94,17 @@ std::vector<std::size_t> Matcher::keys_under(std::string_view path, std::uint64_
                              [&](std::size_t i, const std::string& text) { return name(i) < text; });
   for (; at != sorted_.end() && name(*at).starts_with(below); ++at) found.push_back(*at);
   return found;
+}
+
+bool Matcher::has_alias_under(std::string_view path, std::uint64_t index_segments) {
+  if (!source_.checkpoint.metadata) return false;
+  const std::string prefix = positions_.in_file(path, index_segments);
+  return std::any_of(source_.checkpoint.metadata->begin(), source_.checkpoint.metadata->end(),
+                     [&](const auto& entry) {
+                       const auto& [name, other] = entry;
+                       const bool is_under = name == prefix || name.starts_with(prefix + ".");
+                       return is_under && source_.checkpoint.position(other).has_value();
+                     });
 }
 
 // A name may also be an alias that the file's metadata explains: tied tensors are saved once.
@@ -138,13 +155,39 @@ bool Matcher::try_path(const Slot& slot, const std::string& layer, const Adapter
       tensors = path.row->from(tensors);
     }
     match.tensor = tensors[path.row == nullptr ? 0 : path.part];
-    match.problem = misfit(slot, match.tensor);
+    if (!fits(slot, match.tensor)) explain(slot, path, match);
   } catch (const Error& error) {
     // Found, but not what the layer's parameters look like.
     match.problem = error.what();
     match.tensor = source_.checkpoint[match.sources[0]].tensor();
+    match.file_shape = match.tensor.shape();
+    match.model_shape = foreign_shape(source_.adapter, slot).value_or(slot.tensor->shape());
   }
   return true;
+}
+
+// In the file's layout, for that is what its owner knows. Where several tensors make one, or one several, it
+// is the shape they make.
+void Matcher::explain(const Slot& slot, const AdapterPath& path, Match& match) const {
+  const bool one_makes_one =
+      match.sources.size() == 1 && (path.row == nullptr || AdapterRow::count(path.row->native) == 1);
+  const Tensor ours(slot.tensor->dtype(), slot.tensor->shape());
+  match.file_shape = match.tensor.shape();
+  match.model_shape = ours.shape();
+  if (one_makes_one && path.row != nullptr) {
+    match.file_shape = source_.checkpoint[match.sources[0]].tensor().shape();
+    match.model_shape = path.row->to(Tensors{ours}).at(0).shape();
+  }
+  const DType wanted = slot.tensor->dtype();
+  if (match.tensor.shape() == slot.tensor->shape())
+    match.problem =
+        fmt::format("the file holds {}, the model wants {}{}", info(match.tensor.dtype()).code,
+                    info(wanted).code, family_of(wanted) == Family::floating ? " (a quantized file?)" : "");
+  else
+    match.problem = difference(match.file_shape, match.model_shape);
+  if (match.model_shape != ours.shape())
+    match.problem += fmt::format("; in the model's layout its own is {}", to_string(ours.shape()));
+  if (!one_makes_one && !match.adapted.empty()) match.problem += fmt::format(" ({})", match.adapted);
 }
 
 Match Matcher::compute(const Slot& slot) {

@@ -18,7 +18,9 @@ struct Match {
   std::string wanted;                // the key that was looked for, in the file's terms
   std::string adapted;               // what the adapter did; empty when nothing
   std::string problem;               // why what was found cannot be used; empty when it can
-  bool filtered = false;             // found, but include and exclude keep it out
+  Shape file_shape;                  // with a problem: as it stands in the file,
+  Shape model_shape;      // and what would fit there, in the file's layout where one tensor makes one
+  bool filtered = false;  // found, but include and exclude keep it out
 
   [[nodiscard]] bool found() const noexcept { return !sources.empty(); }
 };
@@ -37,6 +39,8 @@ class Matcher {
 
   /// Positions of the file's tensors at or below a path of the model.
   [[nodiscard]] std::vector<std::size_t> keys_under(std::string_view path, std::uint64_t index_segments);
+  /// Whether the file's metadata has another tensor's second name at or below a path of the model.
+  [[nodiscard]] bool has_alias_under(std::string_view path, std::uint64_t index_segments);
 
  private:
   [[nodiscard]] Match compute(const Slot& slot);
@@ -44,6 +48,7 @@ class Matcher {
                               Match& match) const;
   [[nodiscard]] bool try_weight_norm(const std::string& layer, std::string_view field, Match& match,
                                      Tensors& tensors) const;
+  void explain(const Slot& slot, const AdapterPath& path, Match& match) const;
   [[nodiscard]] std::optional<std::size_t> position(const std::string& key) const;
 
   const Slots& slots_;
@@ -53,7 +58,11 @@ class Matcher {
   std::vector<std::size_t> sorted_;  // positions in the checkpoint by name
 };
 
-/// Why `tensor` cannot be put into the slot; empty when it can.
-[[nodiscard]] std::string misfit(const Slot& slot, const Tensor& tensor);
+/// Whether `tensor`, in the model's layout, can be put into the slot.
+[[nodiscard]] bool fits(const Slot& slot, const Tensor& tensor);
+
+/// The shape the file's world gives the slot's tensor; nullopt when it is part of a larger one there, or has
+/// no shape yet.
+[[nodiscard]] std::optional<Shape> foreign_shape(Adapter adapter, const Slot& slot);
 
 }  // namespace ballast

@@ -26,15 +26,27 @@ void for_each_segment(std::string_view path, std::uint64_t index_segments, Visit
   }
 }
 
+bool lies_in_empty_member(const Slots& slots, const Slot& slot) {
+  for (std::uint32_t alternative = slot.alternative; alternative != kAlways;) {
+    const Choice& choice = slots.choices[slots.alternatives[alternative].choice];
+    if (choice.optional) return true;
+    alternative = choice.parent;
+  }
+  return false;
+}
+
 }  // namespace
 
 Positions::Positions(const Slots& slots, const Checkpoint& checkpoint, const ReindexOptions& options)
     : on_(options.on) {
   for (const std::string& text : options.except) except_.emplace_back(text);
   for (const Slot& slot : slots.slots) {
+    const bool is_required = !lies_in_empty_member(slots, slot);
     for_each_segment(slot.path, slot.index_segments,
                      [&](std::string_view prefix, std::string_view segment, bool is_index) {
-                       if (is_index) model_[std::string(prefix)].insert(number_of(segment));
+                       if (!is_index) return;
+                       model_[std::string(prefix)].insert(number_of(segment));
+                       if (is_required) required_[std::string(prefix)].insert(number_of(segment));
                      });
   }
   if (model_.empty()) return;
@@ -51,8 +63,10 @@ const std::map<std::int64_t, std::int64_t>& Positions::mapping(const std::string
   const auto in_model = model_.find(model_prefix);
   const auto in_file = file_.find(file_prefix);
   if (!on_ || in_model == model_.end() || in_file == file_.end()) return entry->second;
-  const Numbers& ours = in_model->second;
   const Numbers& theirs = in_file->second;
+  const auto required = required_.find(model_prefix);
+  const bool only_required = required != required_.end() && theirs.size() < in_model->second.size();
+  const Numbers& ours = only_required ? required->second : in_model->second;
   if (std::includes(theirs.begin(), theirs.end(), ours.begin(), ours.end())) return entry->second;
   // Fewer numbers than positions cannot fill the vector either way; then it is clearer to say which positions
   // are missing.

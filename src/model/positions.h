@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Positions of vector members: which number in the file is which in the model. For every vector the model's
 // positions are looked for in the file as they are; only when one of them is not there, the file's numbers
-// are taken in order instead. Vectors inside vectors are decided one by one.
+// are taken in order instead. Vectors inside vectors are decided one by one. What an empty member would hold
+// need not be there, so it alone asks for no move.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ class Positions {
   const std::map<std::int64_t, std::int64_t>& mapping(const std::string& model_prefix,
                                                       const std::string& file_prefix);
 
-  std::unordered_map<std::string, Numbers> model_;  // prefix ("layers.") → positions
+  std::unordered_map<std::string, Numbers> model_;     // prefix ("layers.") → positions
+  std::unordered_map<std::string, Numbers> required_;  // those not of empty members alone
   std::unordered_map<std::string, Numbers> file_;
   std::unordered_map<std::string, std::map<std::int64_t, std::int64_t>> mappings_;
   std::vector<Pattern> except_;

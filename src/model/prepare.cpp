@@ -2,22 +2,33 @@
 #include "model/prepare.h"
 
 #include <algorithm>
+#include <memory>
+#include <unordered_set>
 
 #include "ballast/display.h"
-#include "ballast/quantized.h"
-#include "ballast/root.h"
 #include "base/fail.h"
 #include "checkpoint/pattern.h"
-#include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "model/adapter.h"
+#include "model/state_dict.h"
 
 namespace ballast {
 namespace {
 
-bool model_has_member(const Slots& slots, std::string_view prefix) {
-  return std::any_of(slots.slots.begin(), slots.slots.end(),
-                     [&](const Slot& slot) { return slot.path.starts_with(prefix); });
+// "layers.3.fc" → "layers.#.fc"
+std::string with_any_position(std::string_view path) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string_view segment = path.substr(begin, end - begin);
+    if (begin > 0) out += '.';
+    if (!segment.empty() && segment.find_first_not_of("0123456789") == segment.npos)
+      out += '#';
+    else
+      out += segment;
+    begin = end + 1;
+  }
+  return out;
 }
 
 class Preparation {
@@ -25,17 +36,11 @@ class Preparation {
   Preparation(const Slots& slots, const LoadOptions& options, LoadReport& report)
       : slots_(slots), options_(options), report_(report) {}
 
-  Prepared run(std::span<const Checkpoint> files) {
-    std::vector<Checkpoint> parts;
-    for (const Checkpoint& file : files) {
-      record::require_readable(file);
-      parts.push_back(state_dict_of(options_.quantized == OnQuantized::dequantize ? dequantize(file) : file));
-    }
-    result_.checkpoint = parts.size() == 1 ? std::move(parts.front()) : merge(parts);
+  Prepared run(const std::vector<Checkpoint>& state_dicts) {
+    result_.checkpoint = state_dicts.size() == 1 ? state_dicts.front() : merge(state_dicts);
     for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
     apply_rules();
-    if (options_.strip_prefixes && !model_has_member(slots_, "module.") &&
-        !model_has_member(slots_, "_orig_mod.")) {
+    if (options_.strip_prefixes && !has_member(slots_, "module.") && !has_member(slots_, "_orig_mod.")) {
       result_.checkpoint = strip_common_prefixes(result_.checkpoint).checkpoint;
     }
     choose_adapter();
@@ -47,15 +52,6 @@ class Preparation {
   }
 
  private:
-  Checkpoint state_dict_of(const Checkpoint& file) {
-    if (options_.root) return options_.root->empty() ? file : root(file, *options_.root);
-    if (!file.tree) return file;
-    FoundRoot found = find_root(file);
-    // A member of that name means the whole file is meant.
-    if (found.path.empty() || model_has_member(slots_, found.path + ".")) return file;
-    return std::move(found.checkpoint);
-  }
-
   void apply_rules() {
     std::vector<rules::Rule> all = rules::from_renames(options_.rename);
     all.insert(all.end(), options_.rules.begin(), options_.rules.end());
@@ -114,14 +110,38 @@ class Preparation {
 
 }  // namespace
 
-Prepared prepare(const Slots& slots, std::span<const Checkpoint> files, const LoadOptions& options,
+bool has_member(const Slots& slots, std::string_view prefix) {
+  return std::any_of(slots.slots.begin(), slots.slots.end(),
+                     [&](const Slot& slot) { return slot.path.starts_with(prefix); }) ||
+         std::any_of(slots.choices.begin(), slots.choices.end(),
+                     [&](const Choice& choice) { return (choice.path + ".").starts_with(prefix); });
+}
+
+detail::FileHas file_has(const Prepared& source) {
+  const auto known = std::make_shared<std::unordered_set<std::string>>();
+  const auto add = [&](std::string_view name) {
+    const std::string path = with_any_position(name);
+    for (std::size_t end = path.size(); end != path.npos && end > 0; end = path.rfind('.', end - 1))
+      if (!known->insert(path.substr(0, end)).second) break;
+  };
+  for (const Entry& entry : source.checkpoint) add(entry.name);
+  if (source.checkpoint.metadata) {
+    for (const auto& [name, other] : *source.checkpoint.metadata)  // second names of tied tensors
+      if (source.checkpoint.contains(other)) add(name);
+  }
+  return [known](std::string_view path) {
+    return path.empty() ? !known->empty() : known->contains(with_any_position(path));
+  };
+}
+
+Prepared prepare(const Slots& slots, const std::vector<Checkpoint>& state_dicts, const LoadOptions& options,
                  LoadReport& report) {
-  return Preparation(slots, options, report).run(files);
+  return Preparation(slots, options, report).run(state_dicts);
 }
 
 std::string debug_keys(const Checkpoint& before, const LoadOptions& options) {
   LoadReport unused;
-  const Prepared prepared = prepare({}, {&before, 1}, options, unused);
+  const Prepared prepared = prepare({}, {state_dict_of(before, options)}, options, unused);
   return debug_keys(prepared.checkpoint, prepared.origins);
 }
 

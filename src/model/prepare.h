@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a load that knows little of the model: root, renames and rules, wrapper prefixes, the filter,
-// and whose layout the file has.
+// The part of a load that knows little of the model: renames and rules, wrapper prefixes, the filter, and
+// whose layout the file has.
 #pragma once
 
 #include <span>
@@ -18,9 +18,14 @@ struct Prepared {
   Adapter adapter = Adapter::pytorch;
 };
 
-/// Several files are one checkpoint, the state dict of each found by itself. Adds renamed keys and notes to
-/// the report.
-[[nodiscard]] Prepared prepare(const Slots& slots, std::span<const Checkpoint> files,
+/// Several state dicts are one checkpoint. Adds renamed keys and notes to the report.
+[[nodiscard]] Prepared prepare(const Slots& slots, const std::vector<Checkpoint>& state_dicts,
                                const LoadOptions& options, LoadReport& report);
+
+/// Whether the model has a member whose path begins with `prefix` ("module.").
+[[nodiscard]] bool has_member(const Slots& slots, std::string_view prefix);
+
+/// Which paths of a model the file may have tensors for, whatever the positions in its vectors.
+[[nodiscard]] detail::FileHas file_has(const Prepared& source);
 
 }  // namespace ballast

@@ -13,8 +13,9 @@ namespace {
 std::string headline(const LoadReport& report) {
   const std::size_t all =
       report.applied.size() + report.missing.size() + report.mismatched.size() + report.initialized.size();
-  std::string text = fmt::format("{} of {} tensors loaded", report.applied.size(), all);
-  if (!report.file.empty()) text += " from " + quoted(report.file);
+  std::string text = fmt::format("{}{} of {} tensors {}", report.failed ? "nothing was loaded: " : "",
+                                 report.applied.size(), all, report.failed ? "fit" : "loaded");
+  if (!report.file.empty()) text += (report.failed ? " " : " from ") + quoted(report.file);
   const std::pair<const char*, std::size_t> counts[] = {
       {"missing", report.missing.size()},        {"mismatched", report.mismatched.size()},
       {"unused", report.unused.size()},          {"skipped", report.skipped.size()},
@@ -99,7 +100,11 @@ std::string LoadReport::text(std::size_t most) const {
 
 std::string LoadReport::to_json() const {
   JsonWriter json;
-  json.begin_object().member("schema", 1).member("file", file).member("complete", complete());
+  json.begin_object()
+      .member("schema", 1)
+      .member("file", file)
+      .member("complete", complete())
+      .member("failed", failed);
   write_items(json, "applied", applied);
   write_items(json, "missing", missing);
   write_items(json, "unused", unused);

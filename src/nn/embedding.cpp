@@ -16,6 +16,18 @@ Embedding::Embedding(std::int64_t count, std::int64_t dim, const EmbeddingOption
       options(embedding_options),
       weight(parameter({count, dim})) {}
 
+std::vector<Embedding> Embedding::without_sizes() {
+  std::vector<Embedding> layers = {{0, 0}};
+  layers[0].weight = {};
+  return layers;
+}
+
+bool Embedding::take_sizes(std::span<const Shape> shapes) {
+  if (shapes[0].size() != 2) return false;
+  *this = Embedding(shapes[0][0], shapes[0][1], options);
+  return true;
+}
+
 Tensor Embedding::forward(const Tensor& index) const {
   return place.run("Embedding", [&] { return embedding(index, weight); });
 }
@@ -34,6 +46,18 @@ void Embedding::adjust_initial(std::string_view /*field*/, Tensor& value) const 
 
 PReLU::PReLU(std::int64_t parameters, const PReLUOptions& prelu_options)
     : num_parameters(parameters), options(prelu_options), alpha(parameter({parameters})) {}
+
+std::vector<PReLU> PReLU::without_sizes() {
+  std::vector<PReLU> layers(1);
+  layers[0].alpha = {};
+  return layers;
+}
+
+bool PReLU::take_sizes(std::span<const Shape> shapes) {
+  if (shapes[0].size() != 1) return false;
+  *this = PReLU(shapes[0][0], options);
+  return true;
+}
 
 void PReLU::adjust_initial(std::string_view /*field*/, Tensor& value) const {
   value = full(value.shape(), options.init, value.dtype());

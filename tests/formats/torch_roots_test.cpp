@@ -48,6 +48,25 @@ TEST(Root, IsFoundWhereTorchUsersPutIt) {
   EXPECT_GT(claims, 700U);
 }
 
+TEST(Root, SeveralStateDictsAreAQuestionThatListsThem) {
+  simdjson::dom::parser parser;
+  const object files = parser.load(kFolder + "/expect.json")["files"];
+  std::size_t questions = 0;
+  for (const auto [name, expected] : files) {
+    element paths;
+    if (expected["state_dict_roots"].get(paths) != simdjson::SUCCESS) continue;
+    SCOPED_TRACE(std::string(name));
+    ++questions;
+    const Checkpoint checkpoint = open(file(std::string(name)));
+    const Error error = error_of([&] { static_cast<void>(find_root(checkpoint)); });
+    EXPECT_EQ(error.code(), Errc::invalid_argument);
+    for (const std::string_view path : paths.get_array())
+      EXPECT_NE(std::string(error.what()).find("\"" + std::string(path) + "\""), std::string::npos)
+          << error.what();
+  }
+  EXPECT_EQ(questions, 7U);
+}
+
 TEST(Root, ExplicitPathsReachAnyPart) {
   const Checkpoint checkpoint = open(file("state_under_model.pt"));
   EXPECT_EQ(root(checkpoint, "ema")[0].name, "w");

@@ -159,7 +159,7 @@ TEST_P(Store, LinearOfAnotherSize) {  // error_handling: Linear(2,2) into Linear
   EXPECT_THAT(failed_load(model, open(file())).mismatched, SizeIs(2));
   EXPECT_FALSE(model.head.weight.has_data());
   const LoadReport report = load(model, file(), {.mismatched = OnMismatch::keep});
-  EXPECT_EQ(report.mismatched[0].file_shape, (Shape{4, 2}));  // in the model's layout
+  EXPECT_EQ(report.mismatched[0].file_shape, (Shape{2, 4}));  // torch's [out, in]
   EXPECT_EQ(report.mismatched[0].model_shape, (Shape{3, 3}));
 }
 

@@ -353,7 +353,7 @@ TEST(Load, ReportAsJson) {
   EXPECT_THAT(
       json,
       HasSubstr(
-          R"({"schema":1,"file":"test.pt","complete":true,"applied":[{"source":"conv1.weight","target":"conv1.weight","detail":""})"));
+          R"({"schema":1,"file":"test.pt","complete":true,"failed":false,"applied":[{"source":"conv1.weight","target":"conv1.weight","detail":""})"));
   EXPECT_THAT(json, HasSubstr(R"("unused":[{"source":"a\"b","target":"","detail":"F32 [1]"}])"));
 }
 

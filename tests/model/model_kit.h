@@ -36,7 +36,7 @@ inline Checkpoint checkpoint(const std::vector<std::pair<std::string, Shape>>& t
 }
 
 inline std::vector<float> floats(const Tensor& tensor) {
-  const Tensor row_major = tensor.to(DType::f32).contiguous();
+  const Tensor row_major = tensor.to(DType::f32).contiguous().clone();  // files have odd addresses
   const auto span = row_major.span<float>();
   return {span.begin(), span.end()};
 }

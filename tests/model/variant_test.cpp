@@ -181,7 +181,7 @@ TEST(Optional, EmptyOnesAreFilledWhenTheFileHasThem) {
   WithOptional wrong;
   EXPECT_THAT(
       failed_load(wrong, checkpoint({{"fc.weight", {2, 2}}, {"fc.bias", {2}}, {"extra.weight", {5}}})).text(),
-      HasSubstr("no alternative fits"));
+      HasSubstr("\"extra.weight\" is [5] in the file and [4] in the model"));
 }
 
 TEST(Variant, AFailedLoadLeavesTheAlternative) {

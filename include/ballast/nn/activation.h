@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "ballast/module.h"
 #include "ballast/nn/place.h"
@@ -30,6 +32,10 @@ struct PReLU {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("PReLU", [&] { return prelu(x, alpha); });
   }
+
+  /// For load(), as in Linear.
+  [[nodiscard]] static std::vector<PReLU> without_sizes();
+  bool take_sizes(std::span<const Shape> shapes);
 
   void adjust_initial(std::string_view field, Tensor& value) const;
 

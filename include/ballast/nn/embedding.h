@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "ballast/module.h"
 #include "ballast/nn/place.h"
@@ -27,6 +29,10 @@ struct Embedding {
 
   /// Integers [...] → [..., embedding_dim].
   [[nodiscard]] Tensor forward(const Tensor& index) const;
+
+  /// For load(), as in Linear. A padding index changes first values only, not what the file holds.
+  [[nodiscard]] static std::vector<Embedding> without_sizes();
+  bool take_sizes(std::span<const Shape> shapes);
 
   void adjust_initial(std::string_view field, Tensor& value) const;
   BALLAST_FIELDS(weight);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "ballast/module.h"
 #include "ballast/nn/place.h"
@@ -28,6 +30,10 @@ struct Linear {
   /// x [..., in] → [..., out], with the activation applied to the result.
   [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
 
+  /// For load(): what an empty std::optional<Linear> may become, and how the file's shapes make it that.
+  [[nodiscard]] static std::vector<Linear> without_sizes();
+  bool take_sizes(std::span<const Shape> shapes);
+
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);
     if (self.options.bias) visit("bias", self.bias);
@@ -48,6 +54,9 @@ struct Bilinear {
   Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, const LinearOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x1, const Tensor& x2) const;
+
+  [[nodiscard]] static std::vector<Bilinear> without_sizes();
+  bool take_sizes(std::span<const Shape> shapes);
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);
