@@ -25,6 +25,33 @@ struct Branch {
   std::vector<std::pair<std::string, std::unique_ptr<Branch>>> children;  // in the file's order
 
   std::map<std::string, Branch*, std::less<>> by_name;
+  bool has_out_in = false;  // at or below it: a matrix with a bias that is not square, and how it lies
+  bool has_in_out = false;
+
+  [[nodiscard]] const Tensor* find(std::string_view name, std::size_t rank) const {
+    const auto found = by_name.find(name);
+    const bool is_there = found != by_name.end() && found->second->tensor;
+    return is_there && found->second->tensor->rank() == rank ? &*found->second->tensor : nullptr;
+  }
+
+  [[nodiscard]] bool is_square_with_bias() const {
+    const Tensor* weight = find("weight", 2);
+    return weight != nullptr && find("bias", 1) != nullptr && weight->shape()[0] == weight->shape()[1];
+  }
+
+  void look_at_matrices() {
+    const Tensor* weight = find("weight", 2);
+    const Tensor* bias = find("bias", 1);
+    if (weight != nullptr && bias != nullptr && weight->shape()[0] != weight->shape()[1]) {
+      has_out_in = bias->shape()[0] == weight->shape()[0];
+      has_in_out = bias->shape()[0] == weight->shape()[1];
+    }
+    for (const auto& [name, child] : children) {
+      child->look_at_matrices();
+      has_out_in = has_out_in || child->has_out_in;
+      has_in_out = has_in_out || child->has_in_out;
+    }
+  }
 
   Branch& child(std::string_view name) {
     if (const auto found = by_name.find(name); found != by_name.end()) return *found->second;
@@ -49,6 +76,7 @@ class Scaffold {
   std::string run(const Checkpoint& checkpoint, const ScaffoldOptions& options) {
     Branch root;
     for (const Entry& entry : checkpoint) plant(root, entry);
+    root.look_at_matrices();
     types_.insert(options.name);
     outermost(options.name, root);
     const std::string file = checkpoint.path.substr(checkpoint.path.rfind('/') + 1);
@@ -67,7 +95,7 @@ class Scaffold {
   // A file may be one layer, saved by itself: its keys have no name before them.
   void outermost(const std::string& name, const Branch& root) {
     std::map<std::string, Tensor> below;
-    const auto layer = tensors_below(root, "", below) ? guess_layer("", below) : std::nullopt;
+    const auto layer = tensors_below(root, "", below) ? guess_layer("", below, Lying::unknown) : std::nullopt;
     if (!layer) {
       structure(name, root, true);
       return;
@@ -116,12 +144,32 @@ class Scaffold {
     return {"ballast::Tensor", fmt::format("ballast::DType::{}, {{{}}}", lower, shape), ""};
   }
 
+  // As the nearest around show it that are not square; those of one block come from one hand.
+  [[nodiscard]] Lying lying_around() const {
+    const auto nearest = std::find_if(around_.rbegin(), around_.rend(), [](const Branch* branch) {
+      return branch->has_out_in || branch->has_in_out;
+    });
+    if (nearest == around_.rend() || ((*nearest)->has_out_in && (*nearest)->has_in_out))
+      return Lying::unknown;
+    return (*nearest)->has_out_in ? Lying::out_in : Lying::in_out;
+  }
+
   Member member(const std::string& name, const Branch& branch) {
     if (branch.children.empty()) return plain_tensor(*branch.tensor);
+    const Lying lying = lying_around();
     std::map<std::string, Tensor> below;
     if (!branch.tensor && tensors_below(branch, "", below)) {
-      if (auto layer = guess_layer(name, below)) return {layer->type, layer->arguments, layer->comment};
+      if (auto layer = guess_layer(name, below, lying))
+        return {layer->type, layer->arguments, layer->comment};
     }
+    Member made = several(name, branch);
+    if (branch.is_square_with_bias() && lying == Lying::unknown)
+      made.comment =
+          "square: nn::Linear when it is [out, in], as PyTorch has it; GPT-2's Conv1D is [in, out]";
+    return made;
+  }
+
+  Member several(const std::string& name, const Branch& branch) {
     if (!branch.tensor && std::all_of(branch.children.begin(), branch.children.end(),
                                       [](const auto& item) { return is_position(item.first); })) {
       if (auto found = numbered(name, branch)) return *found;
@@ -137,7 +185,9 @@ class Scaffold {
     std::vector<std::pair<int, Member>> members;
     const std::string singular =
         name.size() > 1 && name.back() == 's' ? name.substr(0, name.size() - 1) : name + "_item";
+    around_.push_back(&branch);
     for (const auto& [number, child] : ordered) members.emplace_back(number, member(singular, *child));
+    around_.pop_back();
     const Member& first = members[0].second;
     const bool alike = std::all_of(members.begin(), members.end(), [&](const auto& item) {
       return item.second.type == first.type && item.second.value() == first.value();
@@ -171,6 +221,7 @@ class Scaffold {
 
   // A struct with the branch's children as fields; one that is the same as an earlier one is that one.
   Member structure(const std::string& wanted, const Branch& branch, bool outermost = false) {
+    around_.push_back(&branch);
     std::string body;
     std::string visits;
     bool plain = branch.children.size() < kMostFields && !branch.tensor;
@@ -196,6 +247,7 @@ class Scaffold {
     };
     if (branch.tensor) add("", plain_tensor(*branch.tensor));
     for (const auto& [name, child] : branch.children) add(name, member(name, *child));
+    around_.pop_back();
     if (!plain) body += "  static void visit_fields(auto& self, auto&& visit) {\n" + visits + "  }\n";
     if (const auto same = by_body_.find(body); same != by_body_.end() && !outermost)
       return {same->second, "", ""};
@@ -207,7 +259,8 @@ class Scaffold {
     return {type, "", ""};
   }
 
-  std::vector<std::string> structs_;  // inner ones first
+  std::vector<std::string> structs_;   // inner ones first
+  std::vector<const Branch*> around_;  // what the one looked at lies in, from outside
   std::map<std::string, std::string> by_body_;
   std::set<std::string> types_{"nn", "ballast", "std"};
   std::set<std::string, std::less<>> keys_;  // segments, which become fields: no type is named like one

@@ -11,7 +11,8 @@ namespace {
 
 class Guess {
  public:
-  Guess(std::string_view key, const std::map<std::string, Tensor>& tensors) : key_(key), tensors_(tensors) {}
+  Guess(std::string_view key, const std::map<std::string, Tensor>& tensors, Lying around)
+      : key_(key), tensors_(tensors), around_(around) {}
 
   std::optional<GuessedLayer> run() {
     for (const auto attempt : {&Guess::batch_norm, &Guess::attention, &Guess::recurrent, &Guess::by_weight}) {
@@ -172,6 +173,7 @@ class Guess {
       return GuessedLayer{"nn::Embedding", fmt::format("{}, {}", shape[0], shape[1]), ""};
     if (bias != nullptr && (*bias)[0] != shape[0])
       return std::nullopt;  // stored [in, out], like GPT-2's: not PyTorch's Linear
+    if (bias != nullptr && shape[0] == shape[1] && around_ != Lying::out_in) return std::nullopt;
     return GuessedLayer{
         "nn::Linear", fmt::format("{}, {}{}", shape[1], shape[0], bias != nullptr ? "" : ", {.bias = false}"),
         ""};
@@ -196,18 +198,20 @@ class Guess {
 
   std::string_view key_;
   const std::map<std::string, Tensor>& tensors_;
+  Lying around_;
   std::set<std::string> explained_;
 };
 
 }  // namespace
 
-std::optional<GuessedLayer> guess_layer(std::string_view key, const std::map<std::string, Tensor>& tensors) {
+std::optional<GuessedLayer> guess_layer(std::string_view key, const std::map<std::string, Tensor>& tensors,
+                                        Lying around) {
   if (std::any_of(tensors.begin(), tensors.end(), [](const auto& item) {
         const bool has_values = item.second.numel() > 0;
         return !has_values || (!is_floating(item.second.dtype()) && item.first != "num_batches_tracked");
       }))
     return std::nullopt;
-  return Guess(key, tensors).run();
+  return Guess(key, tensors, around).run();
 }
 
 }  // namespace ballast

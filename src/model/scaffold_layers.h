@@ -2,6 +2,7 @@
 // Layers guessed from the names and shapes of their tensors.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,13 @@
 
 namespace ballast {
 
+/// How matrices with a bias lie, as far as those around show that are not square.
+enum class Lying : std::uint8_t {
+  unknown,
+  out_in,  ///< PyTorch's Linear
+  in_out,  ///< GPT-2's Conv1D
+};
+
 struct GuessedLayer {
   std::string type;       ///< "nn::Conv2d"
   std::string arguments;  ///< "3, 64, {7, 7}, {.bias = false}"
@@ -18,8 +26,9 @@ struct GuessedLayer {
 };
 
 /// `tensors` are all that lie below a key, by their names from there ("weight", "out_proj.bias"). Nothing
-/// unless every one of them belongs to the layer.
+/// unless every one of them belongs to the layer. A square matrix is a Linear only when `around` says so.
 [[nodiscard]] std::optional<GuessedLayer> guess_layer(std::string_view key,
-                                                      const std::map<std::string, Tensor>& tensors);
+                                                      const std::map<std::string, Tensor>& tensors,
+                                                      Lying around);
 
 }  // namespace ballast

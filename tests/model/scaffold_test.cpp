@@ -34,6 +34,45 @@ TEST(Scaffold, GuessesLayersAndFoldsRepeatedBlocks) {
   EXPECT_THAT(text, HasSubstr("namespace app {"));
 }
 
+// A Linear in PyTorch is [out, in], GPT-2's Conv1D [in, out]: of a square one only what lies around can tell.
+TEST(Scaffold, ASquareMatrixLiesAsTheNearestOthersDo) {
+  using Keys = std::vector<std::pair<std::string, Shape>>;
+  const auto with = [](const std::string& key, Shape weight, std::int64_t bias) {
+    return Keys{{key + ".weight", std::move(weight)}, {key + ".bias", {bias}}};
+  };
+  for (const std::string at : {"h.0.attn.", "h.0.mlp.", "h.1.attn.", "other.", ""}) {  // nearer to farther
+    for (const int around : {0, 1, 2, 3}) {  // bit 0: an [out, in], bit 1: an [in, out]
+      Keys keys = with("h.0.attn.c_proj", {4, 4}, 4);
+      const auto add = [&](const Keys& more) { keys.insert(keys.end(), more.begin(), more.end()); };
+      if ((around & 1) != 0) add(with(at + "fc", {6, 4}, 6));
+      if ((around & 2) != 0) add(with(at + "c_fc", {4, 6}, 6));
+      const std::string text = scaffold(checkpoint(keys), {});
+      const bool is_linear = text.find("nn::Linear c_proj{4, 4};") != text.npos;
+      const bool is_asked = text.find("square: nn::Linear when it is [out, in]") != text.npos;
+      EXPECT_EQ(is_linear, around == 1) << text;
+      EXPECT_EQ(is_asked, around == 0 || around == 3) << text;
+    }
+  }
+  // Without a bias it is no Conv1D.
+  EXPECT_THAT(scaffold(checkpoint({{"fc.weight", {4, 4}}}), {}),
+              HasSubstr("nn::Linear fc{4, 4, {.bias = false}};"));
+}
+
+// Both kinds in one file: the block decides.
+TEST(Scaffold, TheBlockDecidesBeforeTheFile) {
+  const std::string text = scaffold(checkpoint({{"gpt.proj.weight", {4, 4}},
+                                                {"gpt.proj.bias", {4}},
+                                                {"gpt.fc.weight", {4, 6}},
+                                                {"gpt.fc.bias", {6}},
+                                                {"bert.out.weight", {4, 4}},
+                                                {"bert.out.bias", {4}},
+                                                {"bert.fc.weight", {6, 4}},
+                                                {"bert.fc.bias", {6}}}),
+                                    {});
+  EXPECT_THAT(text, HasSubstr("nn::Linear out{4, 4};"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("nn::Linear proj")));
+}
+
 TEST(Scaffold, RefusesWhatIsNoName) {
   EXPECT_THROW(static_cast<void>(scaffold(checkpoint({{"a", {1}}}), {.name = "class"})), Error);
   EXPECT_THROW(static_cast<void>(scaffold(checkpoint({{"a", {1}}}), {.name = "a b"})), Error);
