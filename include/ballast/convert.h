@@ -36,8 +36,9 @@ struct ConvertOptions {
   std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};
   TargetDType dtype = Precision::keep;
-  /// Patterns: tensors that keep their dtype when the new one is narrower. By default the statistics of batch
-  /// norms.
+  /// Patterns: tensors that keep their dtype when the new one is narrower and of 16 bits or fewer. Where they
+  /// match the statistics of a batch norm, its weight and bias stay with them: by default whole batch norms,
+  /// as in load().
   std::vector<std::string> keep_dtype = {R"((^|\.)running_(mean|var)$)"};
   Quantize quantize = Quantize::none;  ///< tensors of two dimensions and more (quantized.h)
   std::string format = {};             ///< one of writable_formats(); by the extension when empty

@@ -11,6 +11,7 @@
 #include "ballast/receipt.h"
 #include "ballast/root.h"
 #include "base/fail.h"
+#include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 
@@ -31,6 +32,26 @@ bool asks_for_nothing(const ConvertOptions& options) {
 DType target_of(const TargetDType& target) {
   if (const auto* precision = std::get_if<Precision>(&target)) return dtype_of_precision(*precision);
   return std::get<DType>(target);
+}
+
+// Which tensors 16 bits and fewer leave as they are: those whose names match, and of a batch norm whose
+// statistics match the whole layer, as load() does.
+std::vector<bool> kept_wide(const Checkpoint& in, const std::vector<std::string>& keep_dtype) {
+  const KeyFilter matching(keep_dtype, {});
+  std::vector<bool> kept;
+  for (const Entry& entry : in) kept.push_back(!keep_dtype.empty() && matching.passes(entry.name));
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const std::string_view name = in[i].name;
+    const std::size_t dot = name.rfind('.');
+    const std::string layer(dot == name.npos ? "" : name.substr(0, dot + 1));
+    const auto mean = in.position(layer + "running_mean");
+    const auto variance = in.position(layer + "running_var");
+    if (!mean || !variance || !kept[*mean] || !kept[*variance]) continue;
+    const std::string_view field = name.substr(layer.size());
+    const bool is_affine = field == "weight" || field == "bias" || field == "gamma" || field == "beta";
+    if (is_affine && std::ranges::equal(in[i].shape, in[*mean].shape)) kept[i] = true;
+  }
+  return kept;
 }
 
 class Steps {
@@ -99,12 +120,13 @@ class Steps {
   void cast(const ConvertOptions& options) {
     const DType dtype = target_of(options.dtype);
     const Checkpoint before = std::move(now_.checkpoint);
-    const bool narrows = std::any_of(before.begin(), before.end(), [&](const Entry& entry) {
-      return is_floating(entry.dtype) && info(dtype).bits < info(entry.dtype).bits;
-    });
-    now_.checkpoint = ballast::cast(
+    const std::vector<bool> kept = kept_wide(before, options.keep_dtype);
+    now_.checkpoint = cast_where(
         before, dtype,
-        {.except = narrows ? options.keep_dtype : std::vector<std::string>{}, .count = now_.count});
+        [&](std::size_t i) {
+          return !kept[i] || info(dtype).bits > 16 || info(dtype).bits >= info(before[i].dtype).bits;
+        },
+        now_.count);
     for (std::size_t i = 0; i < before.size(); ++i)
       now_.cast += before[i].dtype != now_.checkpoint[i].dtype ? 1U : 0U;
   }

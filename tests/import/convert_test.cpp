@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "ballast/config.h"
+#include "ballast/init.h"
 #include "ballast/load_file.h"
 #include "ballast/receipt.h"
 #include "ballast/record.h"
@@ -54,6 +55,47 @@ TEST_F(ConvertTest, CastsAndSparesStatistics) {
   EXPECT_EQ(open(path("all.safetensors")).at("bn.running_var").dtype, DType::bf16);
   convert(path("in.safetensors"), path("wide.safetensors"), {.dtype = Precision::f64});
   EXPECT_EQ(open(path("wide.safetensors")).at("bn.running_var").dtype, DType::f64);
+}
+
+// Converting beforehand and loading (option B) gives what loading with the same dtype gives (option A).
+TEST_F(ConvertTest, ADtypeMeansTheSameWhenConvertingAndWhenLoading) {
+  struct Net {
+    nn::Conv2d conv{2, 3, 2};
+    nn::BatchNorm2d norm{3};
+    std::vector<nn::BatchNorm1d> norms = nn::repeat<nn::BatchNorm1d>(2, 4);
+    nn::LayerNorm layer{Shape{3}};
+    nn::GroupNorm group{1, 3};
+    nn::Linear fc{3, 3};
+    Tensor scale{DType::f32, {3}};
+    Tensor weight{DType::f32, {2}};
+  };
+
+  const auto dtypes_and_values = [](const Net& net) {
+    std::vector<std::tuple<std::string, DType, std::vector<float>>> all;
+    for_each_tensor(net, [&](std::string_view name, const Tensor& tensor, LayerKind) {
+      all.emplace_back(name, tensor.dtype(), floats(tensor));
+    });
+    return all;
+  };
+  Net source;
+  init(source);
+  for (const Precision wide : {Precision::full, Precision::f64}) {
+    for (const std::string from : {"net.pt", "net.safetensors"}) {
+      save(source, path(from), {.dtype = wide, .overwrite = true});
+      for (const Precision to :
+           {Precision::keep, Precision::full, Precision::half, Precision::bf16, Precision::f64}) {
+        for (const std::string out : {"out.safetensors", "out.pt", "out.record"}) {
+          Net a;
+          load(a, path(from), {.dtype = to});
+          convert(path(from), path(out), {.dtype = to, .overwrite = true});
+          Net b;
+          load(b, path(out));
+          EXPECT_EQ(dtypes_and_values(a), dtypes_and_values(b))
+              << from << " " << out << " " << static_cast<int>(to);
+        }
+      }
+    }
+  }
 }
 
 TEST_F(ConvertTest, ARecordSaysWhoseLayoutItHolds) {

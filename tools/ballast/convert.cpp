@@ -270,7 +270,7 @@ void add_convert(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   command
       .add_option("--keep-dtype", arguments->keep_dtype,
-                  "Never narrow tensors whose name matches, nor the statistics of batch norms")
+                  "Never narrow tensors whose name matches, nor batch norms")
       ->type_name("RE")
       ->allow_extra_args(false);
   command
