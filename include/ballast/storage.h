@@ -5,6 +5,7 @@
 // streams them without keeping them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -56,8 +57,17 @@ class Storage {
   /// The first byte. Safe to call from several threads; may read a file or compute, so it may throw.
   [[nodiscard]] virtual const std::byte* data() const = 0;
 
-  /// Null when the bytes may not be written.
-  [[nodiscard]] virtual std::byte* mutable_data() { return nullptr; }
+  /// Null when the bytes may not be written. Each call may be a write: it raises version().
+  [[nodiscard]] std::byte* mutable_data() {
+    version_.fetch_add(1, std::memory_order_relaxed);
+    return writable_data();
+  }
+
+  /// Another number after every mutable_data(), by which those who keep something made from the bytes notice
+  /// that it is out of date. Writes through a pointer that was handed out earlier do not show.
+  [[nodiscard]] virtual std::uint64_t version() const noexcept {
+    return version_.load(std::memory_order_relaxed);
+  }
 
   /// True when data() only has to hand out an address: nothing is left to read or to compute.
   [[nodiscard]] virtual bool ready() const noexcept { return true; }
@@ -79,11 +89,15 @@ class Storage {
  protected:
   explicit Storage(std::uint64_t size, Device device = {}) noexcept : size_(size), device_(device) {}
 
+  /// The first byte, to be written to; null when that may not be.
+  [[nodiscard]] virtual std::byte* writable_data() { return nullptr; }
+
   void check_range(std::uint64_t offset, std::uint64_t length) const;
 
  private:
   std::uint64_t size_;
   Device device_;
+  std::atomic<std::uint64_t> version_{0};
 };
 
 }  // namespace ballast

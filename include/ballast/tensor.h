@@ -9,9 +9,12 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "ballast/dtype.h"
@@ -40,6 +43,9 @@ struct CastCount {
   std::atomic<std::uint64_t> rounded{0};     ///< finite before and after, and not the same value
   std::atomic<std::uint64_t> overflowed{0};  ///< finite before, not after
 };
+
+template <class T>
+class KeptSpan;
 
 class Tensor {
  public:
@@ -103,16 +109,23 @@ class Tensor {
 
   /// The elements of a contiguous tensor whose dtype is T; anything else is an error that says what it is.
   template <class T>
-  [[nodiscard]] std::span<const T> span() const {
+  [[nodiscard]] std::span<const T> span() const& {
     return {reinterpret_cast<const T*>(span_bytes(dtype_of<T>, alignof(T))),
             static_cast<std::size_t>(numel_)};
   }
 
   template <class T>
-  [[nodiscard]] std::span<T> mutable_span() {
+  [[nodiscard]] std::span<T> mutable_span() & {
     span_bytes(dtype_of<T>, alignof(T));
     return {reinterpret_cast<T*>(mutable_data()), static_cast<std::size_t>(numel_)};
   }
+
+  /// Of a tensor without a name (x.contiguous().span<float>()): with the tensor, which nobody else may keep
+  /// alive.
+  template <class T>
+  [[nodiscard]] KeptSpan<const T> span() const&&;
+  template <class T>
+  [[nodiscard]] KeptSpan<T> mutable_span() &&;
 
   /// Bytes [first, first + out.size()) of the row-major form, whatever the strides. Keeps memory flat: for
   /// streaming.
@@ -151,7 +164,9 @@ class Tensor {
   /// Itself when it is row-major already, else a row-major copy.
   [[nodiscard]] Tensor contiguous() const;
   [[nodiscard]] Tensor clone() const;
-  /// Every value converted, round to nearest even; itself when the dtype is that already. Real dtypes only.
+  /// Every value converted; itself when the dtype is that already. Real dtypes only. To a floating dtype:
+  /// rounded to nearest even. To an integer: towards zero, and what lies outside becomes the nearest it has,
+  /// NaN becomes 0. (PyTorch's integers go round there, 300 is 44 in U8, and of floats it promises nothing.)
   [[nodiscard]] Tensor to(DType dtype) const;
   /// The same, but nothing is computed before somebody reads it.
   /// `count`, when given, grows as values are read.
@@ -174,6 +189,78 @@ class Tensor {
   std::shared_ptr<const Storage> storage_;
   std::uint64_t bit_offset_ = 0;
 };
+
+/// Elements and the tensor they belong to. It cannot become a std::span, which would outlive them: give the
+/// tensor a name and ask that.
+template <class T>
+class KeptSpan {
+ public:
+  /// Not contiguous in the sense of std::ranges, or std::span would take it.
+  class Iterator {
+   public:
+    using value_type = std::remove_const_t<T>;
+    using reference = T&;
+    using pointer = T*;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::forward_iterator_tag;
+
+    Iterator() = default;
+
+    explicit Iterator(T* at) : at_(at) {}
+
+    reference operator*() const { return *at_; }
+
+    pointer operator->() const { return at_; }
+
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+
+    Iterator operator++(int) { return Iterator(at_++); }
+
+    friend bool operator==(Iterator, Iterator) = default;
+
+   private:
+    T* at_ = nullptr;
+  };
+
+  using value_type = std::remove_const_t<T>;
+  using iterator = Iterator;
+  using const_iterator = Iterator;
+  using size_type = std::size_t;
+
+  explicit KeptSpan(Tensor tensor) : tensor_(std::move(tensor)) {
+    if constexpr (std::is_const_v<T>)
+      elements_ = tensor_.span<value_type>();
+    else
+      elements_ = tensor_.mutable_span<value_type>();
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return elements_.size(); }
+
+  [[nodiscard]] bool empty() const noexcept { return elements_.empty(); }
+
+  [[nodiscard]] T& operator[](std::size_t i) const { return elements_[i]; }
+
+  [[nodiscard]] Iterator begin() const { return Iterator(elements_.data()); }
+
+  [[nodiscard]] Iterator end() const { return Iterator(elements_.data() + elements_.size()); }
+
+ private:
+  Tensor tensor_;
+  std::span<T> elements_;
+};
+
+template <class T>
+KeptSpan<const T> Tensor::span() const&& {
+  return KeptSpan<const T>(*this);
+}
+
+template <class T>
+KeptSpan<T> Tensor::mutable_span() && {
+  return KeptSpan<T>(*this);
+}
 
 /// "F32 [2, 3]"
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);

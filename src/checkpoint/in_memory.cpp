@@ -146,11 +146,11 @@ class Arena final : public Storage {
 
   [[nodiscard]] const std::byte* data() const override { return memory_->data(); }
 
-  [[nodiscard]] std::byte* mutable_data() override { return memory_->mutable_data(); }
-
   [[nodiscard]] bool holds_many() const noexcept override { return true; }
 
  private:
+  [[nodiscard]] std::byte* writable_data() override { return memory_->mutable_data(); }
+
   std::shared_ptr<Storage> memory_;
 };
 

@@ -15,10 +15,8 @@ class SliceStorage final : public Storage {
 
   [[nodiscard]] const std::byte* data() const override { return whole_->data() + offset_; }
 
-  [[nodiscard]] std::byte* mutable_data() override {
-    std::byte* bytes = const_cast<Storage&>(*whole_).mutable_data();
-    return bytes == nullptr ? nullptr : bytes + offset_;
-  }
+  // Of the whole: another slice of it may be the same bytes.
+  [[nodiscard]] std::uint64_t version() const noexcept override { return whole_->version(); }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
@@ -34,6 +32,11 @@ class SliceStorage final : public Storage {
   }
 
  private:
+  [[nodiscard]] std::byte* writable_data() override {
+    std::byte* bytes = const_cast<Storage&>(*whole_).mutable_data();
+    return bytes == nullptr ? nullptr : bytes + offset_;
+  }
+
   std::shared_ptr<const Storage> whole_;
   std::uint64_t offset_;
 };

@@ -38,12 +38,7 @@ class TracedStorage final : public Storage {
     return bytes_->data();
   }
 
-  [[nodiscard]] std::byte* mutable_data() override {
-    check_readable();
-    if (!written_->load() && !session_->finished.load()) session_->before_write(*bytes_);
-    written_->store(true);
-    return const_cast<Storage&>(*bytes_).mutable_data();
-  }
+  [[nodiscard]] std::uint64_t version() const noexcept override { return bytes_->version(); }
 
   [[nodiscard]] bool ready() const noexcept override { return bytes_->ready(); }
 
@@ -64,6 +59,13 @@ class TracedStorage final : public Storage {
   [[nodiscard]] const std::shared_ptr<std::atomic<bool>>& written() const noexcept { return written_; }
 
  private:
+  [[nodiscard]] std::byte* writable_data() override {
+    check_readable();
+    if (!written_->load() && !session_->finished.load()) session_->before_write(*bytes_);
+    written_->store(true);
+    return const_cast<Storage&>(*bytes_).mutable_data();
+  }
+
   // Not the thread decides: operations share their work among several, and a model that computes in a thread
   // of its own must not get past the recorder.
   void check_readable() const {

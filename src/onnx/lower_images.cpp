@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling and resizing.
 #include <algorithm>
+#include <cmath>
 
 #include "base/fail.h"
 #include "onnx/lowering.h"
@@ -134,6 +135,14 @@ void adaptive_max_pool(const Call& call) {
   adaptive_pool(call, false);
 }
 
+// The factor that gives what resize() gives: where the size stays or doubles, it does not always look at it.
+double resize_factor(std::int64_t mode, std::size_t rank, std::int64_t size, double factor) {
+  const double out = std::floor(static_cast<double>(size) * factor);
+  const bool flat_nearest = mode == 0 && rank == 4;
+  if (out == static_cast<double>(size) && (mode == 1 || flat_nearest)) return 1;
+  return out == 2 * static_cast<double>(size) && flat_nearest ? 2 : factor;
+}
+
 void resize(const Call& call) {
   const std::int64_t mode = call.number("mode");  // ResizeMode: nearest, linear, cubic
   const bool corners = call.number("align_corners") != 0;
@@ -150,8 +159,12 @@ void resize(const Call& call) {
   const std::string roi = to.opset() < 13 ? to.constant(Tensor::empty(DType::f32, {0})) : std::string();
   if (!scale.empty()) {
     std::vector<float> scales = {1, 1};
-    for (std::size_t i = 2; i < rank; ++i)
-      scales.push_back(static_cast<float>(scale[scale.size() == 1 ? 0 : i - 2]));
+    for (std::size_t i = 2; i < rank; ++i) {
+      const SizeExpr& in = call.value(0).sizes[i];
+      const double factor = scale[scale.size() == 1 ? 0 : i - 2];
+      scales.push_back(
+          static_cast<float>(in.is_constant() ? resize_factor(mode, rank, in.constant, factor) : factor));
+    }
     return call.result(to.node("Resize", {call.floats(0), roi, to.reals(scales)}, attributes), DType::f32);
   }
   const std::vector<SizeExpr> given = call.sizes("size");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/ops/activation.h"
 
+#include <cmath>
+
+#include "ballast/ops/elementwise.h"
 #include "ops/activation.h"
 #include "ops/args.h"
 #include "ops/elementwise.h"
@@ -30,9 +33,9 @@ ActivationKernel kernel_of(Activation activation) {
     case Kind::tanh:
       return {Unary::tanh};
     case Kind::leaky_relu:
-      return {Unary::leaky_relu, activation.alpha};
+      return {Unary::leaky_relu, activation.number()};
     case Kind::elu:
-      return {Unary::elu, activation.alpha, 1};
+      return {Unary::elu, activation.number(), 1};
     case Kind::hardswish:
       return {Unary::hardswish};
     case Kind::hardsigmoid:
@@ -125,6 +128,7 @@ Tensor hardsigmoid(const Tensor& x) {
 Tensor hardtanh(const Tensor& x, double low, double high) {
   if (low > high)
     fail(Errc::invalid_argument, "hardtanh", "the bounds {} and {} are the wrong way round", low, high);
+  if (std::isnan(low) || std::isnan(high)) return clamp(x, low, high);
   return floating("hardtanh", Unary::clamp, x, low, high);
 }
 
@@ -165,9 +169,9 @@ Tensor activate_by_name(const Tensor& x, Activation activation) {
     case Kind::tanh:
       return tanh(x);
     case Kind::leaky_relu:
-      return leaky_relu(x, activation.alpha);
+      return leaky_relu(x, activation.number());
     case Kind::elu:
-      return elu(x, activation.alpha);
+      return elu(x, activation.number());
     case Kind::hardswish:
       return hardswish(x);
     case Kind::hardsigmoid:

@@ -118,10 +118,15 @@ DType compute_dtype(DType dtype) noexcept {
   return is_floating(dtype) ? DType::f32 : DType::i64;
 }
 
+bool is_aligned(const Tensor& x) {
+  if (x.numel() == 0 || tracing::on()) return true;  // a traced tensor has no place in memory
+  // Two words are read for a dtype of 16 bytes.
+  const std::size_t size = std::clamp<std::size_t>(info(x.dtype()).bits / 8, 1, 8);
+  return reinterpret_cast<std::uintptr_t>(x.data()) % size == 0;
+}
+
 Tensor aligned(const Tensor& x) {
-  if (x.numel() == 0 || tracing::on()) return x;  // a traced tensor has no place in memory
-  const std::size_t size = std::max<std::size_t>(info(x.dtype()).bits / 8, 1);
-  return reinterpret_cast<std::uintptr_t>(x.data()) % size == 0 ? x : x.clone();
+  return is_aligned(x) ? x : x.clone();
 }
 
 Tensor dense(const Tensor& x) {

@@ -42,7 +42,9 @@ void require_computable(const char* op, const Tensor& x);
 /// The dtype values of `dtype` are computed in: F32, F64 or I64.
 [[nodiscard]] DType compute_dtype(DType dtype) noexcept;
 
-/// With elements where their type can be read (a file may have them anywhere); strides stay.
+/// True when elements lie where their type can be read; a file may have them anywhere.
+[[nodiscard]] bool is_aligned(const Tensor& x);
+/// x itself, or where it cannot be read a row-major copy: ask the result for its strides, not x.
 [[nodiscard]] Tensor aligned(const Tensor& x);
 /// Row-major and aligned.
 [[nodiscard]] Tensor dense(const Tensor& x);

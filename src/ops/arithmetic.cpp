@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public elementwise operations, by their names.
+#include <cmath>
 #include <limits>
 
 #include "ballast/ops/elementwise.h"
@@ -20,6 +21,44 @@ std::optional<Tensor> easy_power(const Operand& base, const Operand& exponent) {
   if (e == -0.5) return rsqrt(base.tensor());
   if (e == -1) return reciprocal(base.tensor());
   return std::nullopt;
+}
+
+// The values of an integer dtype, as numbers.
+struct Range {
+  double least;
+  double most;
+};
+
+Range range_of(DType dtype) {
+  const DTypeInfo& about = info(dtype);
+  if (about.kind == DTypeKind::unsigned_integer) return {0, std::ldexp(1.0, about.bits) - 1};
+  return {-std::ldexp(1.0, about.bits - 1), std::ldexp(1.0, about.bits - 1) - 1};
+}
+
+// A bound outside the dtype bounds nothing, or is the answer, which the dtype does not have.
+void require_bounds_fit(const char* op, DType dtype, std::optional<double> low, std::optional<double> high) {
+  const Range range = range_of(dtype);
+  if (low && *low > range.most)
+    fail(Errc::invalid_argument, op, "nothing in {} is as large as {}; use to() first", info(dtype).code,
+         *low);
+  if (high && *high < range.least)
+    fail(Errc::invalid_argument, op, "nothing in {} is as small as {}; use to() first", info(dtype).code,
+         *high);
+}
+
+// Only a number, or a tensor without dimensions, can have values the result's dtype does not have.
+Tensor bounded(const char* op, ops::Binary which, const Operand& a, const Operand& b) {
+  const DType dtype = ops::promoted(op, a, b);
+  for (const Operand& operand : {a, b}) {
+    const Tensor& bound = operand.tensor();
+    if (is_floating(dtype) || bound.dtype() == dtype || bound.rank() > 0) continue;
+    if (tracing::on() && !operand.is_number()) continue;
+    if (which == ops::Binary::maximum)
+      require_bounds_fit(op, dtype, bound.item(), {});
+    else
+      require_bounds_fit(op, dtype, {}, bound.item());
+  }
+  return ops::arithmetic(op, which, a, b);
 }
 
 template <class T>
@@ -73,11 +112,11 @@ Tensor pow(const Operand& base, const Operand& exponent) {
 }
 
 Tensor minimum(const Operand& a, const Operand& b) {
-  return arithmetic("minimum", Binary::minimum, a, b);
+  return bounded("minimum", Binary::minimum, a, b);
 }
 
 Tensor maximum(const Operand& a, const Operand& b) {
-  return arithmetic("maximum", Binary::maximum, a, b);
+  return bounded("maximum", Binary::maximum, a, b);
 }
 
 Tensor neg(const Tensor& x) {
@@ -158,8 +197,18 @@ Tensor trunc(const Tensor& x) {
 
 Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return unary("clamp", Unary::clamp, x, OnIntegers::keep, low.value_or(-kInfinity),
-               high.value_or(kInfinity));
+  const double least = low.value_or(-kInfinity);
+  const double most = high.value_or(kInfinity);
+  ops::require_computable("clamp", x);
+  if (x.dtype() != DType::boolean) {
+    if (std::isnan(least) || std::isnan(most)) return add(x, std::numeric_limits<double>::quiet_NaN());
+    if (!is_floating(x.dtype())) {
+      const auto is_whole = [](double bound) { return std::isinf(bound) || bound == std::trunc(bound); };
+      if (!is_whole(least) || !is_whole(most)) return clamp(x.to(DType::f32), low, high);
+      require_bounds_fit("clamp", x.dtype(), low, high);
+    }
+  }
+  return unary("clamp", Unary::clamp, x, OnIntegers::keep, least, most);
 }
 
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {

@@ -54,16 +54,24 @@ CacheKey& CacheKey::add(const Tensor& tensor) {
       .add(static_cast<std::int64_t>(tensor.bit_offset()))
       .add(tensor.shape())
       .add(tensor.strides());
-  storages_.push_back(tensor.storage());
+  const std::shared_ptr<const Storage>& storage = tensor.storage();
+  sources_.push_back({storage, storage ? storage->version() : 0});
   return *this;
 }
 
 bool CacheKey::same(const CacheKey& other) const {
-  const auto one = [](const std::weak_ptr<const Storage>& a, const std::weak_ptr<const Storage>& b) {
-    return !a.owner_before(b) && !b.owner_before(a);
+  const auto one = [](const Source& a, const Source& b) {
+    return a.version == b.version && !a.storage.owner_before(b.storage) && !b.storage.owner_before(a.storage);
   };
   return numbers_ == other.numbers_ &&
-         std::equal(storages_.begin(), storages_.end(), other.storages_.begin(), other.storages_.end(), one);
+         std::equal(sources_.begin(), sources_.end(), other.sources_.begin(), other.sources_.end(), one);
+}
+
+bool CacheKey::outdated() const {
+  return std::any_of(sources_.begin(), sources_.end(), [](const Source& source) {
+    const auto storage = source.storage.lock();
+    return !storage || storage->version() != source.version;
+  });
 }
 
 }  // namespace ops

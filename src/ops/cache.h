@@ -26,17 +26,26 @@ class CacheKey {
   CacheKey& add(const Dims& dims);
 
   CacheKey& add(Activation activation) {
-    return add(static_cast<std::int64_t>(activation.kind)).add(std::bit_cast<std::int64_t>(activation.alpha));
+    return add(static_cast<std::int64_t>(activation.kind))
+        .add(std::bit_cast<std::int64_t>(activation.number()));
   }
 
-  /// The tensor as a view of its storage: another storage is another tensor, even at the same address.
+  /// The tensor as a view of its storage: another storage is another tensor, even at the same address, and so
+  /// is the same one after a write.
   CacheKey& add(const Tensor& tensor);
 
   [[nodiscard]] bool same(const CacheKey& other) const;
+  /// True when no key will be the same any more: a storage is gone or was written to.
+  [[nodiscard]] bool outdated() const;
 
  private:
+  struct Source {
+    std::weak_ptr<const Storage> storage;
+    std::uint64_t version;
+  };
+
   std::vector<std::int64_t> numbers_;
-  std::vector<std::weak_ptr<const Storage>> storages_;
+  std::vector<Source> sources_;
 };
 
 }  // namespace ballast::ops
@@ -69,6 +78,7 @@ std::shared_ptr<const Prepared> cached(OpCache* cache, const CacheKey& key, cons
     state.entries.splice(state.entries.begin(), state.entries, entry);
     return std::static_pointer_cast<const Prepared>(entry->prepared);
   }
+  state.entries.remove_if([](const OpCache::State::Entry& entry) { return entry.key.outdated(); });
   auto prepared = std::make_shared<const Prepared>(make());
   state.entries.push_front({key, &typeid(Prepared), prepared});
   if (state.entries.size() > OpCache::State::kMost) state.entries.pop_back();

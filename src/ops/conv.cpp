@@ -159,7 +159,7 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
     });
   });
   const Tensor in = ops::to_channels_last(native);
-  Tensor out = ops::new_channels_last(shapes.output);
+  Tensor out = ops::new_channels_last(DType::f32, shapes.output);
   ops::guarded(call.op, [&] { run(*ready, shapes, in, out, call.transposed); });
   return ops::row_major(out).to(x.dtype());
 }

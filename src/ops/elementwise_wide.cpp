@@ -2,6 +2,7 @@
 // F64 and integers: one value at a time. Weights are hardly ever these; being right is enough.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/fail.h"
 #include "ops/elementwise.h"
@@ -76,6 +77,12 @@ std::int64_t power(std::int64_t base, std::int64_t exponent) {
   return static_cast<std::int64_t>(result);
 }
 
+// A whole number or an infinity, or the 64-bit number next to it.
+std::int64_t whole(double bound) {
+  if (bound < -0x1p63) return std::numeric_limits<std::int64_t>::min();
+  return bound >= 0x1p63 ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(bound);
+}
+
 template <class To>
 void narrow_into(const Tensor& wide, Tensor& out) {
   const auto in = wide.span<std::int64_t>();
@@ -144,8 +151,8 @@ std::int64_t unary_value(Unary which, std::int64_t x, double p, double q) {
     case Unary::relu:
       return x < 0 ? 0 : x;
     case Unary::clamp:
-      if (static_cast<double>(x) < p) x = static_cast<std::int64_t>(p);
-      return static_cast<double>(x) > q ? static_cast<std::int64_t>(q) : x;
+      x = std::max(x, whole(p));
+      return std::min(x, whole(q));
     default:
       return x;  // floor and its like
   }

@@ -203,11 +203,11 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   if (index.rank() > 1 || x.rank() == 0)
     fail(Errc::shape_mismatch, "index_select", "index {} for {}: a list is wanted", form(index), form(x));
   const Tensor numbers = ops::dense_indices("index_select", index);
-  const Tensor in = ops::dense(x);
+  const Tensor in = x.contiguous();  // its bytes are moved, wherever they lie
   Shape shape = x.shape();
   shape[axis] = index.numel();
   Tensor out = ops::new_tensor(x.dtype(), shape);
-  const auto number = numbers.reshape({-1}).span<std::int64_t>();
+  const auto number = numbers.span<std::int64_t>();
   for (const std::int64_t one : number) checked_index("index_select", one, x.shape()[axis]);
   if (out.numel() == 0) return out;
   const std::size_t bytes =
@@ -234,7 +234,7 @@ Tensor embedding(const Tensor& index, const Tensor& weight) {
   if (weight.rank() != 2)
     fail(Errc::shape_mismatch, "embedding", "weight is {}, must be [count, features]", form(weight));
   const Tensor numbers = ops::dense_indices("embedding", index);
-  for (const std::int64_t one : numbers.reshape({-1}).span<std::int64_t>())
+  for (const std::int64_t one : numbers.span<std::int64_t>())
     checked_index("embedding", one, weight.shape()[0]);
   Shape shape = index.shape();
   shape.push_back(weight.shape()[1]);

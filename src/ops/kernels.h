@@ -65,9 +65,9 @@ struct Kernels {
   void (*compare[kCompareCount])(const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride,
                                  std::uint8_t* out, std::int64_t n);
 
-  float (*sum)(const float* in, std::int64_t n);
-  float (*sum_squares)(const float* in, float mean, std::int64_t n);  ///< of the distances from `mean`
-  float (*max)(const float* in, std::int64_t n);                      ///< NaN when there is one; n > 0
+  double (*sum)(const float* in, std::int64_t n);
+  double (*sum_squares)(const float* in, double mean, std::int64_t n);  ///< of the distances from `mean`
+  float (*max)(const float* in, std::int64_t n);                        ///< NaN when there is one; n > 0
   float (*min)(const float* in, std::int64_t n);
   float (*dot)(const float* a, const float* b, std::int64_t n);
   /// out[j] = sum over i of a[i] * b[j * stride + i], for 4 rows of b at once: reads `a` once.

@@ -97,12 +97,12 @@ bool dense_columns(const Tensor& weight) {
 // Few rows: the weight is read once, row by row of its transpose.
 void apply_to_few(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,
                   Tensor& out) {
-  if (weight.dtype() == DType::f32 && dense_columns(weight))
-    return apply_output_rows(x, ops::aligned(weight).t(), bias, out);
+  if (weight.dtype() == DType::f32 && dense_columns(weight) && ops::is_aligned(weight))
+    return apply_output_rows(x, weight.t(), bias, out);
   ops::CacheKey key;
   key.add(weight);
   const auto rows = ops::cached<OutputRows>(
-      args.cache, key, [&] { return OutputRows{ops::dense(ops::floats("linear", weight).t())}; });
+      args.cache, key, [&] { return OutputRows{ops::dense_floats("linear", weight.t())}; });
   apply_output_rows(x, rows->weight, bias, out);
 }
 
@@ -126,7 +126,22 @@ bool worth_preparing(std::int64_t rows, std::int64_t in, std::int64_t outs) {
   return rows * in * outs > ops::kSmallProduct;
 }
 
-// Without a cache: nothing is prepared that is used once.
+// A weight in another dtype or at an odd byte, as F32 that can be read.
+struct ReadableWeight {
+  Tensor weight;
+};
+
+// The weight itself, or what was made of it at the first call.
+Tensor readable(const Tensor& weight, OpCache* cache) {
+  if (weight.dtype() == DType::f32 && ops::is_aligned(weight)) return weight;
+  ops::CacheKey key;
+  key.add(weight);
+  return ops::cached<ReadableWeight>(cache, key,
+                                     [&] { return ReadableWeight{ops::floats("linear", weight)}; })
+      ->weight;
+}
+
+// Nothing is packed: the product is small, or there is nowhere to keep what was.
 void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,
                 Tensor& out) {
   const std::int64_t columns = out.shape()[1];
@@ -134,7 +149,7 @@ void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   for (std::int64_t row = 0; bias.defined() && row < out.shape()[0]; ++row) {
     std::memcpy(to + row * columns, bias.data(), static_cast<std::size_t>(columns) * sizeof(float));
   }
-  ops::gemm(ops::matrix_of(x), ops::matrix_of(ops::floats("linear", weight)), to, columns, 1,
+  ops::gemm(ops::matrix_of(x), ops::matrix_of(readable(weight, args.cache)), to, columns, 1,
             bias.defined() ? 1 : 0);
   ops::activate_in_place(out, args.activation);
 }

@@ -108,8 +108,7 @@ Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Te
   const Tensor left = ops::floats("bilinear", a).reshape({rows, weight.shape()[1]});
   const Tensor right = ops::floats("bilinear", b).reshape({rows, 1, weight.shape()[2]});
   // [rows, in1] [in1, out * in2] → [rows, out, in2], times b, summed over in2.
-  const Tensor w = ops::floats("bilinear", weight)
-                       .permute({1, 0, 2})
+  const Tensor w = ops::floats("bilinear", weight.permute({1, 0, 2}))
                        .reshape({weight.shape()[1], outs * weight.shape()[2]});
   const Tensor half = matmul(left, w).reshape({rows, outs, weight.shape()[2]});
   Tensor out = matmul(half, right.reshape({rows, weight.shape()[2], 1})).reshape({rows, outs});

@@ -69,9 +69,9 @@ class PooledStorage final : public Storage {
 
   [[nodiscard]] const std::byte* data() const override { return block_->data(); }
 
-  [[nodiscard]] std::byte* mutable_data() override { return block_->mutable_data(); }
-
  private:
+  [[nodiscard]] std::byte* writable_data() override { return block_->mutable_data(); }
+
   Block block_;
 };
 

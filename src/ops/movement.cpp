@@ -74,7 +74,8 @@ Tensor concat(std::span<const Tensor> tensors, std::int64_t dim) {
   const Shape shape = joined_shape("concat", tensors, axis);
   const bool images = std::all_of(tensors.begin(), tensors.end(),
                                   [](const Tensor& t) { return ops::is_channels_last(ops::native_view(t)); });
-  const Tensor out = images ? ops::new_channels_last(shape) : ops::new_tensor(tensors[0].dtype(), shape);
+  const Tensor out =
+      images ? ops::new_channels_last(tensors[0].dtype(), shape) : ops::new_tensor(tensors[0].dtype(), shape);
   std::int64_t begin = 0;
   for (const Tensor& tensor : tensors) {
     const std::int64_t size = tensor.shape()[axis];

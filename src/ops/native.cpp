@@ -25,12 +25,6 @@ class NativeStorage final : public Storage {
     return bytes_->data();
   }
 
-  [[nodiscard]] std::byte* mutable_data() override {
-    static_cast<void>(data());
-    written_.store(true, std::memory_order_release);
-    return bytes_->mutable_data();
-  }
-
   [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
@@ -44,6 +38,12 @@ class NativeStorage final : public Storage {
   }
 
  private:
+  [[nodiscard]] std::byte* writable_data() override {
+    static_cast<void>(data());
+    written_.store(true, std::memory_order_release);
+    return bytes_->mutable_data();
+  }
+
   Tensor native_;
   mutable std::once_flag once_;
   mutable std::shared_ptr<Storage> bytes_;
@@ -81,9 +81,9 @@ Strides channels_last_strides(const Shape& shape) {
   return strides;
 }
 
-Tensor new_channels_last(const Shape& shape) {
-  const Tensor memory = new_floats(shape);
-  return {DType::f32, shape, channels_last_strides(shape), memory.storage(), memory.bit_offset()};
+Tensor new_channels_last(DType dtype, const Shape& shape) {
+  const Tensor memory = new_tensor(dtype, shape);
+  return {dtype, shape, channels_last_strides(shape), memory.storage(), memory.bit_offset()};
 }
 
 bool is_channels_last(const Tensor& x, bool either) {

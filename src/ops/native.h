@@ -17,7 +17,7 @@ namespace ballast::ops {
 [[nodiscard]] Tensor row_major(const Tensor& native);
 
 /// New memory for `shape` [batch, channels, size…] with the channels innermost.
-[[nodiscard]] Tensor new_channels_last(const Shape& shape);
+[[nodiscard]] Tensor new_channels_last(DType dtype, const Shape& shape);
 /// True for that order of dimensions (and not for one that is row-major as well, unless `either`).
 [[nodiscard]] bool is_channels_last(const Tensor& x, bool either = false);
 /// Strides of that order.

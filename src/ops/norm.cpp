@@ -93,9 +93,10 @@ struct Moments {
 };
 
 Moments moments_of(const float* in, std::int64_t n, double eps) {
-  const float mean = kernels().sum(in, n) / static_cast<float>(n);
-  const float variance = kernels().sum_squares(in, mean, n) / static_cast<float>(n);
-  return {mean, static_cast<float>(1 / std::sqrt(static_cast<double>(variance) + eps))};
+  const auto count = static_cast<double>(n);
+  const double mean = kernels().sum(in, n) / count;
+  const double variance = kernels().sum_squares(in, mean, n) / count;
+  return {static_cast<float>(mean), static_cast<float>(1 / std::sqrt(variance + eps))};
 }
 
 template <class MomentsOf>
@@ -164,7 +165,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, c
                                   parameter("batch_norm", "beta", beta, channels), eps);
   const Tensor native = ops::floats("batch_norm", ops::native_view(x));
   if (native.numel() > 0 && (ops::is_channels_last(native) || (x.rank() == 2 && native.is_contiguous()))) {
-    Tensor out = x.rank() == 2 ? ops::new_floats(x.shape()) : ops::new_channels_last(x.shape());
+    Tensor out = x.rank() == 2 ? ops::new_floats(x.shape()) : ops::new_channels_last(DType::f32, x.shape());
     scale_channels(native, affine, out);
     return ops::row_major(out).to(x.dtype());
   }
@@ -190,7 +191,7 @@ Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, s
     return tracing::record("rms_norm", {x, gamma}, {{"normalized", normalized}, {"eps", added}},
                            [&] { return rms_norm(x, normalized, gamma, eps); });
   return normalize_rows("rms_norm", x, normalized, gamma, {}, [&](const float* row, std::int64_t n) {
-    const double square = static_cast<double>(kernels().sum_squares(row, 0, n)) / static_cast<double>(n);
+    const double square = kernels().sum_squares(row, 0, n) / static_cast<double>(n);
     return Moments{0, static_cast<float>(1 / std::sqrt(square + added))};
   });
 }

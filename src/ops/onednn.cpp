@@ -56,9 +56,9 @@ dnnl::memory reordered(const Desc& from, const void* data, const Desc& to) {
 Attributes attributes_for(Activation activation) {
   Attributes result{{}, activation};
   result.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (activation.kind == Activation::Kind::leaky_relu && activation.alpha != 0) {
+  if (activation.kind == Activation::Kind::leaky_relu && activation.number() != 0) {
     dnnl::post_ops steps;
-    steps.append_eltwise(1, dnnl::algorithm::eltwise_relu, static_cast<float>(activation.alpha), 0);
+    steps.append_eltwise(1, dnnl::algorithm::eltwise_relu, static_cast<float>(activation.number()), 0);
     result.attr.set_post_ops(steps);
     result.left = {};
   }

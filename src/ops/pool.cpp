@@ -133,7 +133,7 @@ Tensor pooled(const char* op, const Tensor& x, std::size_t spatial, Plan plan) {
   const Tensor native = ops::floats(op, ops::native_view(x));
   const bool channels_last = first == 2 && ops::is_channels_last(native);
   const Tensor in = channels_last ? native : ops::dense(native);
-  Tensor out = channels_last ? ops::new_channels_last(shape) : ops::new_floats(shape);
+  Tensor out = channels_last ? ops::new_channels_last(DType::f32, shape) : ops::new_floats(shape);
   if (out.numel() > 0) {
     job.in.inner = channels_last ? shape[1] : 1;
     job.in.planes = ops::product(shape, 0, first) / job.in.inner;

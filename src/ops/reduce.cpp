@@ -83,6 +83,10 @@ T plain_product(const T* in, std::int64_t n) {
   return static_cast<T>(total);
 }
 
+float float_sum(const float* in, std::int64_t n) {
+  return static_cast<float>(kernels().sum(in, n));
+}
+
 float float_product(const float* in, std::int64_t n) {
   double total = 1;
   for (std::int64_t i = 0; i < n; ++i) total *= static_cast<double>(in[i]);
@@ -130,11 +134,15 @@ Tensor place_of_extreme(const char* op, const Tensor& x, std::optional<std::int6
   return out.reshape(rows.result(keepdim));
 }
 
-// Floating values in F32 or F64.
-Rows floating_rows(const char* op, const Tensor& x, const Dims& dims) {
+void require_floating(const char* op, const Tensor& x) {
   ops::require_computable(op, x);
   if (!is_floating(x.dtype()))
     fail(Errc::bad_dtype, op, "needs a floating dtype, not {}; use to() first", form(x));
+}
+
+// Floating values in F32 or F64.
+Rows floating_rows(const char* op, const Tensor& x, const Dims& dims) {
+  require_floating(op, x);
   return rows_along(op, x, dims, compute_dtype(x.dtype()));
 }
 
@@ -142,6 +150,14 @@ template <class Floats, class Wide>
 Tensor floating_reduced(const Rows& rows, Floats floats, Wide wide) {
   if (rows.values.dtype() == DType::f32) return each_row<float, float>(rows, DType::f32, floats);
   return each_row<double, double>(rows, DType::f64, wide);
+}
+
+// The type of a row's elements.
+template <class Pointer>
+using Float = std::remove_const_t<std::remove_pointer_t<Pointer>>;
+
+double variance_of(const float* in, std::int64_t n, double divisor) {
+  return kernels().sum_squares(in, kernels().sum(in, n) / static_cast<double>(n), n) / divisor;
 }
 
 double variance_of(const double* in, std::int64_t n, double divisor) {
@@ -156,9 +172,10 @@ T norm_of(const T* in, std::int64_t n, double p) {
   double total = p == -std::numeric_limits<double>::infinity() ? -p : 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const double a = std::abs(static_cast<double>(in[i]));
-    if (std::isnan(a)) return static_cast<T>(a);
     if (p == 0)
-      total += a != 0 ? 1 : 0;
+      total += a != 0 ? 1 : 0;  // NaN too: it is counted, not added
+    else if (std::isnan(a))
+      return static_cast<T>(a);
     else if (p == 1)
       total += a;
     else if (p == 2)
@@ -188,8 +205,7 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("sum", x, dims, keepdim, [&] { return sum(x, dims, keepdim); });
   const DType dtype = sum_dtype(x.dtype());
   const Rows rows = rows_along("sum", x, dims, compute_dtype(dtype));
-  return finished(reduced(rows, kernels().sum, plain_sum<double>, plain_sum<std::int64_t>), rows, keepdim,
-                  dtype);
+  return finished(reduced(rows, float_sum, plain_sum<double>, plain_sum<std::int64_t>), rows, keepdim, dtype);
 }
 
 Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
@@ -204,7 +220,7 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("mean", x, dims, keepdim, [&] { return mean(x, dims, keepdim); });
   const Rows rows = floating_rows("mean", x, dims);
   const auto floats = [](const float* in, std::int64_t n) {
-    return kernels().sum(in, n) / static_cast<float>(n);
+    return static_cast<float>(kernels().sum(in, n) / static_cast<double>(n));
   };
   const auto wide = [](const double* in, std::int64_t n) {
     return plain_sum(in, n) / static_cast<double>(n);
@@ -219,20 +235,23 @@ Tensor var(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correct
                            [&] { return var(x, dims, keepdim, correction); });
   const Rows rows = floating_rows("var", x, dims);
   const double divisor = std::max(0.0, static_cast<double>(rows.length - correction));
-  const auto floats = [&](const float* in, std::int64_t n) {
-    const float mean_value = kernels().sum(in, n) / static_cast<float>(n);
-    return kernels().sum_squares(in, mean_value, n) / static_cast<float>(divisor);
+  const auto one = [&](const auto* in, std::int64_t n) {
+    return Float<decltype(in)>(variance_of(in, n, divisor));
   };
-  const auto wide = [&](const double* in, std::int64_t n) { return variance_of(in, n, divisor); };
-  return finished(floating_reduced(rows, floats, wide), rows, keepdim, x.dtype());
+  return finished(floating_reduced(rows, one, one), rows, keepdim, x.dtype());
 }
 
 Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correction) {
-  if (x.dtype() == DType::f64 || x.dtype() == DType::f32) return sqrt(var(x, dims, keepdim, correction));
-  ops::require_computable("stddev", x);
-  if (!is_floating(x.dtype()))
-    fail(Errc::bad_dtype, "stddev", "needs a floating dtype, not {}; use to() first", form(x));
-  return sqrt(var(x.to(DType::f32), dims, keepdim, correction)).to(x.dtype());
+  require_floating("stddev", x);
+  if (tracing::on())
+    return sqrt(var(x.to(compute_dtype(x.dtype())), dims, keepdim, correction)).to(x.dtype());
+  const Rows rows = floating_rows("stddev", x, dims);
+  const double divisor = std::max(0.0, static_cast<double>(rows.length - correction));
+  // The variance may lie outside the dtype where its root does not.
+  const auto one = [&](const auto* in, std::int64_t n) {
+    return Float<decltype(in)>(std::sqrt(variance_of(in, n, divisor)));
+  };
+  return finished(floating_reduced(rows, one, one), rows, keepdim, x.dtype());
 }
 
 Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
@@ -243,7 +262,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   if (rows.length == 0 && (p < 0 || std::isinf(p)) && rows.count > 0)
     fail(Errc::shape_mismatch, "norm", "{} has no elements", form(x));
   const auto floats = [&](const float* in, std::int64_t n) {
-    return p == 2 ? std::sqrt(kernels().sum_squares(in, 0, n)) : norm_of(in, n, p);
+    return p == 2 ? static_cast<float>(std::sqrt(kernels().sum_squares(in, 0, n))) : norm_of(in, n, p);
   };
   const auto wide = [&](const double* in, std::int64_t n) { return norm_of(in, n, p); };
   return finished(floating_reduced(rows, floats, wide), rows, keepdim, x.dtype());

@@ -99,6 +99,15 @@ void resize_axis(const float* from, float* to, std::int64_t outer, const Axis& a
   });
 }
 
+// interpolate looks at the factor only where the size changes; except that cubic always does, and nearest in
+// one and three dimensions. In two it also takes every element twice whenever the size doubles.
+float factor_scale(const Axis& axis, const ResizeArgs& args, std::size_t spatial, double factor) {
+  const bool by_size = args.mode == ResizeMode::linear || (args.mode == ResizeMode::nearest && spatial == 2);
+  if (by_size && axis.out == axis.in) return 1;
+  if (args.mode == ResizeMode::nearest && spatial == 2 && axis.out == 2 * axis.in) return 0.5F;
+  return static_cast<float>(1 / factor);
+}
+
 std::vector<Axis> axes_of(const Tensor& x, const ResizeArgs& args) {
   const std::size_t spatial = x.rank() < 3 ? 0 : x.rank() - 2;
   if (spatial < 1 || spatial > 3)
@@ -127,7 +136,7 @@ std::vector<Axis> axes_of(const Tensor& x, const ResizeArgs& args) {
       axis.scale = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
     } else {
       axis.scale = args.scale.empty() ? static_cast<float>(axis.in) / static_cast<float>(axis.out)
-                                      : static_cast<float>(1 / factor);
+                                      : factor_scale(axis, args, spatial, factor);
     }
     axes.push_back(axis);
   }
@@ -153,7 +162,7 @@ Tensor resize(const Tensor& x, const ResizeArgs& args) {
     if (axes[i].in == axes[i].out && axes[i].scale == 1) continue;
     Shape shape = current.shape();
     shape[dim] = axes[i].out;
-    Tensor out = channels_last ? ops::new_channels_last(shape) : ops::new_floats(shape);
+    Tensor out = channels_last ? ops::new_channels_last(DType::f32, shape) : ops::new_floats(shape);
     if (out.numel() > 0) {
       const std::int64_t before = ops::product(shape, channels_last ? 2 : 1, dim) * shape[0];
       const std::int64_t after = ops::product(shape, dim + 1, shape.size()) * (channels_last ? shape[1] : 1);

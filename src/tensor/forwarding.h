@@ -15,8 +15,6 @@ class ForwardingStorage : public Storage {
  public:
   [[nodiscard]] const std::byte* data() const final { return content().data(); }
 
-  [[nodiscard]] std::byte* mutable_data() final { return const_cast<Storage&>(content()).mutable_data(); }
-
   void read(std::uint64_t offset, std::span<std::byte> out) const final { content().read(offset, out); }
 
   [[nodiscard]] std::optional<FileSpan> file_span() const final { return content().file_span(); }
@@ -28,6 +26,9 @@ class ForwardingStorage : public Storage {
 
   /// The same each time, from any thread.
   [[nodiscard]] virtual const Storage& content() const = 0;
+
+ private:
+  [[nodiscard]] std::byte* writable_data() final { return const_cast<Storage&>(content()).mutable_data(); }
 };
 
 }  // namespace ballast

@@ -47,9 +47,9 @@ class HeapStorage final : public Storage {
 
   [[nodiscard]] const std::byte* data() const override { return bytes_.get(); }
 
-  [[nodiscard]] std::byte* mutable_data() override { return bytes_.get(); }
-
  private:
+  [[nodiscard]] std::byte* writable_data() override { return bytes_.get(); }
+
   Bytes bytes_;
 };
 
@@ -65,9 +65,9 @@ class BorrowedStorage final : public Storage {
 
   [[nodiscard]] const std::byte* data() const override { return data_; }
 
-  [[nodiscard]] std::byte* mutable_data() override { return writable_; }
-
  private:
+  [[nodiscard]] std::byte* writable_data() override { return writable_; }
+
   const std::byte* data_;
   std::byte* writable_;
   std::function<void()> release_;
@@ -122,10 +122,6 @@ class FileStorage final : public Storage {
     return access_ == FileAccess::map || ready_.load(std::memory_order_acquire);
   }
 
-  [[nodiscard]] std::byte* mutable_data() override {
-    return file_->copies_on_write() ? const_cast<std::byte*>(data()) : nullptr;
-  }
-
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
     if (!file_->copies_on_write() || !ready()) {
@@ -143,6 +139,10 @@ class FileStorage final : public Storage {
   void check_unchanged() const override { file_->check_unchanged(); }
 
  private:
+  [[nodiscard]] std::byte* writable_data() override {
+    return file_->copies_on_write() ? const_cast<std::byte*>(data()) : nullptr;
+  }
+
   // A disk, and a server even more, has more to give than one reader takes.
   void read_by_all_threads(std::span<std::byte> out) const {
     parallel_for(

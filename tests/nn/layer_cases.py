@@ -47,7 +47,8 @@ def randomise(r, module):
 def linear(r, i):
     sizes = [r.size(1, 40), r.size(1, 40)] if i % 5 else [r.int(64, 200), r.int(64, 200)]
     bias = not r.chance(3)
-    return nn.Linear(*sizes, bias=bias), [r.values(r.shape(r.int(0, 3), low=0 if i == 7 else 1) + [sizes[0]])], {"sizes": sizes, "bias": bias}
+    batch = r.shape(r.int(0, 3), low=0 if i == 7 else 1) if i % 3 == 0 or i == 7 else [i // 3 % 9 + 1]
+    return nn.Linear(*sizes, bias=bias), [r.values(batch + [sizes[0]])], {"sizes": sizes, "bias": bias}
 
 
 @layer("Bilinear")
@@ -75,7 +76,7 @@ def convolution(n):
         module = getattr(nn, f"Conv{n}d")(*channels, tuple(kernel), stride=tuple(stride), padding=padding if same else tuple(padding), dilation=tuple(dilation),
                                           groups=groups, bias=bias, padding_mode=mode)
         size = [max(5, 2 * (k - 1) + 3) + r.int(0, 3) for k in kernel]
-        batch = [] if r.chance(5) and mode == "zeros" else [r.int(0 if i == 5 else 1, 3)]
+        batch = [] if r.chance(5) and mode == "zeros" else [0 if i == 5 else i % 9 + 1]
         args = {"channels": channels, "kernel": kernel, "stride": stride, "padding": [0] * n if same else padding, "same": same, "dilation": dilation,
                 "groups": groups, "bias": bias, "mode": mode}
         return module, [r.values(batch + [channels[0]] + size)], args
@@ -92,7 +93,7 @@ def transposed(n):
         bias = not r.chance(3)
         module = getattr(nn, f"ConvTranspose{n}d")(*channels, tuple(kernel), stride=tuple(stride), padding=tuple(padding), output_padding=tuple(extra),
                                                    groups=groups, bias=bias, dilation=tuple(dilation))
-        batch = [] if r.chance(5) else [r.int(1, 3)]
+        batch = [] if r.chance(5) else [i // 3 % 9 + 1]
         args = {"channels": channels, "kernel": kernel, "stride": stride, "padding": padding, "output_padding": extra, "dilation": dilation, "groups": groups,
                 "bias": bias}
         return module, [r.values(batch + [channels[0]] + per_dimension(r, n, 2, 4))], args
@@ -110,7 +111,7 @@ def running_norm(kind, n):
         options = {"eps": r.pick([1e-5, 1e-3]), "affine": not r.chance(3), "track_running_stats": r.chance(2) if kind == "InstanceNorm" else not r.chance(4)}
         module = randomise(r, getattr(nn, f"{kind}{n}d")(features, **options))
         spatial = [r.int(2, 5) for _ in range(n)]
-        batch = [r.int(2, 4)]
+        batch = [i % 9 + 1 if options["track_running_stats"] else r.int(2, 4)]
         if kind == "BatchNorm" and n == 1 and r.chance(3):
             spatial = []
         if kind == "InstanceNorm" and r.chance(4):
@@ -239,7 +240,7 @@ def recurrent(kind):
         if kind == "RNN":
             options["nonlinearity"] = r.pick(["tanh", "relu"])
         module = getattr(nn, kind)(*sizes, **options)
-        steps, batch, alone = r.int(1, 6), r.int(1, 4), r.chance(5)
+        steps, batch, alone = r.int(1, 6), i % 9 + 1, r.chance(5)
         shape = [steps, sizes[0]] if alone else [batch, steps, sizes[0]] if options["batch_first"] else [steps, batch, sizes[0]]
         inputs = [r.values(shape), None, None]
         if r.chance(2):
@@ -276,7 +277,7 @@ def masks(r, batch, heads, queries, keys):
 @layer("MultiheadAttention")
 def multihead_attention(r, i):
     heads = r.int(1, 4)
-    embed, batch, queries, keys = heads * r.int(1, 5), r.int(1, 3), r.int(1, 7), r.int(1, 7)
+    embed, batch, queries, keys = heads * r.int(1, 5), i % 9 + 1, r.int(1, 7), r.int(1, 7)
     options = {"bias": not r.chance(4), "add_bias_kv": r.chance(4), "add_zero_attn": r.chance(4), "batch_first": r.chance(2)}
     if r.chance(3):
         options.update(kdim=r.int(1, 9), vdim=r.int(1, 9))

@@ -15,20 +15,36 @@ double tolerance(const std::string& layer, DType dtype) {
 
 class Layer : public testing::TestWithParam<std::string> {};
 
+void expect_torchs_result(const std::string& layer, const Case& one) {
+  Tensors got;
+  ASSERT_NO_THROW(got = layers().at(layer)(one));
+  ASSERT_EQ(got.size(), one.expected.size());
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    ASSERT_EQ(got[k].shape(), one.expected[k].shape());
+    ASSERT_EQ(got[k].dtype(), one.expected[k].dtype());
+    ASSERT_LE(ops_tests::error_of(got[k], one.expected[k]), tolerance(layer, got[k].dtype()));
+  }
+}
+
 TEST_P(Layer, EqualsTorch) {
   const Checkpoint bundle = safetensors::open(ops_tests::bundle_path("nn"));
   const std::vector<Case> cases = ops_tests::cases_of(bundle, GetParam());
   ASSERT_FALSE(cases.empty());
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const Case& one = cases[i];
-    SCOPED_TRACE("case " + std::to_string(i) + " " + one.args.dump());
-    Tensors got;
-    ASSERT_NO_THROW(got = layers().at(GetParam())(one));
-    ASSERT_EQ(got.size(), one.expected.size());
-    for (std::size_t k = 0; k < got.size(); ++k) {
-      ASSERT_EQ(got[k].shape(), one.expected[k].shape());
-      ASSERT_EQ(got[k].dtype(), one.expected[k].dtype());
-      ASSERT_LE(ops_tests::error_of(got[k], one.expected[k]), tolerance(GetParam(), got[k].dtype()));
+    SCOPED_TRACE("case " + std::to_string(i) + " " + cases[i].args.dump());
+    ASSERT_NO_FATAL_FAILURE(expect_torchs_result(GetParam(), cases[i]));
+  }
+}
+
+// A file may have its tensors at any byte.
+TEST_P(Layer, EqualsTorchAtEveryByteOffset) {
+  const Checkpoint bundle = safetensors::open(ops_tests::bundle_path("nn"));
+  const std::vector<Case> cases = ops_tests::cases_of(bundle, GetParam());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (const std::size_t offset : ops_tests::offsets_for(i, cases.size())) {
+      SCOPED_TRACE("offset " + std::to_string(offset) + " case " + std::to_string(i) + " " +
+                   cases[i].args.dump());
+      ASSERT_NO_FATAL_FAILURE(expect_torchs_result(GetParam(), ops_tests::at_offset(cases[i], offset)));
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -68,6 +69,26 @@ inline std::string bundle_path(const std::string& room = "ops") {
                                        : std::string(BALLAST_TEST_DATA) + "/" + room + "/cases.safetensors";
 }
 
+/// The same view, its first byte `offset` bytes behind an address that suits every type, between bytes that
+/// are NaN in every floating dtype: whoever reads beyond the elements computes with NaN.
+inline Tensor at_offset(const Tensor& x, std::size_t offset) {
+  if (!x.defined() || x.numel() == 0) return x;
+  constexpr std::size_t kGuard = 64;
+  const std::int64_t size = info(x.dtype()).bits / 8;
+  std::int64_t low = 0;
+  std::int64_t high = size;
+  for (std::size_t i = 0; i < x.rank(); ++i) {
+    const std::int64_t reach = (x.shape()[i] - 1) * x.strides()[i] * size;
+    (reach < 0 ? low : high) += reach;
+  }
+  const auto length = static_cast<std::size_t>(high - low);
+  auto memory = Storage::heap(length + offset + 2 * kGuard);
+  std::memset(memory->mutable_data(), 0xFF, memory->size());
+  std::memcpy(memory->mutable_data() + kGuard + offset, x.data() + low, length);
+  const auto first = static_cast<std::int64_t>(kGuard + offset) - low;
+  return {x.dtype(), x.shape(), x.strides(), std::move(memory), static_cast<std::uint64_t>(first) * 8};
+}
+
 inline std::vector<Case> cases_of(const Checkpoint& bundle, const std::string& op) {
   std::vector<Case> cases;
   const auto found = bundle.metadata->find(op);
@@ -75,8 +96,11 @@ inline std::vector<Case> cases_of(const Checkpoint& bundle, const std::string& o
   for (const Json& entry : Json::parse(found->second)) {
     Case one{{}, entry["args"], {}, entry["exact"].get<bool>()};
     for (const Json& input : entry["in"]) {
-      one.inputs.push_back(
-          input.is_null() ? Tensor() : viewed(bundle.tensor(input["t"].get<std::string>()), input["view"]));
+      one.inputs.emplace_back();
+      if (input.is_null()) continue;
+      one.inputs.back() = viewed(bundle.tensor(input["t"].get<std::string>()), input["view"]);
+      if (input.contains("offset"))
+        one.inputs.back() = at_offset(one.inputs.back(), input["offset"].get<std::size_t>());
     }
     for (const Json& output : entry["out"]) one.expected.push_back(bundle.tensor(output.get<std::string>()));
     cases.push_back(std::move(one));
@@ -84,12 +108,27 @@ inline std::vector<Case> cases_of(const Checkpoint& bundle, const std::string& o
   return cases;
 }
 
-/// Norm-wise relative error of the finite values; infinite when NaN or infinities are at other places, or
-/// shapes or dtypes differ.
-inline double error_of(const Tensor& got, const Tensor& expected) {
+/// The offsets 0 to 15 a case is tried at: all of them where there are few cases, else every fourth, all in
+/// four cases.
+inline std::vector<std::size_t> offsets_for(std::size_t index, std::size_t cases) {
+  const std::size_t step = cases < 16 ? 1 : 4;
+  std::vector<std::size_t> offsets;
+  for (std::size_t offset = index % step; offset < 16; offset += step) offsets.push_back(offset);
+  return offsets;
+}
+
+/// A case with its inputs at bytes `offset`, `offset` + 1, … modulo 16.
+inline Case at_offset(Case one, std::size_t offset) {
+  for (Tensor& input : one.inputs) input = at_offset(input, offset++ % 16);
+  return one;
+}
+
+/// Norm-wise relative error of the finite values, where a norm counts as `least` at least; infinite when NaN
+/// or infinities are at other places, or shapes or dtypes differ.
+inline double error_of(const Tensor& got, const Tensor& expected, double least = 1e-30) {
   if (!(got.shape() == expected.shape()) || got.dtype() != expected.dtype()) return INFINITY;
-  const Tensor a = got.to(DType::f64).contiguous();
-  const Tensor b = expected.to(DType::f64).contiguous();
+  const Tensor a = got.to(DType::f64).clone();  // a view may lie anywhere
+  const Tensor b = expected.to(DType::f64).clone();
   double distance = 0;
   double norm = 0;
   for (std::int64_t i = 0; i < a.numel(); ++i) {
@@ -103,7 +142,7 @@ inline double error_of(const Tensor& got, const Tensor& expected) {
     distance += (x - y) * (x - y);
     norm += y * y;
   }
-  return std::sqrt(distance) / std::max(std::sqrt(norm), 1e-30);
+  return std::sqrt(distance) / std::max(std::sqrt(norm), least);
 }
 
 /// Rounding the result once to 16 bits may go either way where F32 results differ in their last bits.

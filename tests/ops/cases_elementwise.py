@@ -93,7 +93,12 @@ def pow_case(r, i):
 
 def extreme(function):
     def case(r, i):
-        a, b = broadcast_pair(r, ANY, special=i % 2 == 0)
+        if i % 6 == 5:
+            x = r.operand(r.shape(r.int(1, 4)), r.pick([torch.float32, torch.float64] + INTEGERS), 0, 9)
+            number, first = r.pick([0, 2, 5, 1.75, 127]), r.chance(2)
+            return [x], {"number": number, "first": first}, function(x.value, torch.tensor(number))
+        # Not below 0 for integers: what an I64 without dimensions does to U8 torch leaves to its casts.
+        a, b = broadcast_pair(r, FLOATS, special=True) if i % 2 == 0 else broadcast_pair(r, ANY + INTEGERS, 0, 5)
         return [a, b], {}, function(a.value, b.value)
     return case
 
@@ -105,7 +110,10 @@ op("maximum", exact=True)(extreme(torch.maximum))
 def comparison(function):
     def case(r, i):
         a, b = broadcast_pair(r, ANY + [torch.bool], -2, 2, special=i % 2 == 0)
-        return [a, b], {}, function(a.value, b.value)
+        x, y = a.value, b.value
+        if not torch.result_type(x, y).is_floating_point:  # the numbers themselves: torch makes a -1 without dimensions 255 beside U8
+            x, y = x.to(torch.int64), y.to(torch.int64)
+        return [a, b], {}, function(x, y)
     return case
 
 
@@ -136,8 +144,10 @@ def masked_fill_case(r, i):
 
 @op("clamp", exact=True)
 def clamp_case(r, i):
-    x = r.operand(r.shape(), r.pick([torch.float32, torch.float64, torch.int64, torch.bfloat16]), special=True)
-    low, high = r.pick([(-1, 2), (None, 1), (-2, None), (0, 0), (2, -1)])
+    x = r.operand(r.shape(), r.pick([torch.float32, torch.float64, torch.bfloat16] + INTEGERS), special=True)
+    low, high = r.pick([(0, 2), (None, 1), (1, None), (0, 0), (2, 1), (0.5, 1.25), (None, 1.5), (0.75, None)])
+    if x.value.dtype != torch.uint8 and r.chance(2):
+        low, high = r.pick([(-1, 2), (-2, None), (2, -1), (-1.5, 1)])
     args = {key: value for key, value in (("low", low), ("high", high)) if value is not None}
     return [x], args, torch.clamp(x.value, low, high)
 

@@ -11,7 +11,7 @@ HALF = (torch.float16, torch.bfloat16)
 def computed(function, *tensors):
     """In F32, rounded to the first one's dtype: torch 1.13 cannot compute F16 on the CPU."""
     dtype = tensors[0].dtype
-    return function(*[t.float() if t is not None else None for t in tensors]).to(dtype)
+    return function(*[t.float() if t is not None and t.dtype in HALF else t for t in tensors]).to(dtype)
 
 
 @op("matmul")
@@ -328,7 +328,7 @@ def recurrent(kind, gates):
             states = [plain(r.values(state_shape(projection or hidden)))] + ([plain(r.values(state_shape(hidden)))] if kind == "lstm" else [])
         given = tuple(s.value for s in states)
         with torch.no_grad():
-            result = module(x.value.contiguous(), *([given if kind == "lstm" else given[0]] if given else []))
+            result = module.to(x.value.dtype)(x.value.contiguous(), *([given if kind == "lstm" else given[0]] if given else []))
         outputs = [result[0], *(result[1] if kind == "lstm" else [result[1]])]
         weights, named = [], dict(module.named_parameters())
         for layer in range(layers):

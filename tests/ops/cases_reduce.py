@@ -51,21 +51,33 @@ def fold(function):
     return all_dims
 
 
+def in_double(function):
+    """Squares and sums that leave F32 on the way to a result that does not: torch's own F32 gives up there."""
+    return lambda x, *rest, **options: function(x.double(), *rest, **options).to(x.dtype)
+
+
+@in_double
 def variance(x, dims, keepdim, correction):
     return torch.var(x, dim=dims, keepdim=keepdim, correction=correction)
 
 
+@in_double
 def deviation(x, dims, keepdim, correction):
     return torch.std(x, dim=dims, keepdim=keepdim, correction=correction)
+
+
+@in_double
+def p_norm(x, dims, keepdim, p):
+    return torch.linalg.vector_norm(x, p, dims, keepdim)
 
 
 op("sum")(reduction(lambda x, d, k: torch.sum(x, d, k) if d else x.sum(), WIDE, special=True))
 op("prod")(reduction(prod, WIDE, low=-1.5, high=1.5))
 op("mean")(reduction(lambda x, d, k: torch.mean(x, d, k) if d else x.mean(), FLOATS + [torch.float64]))
 # Not of expanded tensors: the variance of equal values is nothing but rounding.
-op("var")(reduction(variance, FLOATS + [torch.float64], spread=False, extra=lambda r: {"correction": r.pick([0, 1])}))
-op("stddev")(reduction(deviation, FLOATS + [torch.float64], spread=False, extra=lambda r: {"correction": r.pick([0, 1])}))
-op("norm")(reduction(lambda x, d, k, p: torch.linalg.vector_norm(x, p, d, k), FLOATS + [torch.float64], empty=False,
+op("var")(reduction(variance, FLOATS + [torch.float64], spread=False, special=True, extra=lambda r: {"correction": r.pick([0, 1])}))
+op("stddev")(reduction(deviation, FLOATS + [torch.float64], spread=False, special=True, extra=lambda r: {"correction": r.pick([0, 1])}))
+op("norm")(reduction(p_norm, FLOATS + [torch.float64], empty=False, special=True,
                      extra=lambda r: {"p": r.pick([2, 2, 1, 0, 3, 0.5, float("inf"), float("-inf")])}))
 op("logsumexp")(reduction(lambda x, d, k: torch.logsumexp(x, d, k) if d else x.logsumexp(0), FLOATS + [torch.float64], low=-30, high=30, empty=False))
 op("max", exact=True)(reduction(lambda x, d, k: torch.amax(x, d, k), ANY + [torch.bool], empty=False, special=True))

@@ -274,8 +274,11 @@ double cubic(double d) {
 // How much input i contributes to output o in one dimension.
 double resize_weight(const Json& a, std::size_t dim, std::int64_t in, std::int64_t out, std::int64_t o,
                      std::int64_t i) {
-  const double scale = a.contains("scale") ? 1 / a["scale"][dim].get<double>()
-                                           : static_cast<double>(in) / static_cast<double>(out);
+  const bool flat_nearest = a["mode"] == "nearest" && a.contains("scale") && a["scale"].size() == 2;
+  const bool by_size = !a.contains("scale") || (in == out && (a["mode"] == "linear" || flat_nearest)) ||
+                       (out == 2 * in && flat_nearest);
+  const double scale =
+      by_size ? static_cast<double>(in) / static_cast<double>(out) : 1 / a["scale"][dim].get<double>();
   const bool align = a["align"].get<bool>();
   // In float, as torch computes positions: the nearest one jumps.
   if (a["mode"] == "nearest")

@@ -64,6 +64,7 @@ double norm_value(const Values& v, double p) {
     top = std::max(top, std::abs(x));
     low = std::min(low, std::abs(x));
   }
+  if (p != 0 && std::any_of(v.begin(), v.end(), [](double x) { return std::isnan(x); })) return NAN;
   if (std::isinf(p)) return p > 0 ? top : low;
   return p == 0 ? sum : std::pow(sum, 1 / p);
 }

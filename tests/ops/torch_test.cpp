@@ -25,6 +25,20 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 
 class Operation : public testing::TestWithParam<std::string> {};
 
+void expect_torchs_result(const std::string& operation, const Case& one) {
+  Tensors got;
+  ASSERT_NO_THROW(got = operations().at(operation)(one.inputs, one.args));
+  ASSERT_EQ(got.size(), one.expected.size());
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    ASSERT_EQ(got[k].shape(), one.expected[k].shape());
+    ASSERT_EQ(got[k].dtype(), one.expected[k].dtype());
+    if (one.exact)
+      ASSERT_TRUE(same_bytes(got[k], one.expected[k]));
+    else
+      ASSERT_LE(error_of(got[k], one.expected[k]), tolerance(got[k].dtype()));
+  }
+}
+
 TEST_P(Operation, EqualsTorch) {
   const Checkpoint bundle = safetensors::open(bundle_path());
   const std::vector<Case> cases = cases_of(bundle, GetParam());
@@ -32,16 +46,20 @@ TEST_P(Operation, EqualsTorch) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Case& one = cases[i];
     SCOPED_TRACE("case " + std::to_string(i) + " " + one.args.dump() + " " + shapes_of(one.inputs));
-    Tensors got;
-    ASSERT_NO_THROW(got = operations().at(GetParam())(one.inputs, one.args));
-    ASSERT_EQ(got.size(), one.expected.size());
-    for (std::size_t k = 0; k < got.size(); ++k) {
-      ASSERT_EQ(got[k].shape(), one.expected[k].shape());
-      ASSERT_EQ(got[k].dtype(), one.expected[k].dtype());
-      if (one.exact)
-        ASSERT_TRUE(same_bytes(got[k], one.expected[k]));
-      else
-        ASSERT_LE(error_of(got[k], one.expected[k]), tolerance(got[k].dtype()));
+    ASSERT_NO_FATAL_FAILURE(expect_torchs_result(GetParam(), one));
+  }
+}
+
+// A file may have its tensors at any byte.
+TEST_P(Operation, EqualsTorchAtEveryByteOffset) {
+  const Checkpoint bundle = safetensors::open(bundle_path());
+  const std::vector<Case> cases = cases_of(bundle, GetParam());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (const std::size_t offset : offsets_for(i, cases.size())) {
+      const Case one = at_offset(cases[i], offset);
+      SCOPED_TRACE("offset " + std::to_string(offset) + " case " + std::to_string(i) + " " + one.args.dump() +
+                   " " + shapes_of(one.inputs));
+      ASSERT_NO_FATAL_FAILURE(expect_torchs_result(GetParam(), one));
     }
   }
 }

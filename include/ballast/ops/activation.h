@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "ballast/ops/operand.h"
 
@@ -51,11 +52,18 @@ struct Activation {
     mish
   };
   Kind kind = Kind::none;
-  double alpha = 0;  ///< leaky_relu's slope, elu's alpha
+  std::optional<double> alpha =
+      {};  ///< leaky_relu's slope, elu's alpha; 0.01 and 1 when absent, as in PyTorch
 
   Activation() = default;
 
-  Activation(Kind which, double parameter = 0) : kind(which), alpha(parameter) {}
+  Activation(Kind which, std::optional<double> parameter = {}) : kind(which), alpha(parameter) {}
+
+  /// alpha, or what stands for it.
+  [[nodiscard]] double number() const {
+    if (kind != Kind::leaky_relu && kind != Kind::elu) return 0;
+    return alpha.value_or(kind == Kind::elu ? 1 : 0.01);
+  }
 };
 
 [[nodiscard]] Tensor activate(const Tensor& x, Activation activation);

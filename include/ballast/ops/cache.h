@@ -9,8 +9,9 @@
 namespace ballast {
 
 /// Belongs to one place in a model. A copy starts empty. May be used from several threads at once. It notices
-/// other weights (another Tensor), not other bytes behind the same Tensor: call clear() after writing into
-/// weights that were used.
+/// other weights (another Tensor) and writes into the same ones (Storage::version); but whoever writes
+/// through a pointer kept from before the last call, or into memory that was lent (Storage::borrow), calls
+/// clear().
 class OpCache {
  public:
   OpCache() = default;

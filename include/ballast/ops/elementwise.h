@@ -17,7 +17,8 @@ namespace ballast {
 /// True division: of integers it gives F32.
 [[nodiscard]] Tensor div(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor pow(const Operand& base, const Operand& exponent);
-/// NaN when either is.
+/// NaN when either is. A number that is the answer but no value of an integer dtype (minimum(U8, -1)) is
+/// refused.
 [[nodiscard]] Tensor minimum(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor maximum(const Operand& a, const Operand& b);
 
@@ -65,7 +66,8 @@ namespace ballast {
 [[nodiscard]] Tensor round(const Tensor& x);
 [[nodiscard]] Tensor trunc(const Tensor& x);
 
-/// To [low, high]; what is absent does not bound. NaN stays.
+/// To [low, high]; what is absent does not bound. NaN stays, and a bound that is NaN makes all NaN. Integers
+/// with a bound that is not whole become F32, as in PyTorch.
 [[nodiscard]] Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
 /// a where the condition (BOOL) holds, else b.
 [[nodiscard]] Tensor where(const Tensor& condition, const Operand& a, const Operand& b);

@@ -20,7 +20,7 @@ namespace ballast {
                          std::int64_t correction = 1);
 [[nodiscard]] Tensor stddev(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
                             std::int64_t correction = 1);
-/// The p-norm; p may be infinite or 0 (which counts).
+/// The p-norm; p may be infinite or 0 (which counts what is not 0, NaN too).
 [[nodiscard]] Tensor norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false);
 [[nodiscard]] Tensor logsumexp(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 /// NaN when there is one. Of no elements they are an error.
