@@ -2,8 +2,9 @@
 """What the case generators share: random tensors in random layouts, and the bundle they are written to.
 
 A bundle is one Safetensors file. Its metadata maps each operation to a JSON list of cases
-    {"in": [{"t": name, "view": [[step, ...], ...]}, ...], "args": {...}, "out": [name, ...], "exact": bool}
-where the view steps (permute, slice, flip, expand) make the operand from the stored tensor, so that operands have strides.
+    {"in": [{"t": name, "view": [[step, ...], ...], "offset": bytes}, ...], "args": {...}, "out": [name, ...], "exact": bool}
+where the view steps (permute, slice, flip, expand) make the operand from the stored tensor, so that operands have strides; "offset", where it is
+given, is how far from an address that suits every type the operand's first byte is to be put.
 """
 import json
 import struct
@@ -29,8 +30,8 @@ def op(name, exact=False):
 
 class Operand:
     """A stored tensor and the steps that make `value`, the view torch computes with."""
-    def __init__(self, stored, view, value):
-        self.stored, self.view, self.value = stored, view, value
+    def __init__(self, stored, view, value, offset=None):
+        self.stored, self.view, self.value, self.offset = stored, view, value, offset
 
 
 class Rng:
@@ -122,6 +123,8 @@ class Bundle:
                 continue
             self.tensors[f"{prefix}.i{i}"] = operand.stored
             case["in"].append({"t": f"{prefix}.i{i}", "view": operand.view})
+            if operand.offset is not None:
+                case["in"][-1]["offset"] = operand.offset
         for i, tensor in enumerate(outputs):
             self.tensors[f"{prefix}.o{i}"] = tensor.detach().contiguous()
             case["out"].append(f"{prefix}.o{i}")
