@@ -55,6 +55,45 @@ def torch_operations():
     cases["layer_norm 1024x768"] = lambda: F.layer_norm(hidden, (768,), gamma, gamma)
     cases["gelu 1024x768"] = lambda: F.gelu(hidden)
     cases["add 1024x768"] = lambda: hidden + hidden
+    cases.update(torch_other_dtypes())
+    return cases
+
+
+def torch_other_dtypes():
+    """Masks, indices and images of bytes."""
+    import torch
+    import torch.nn.functional as F
+    cases = {}
+    codes = {"BOOL": torch.bool, "U8": torch.uint8, "I32": torch.int32, "I64": torch.int64, "F64": torch.float64}
+    targets = {"U8": torch.uint8, "F16": torch.float16, "F32": torch.float32, "I64": torch.int64}
+    for code, dtype in codes.items():
+        x = torch.randint(0, 4, (2048, 2048)).to(dtype)
+        y = x.clone()
+        cases[f"eq {code}"] = lambda x=x, y=y: x == y
+        cases[f"add {code}"] = lambda x=x, y=y: x + y
+        if dtype != torch.bool:
+            cases[f"mul {code} number"] = lambda x=x: x * 3
+            cases[f"max {code}"] = lambda x=x: x.amax()
+            cases[f"max {code} dim 1"] = lambda x=x: x.amax(1)
+        cases[f"sum {code} dim 0"] = lambda x=x: x.sum(0)
+        cases[f"prod {code} dim 1"] = lambda x=x: x.prod(1)
+        for to, target in targets.items():
+            if target != dtype:
+                cases[f"cast {code} {to}"] = lambda x=x, target=target: x.to(target)
+    x = torch.randn(2048, 2048)
+    for to, target in {"U8": torch.uint8, "I64": torch.int64, "BOOL": torch.bool}.items():
+        cases[f"cast F32 {to}"] = lambda target=target: x.to(target)
+    for dim in (0, 1):
+        index = torch.arange(2048).unsqueeze(1 - dim).expand(2048, 2048).contiguous()
+        cases[f"sum F32 dim {dim}"] = lambda dim=dim: x.sum(dim)
+        cases[f"max F32 dim {dim}"] = lambda dim=dim: x.amax(dim)
+        cases[f"prod F32 dim {dim}"] = lambda dim=dim: x.prod(dim)
+        cases[f"gather F32 dim {dim}"] = lambda dim=dim, index=index: x.gather(dim, index)
+        cases[f"scatter F32 dim {dim}"] = lambda dim=dim, index=index: x.scatter(dim, index, x)
+    cases["sum F32"] = lambda: x.sum()
+    image = torch.randn(8, 64, 56, 56)
+    cases["pad 8x64x56x56"] = lambda: F.pad(image, (1, 1, 1, 1))
+    cases["pad 8x64x56x56 reflect"] = lambda: F.pad(image, (1, 1, 1, 1), "reflect")
     return cases
 
 

@@ -54,6 +54,62 @@ void add_linear(Cases& cases, const std::string& name, std::int64_t rows, std::i
       2.0 * static_cast<double>(rows * in * out), "GFLOP/s"};
 }
 
+// Small numbers, so that every dtype holds them.
+Tensor counted(DType dtype, const Shape& shape) {
+  Tensor bytes = Tensor::empty(DType::u8, shape);
+  std::uint32_t next = 1;
+  for (std::uint8_t& byte : bytes.mutable_span<std::uint8_t>()) {
+    next = next * 1664525 + 1013904223;
+    byte = static_cast<std::uint8_t>(next >> 30U);
+  }
+  return bytes.to(dtype);
+}
+
+// What a model does with masks, indices and images of bytes.
+void add_other_dtypes(Cases& cases) {
+  const Shape square = {2048, 2048};
+  const auto bytes_of = [](const Tensor& x) { return static_cast<double>(x.size_bytes()); };
+  const auto add_case = [&](const std::string& name, double bytes, std::function<Tensor()> run) {
+    cases[name] = {[=] { static_cast<void>(run()); }, bytes, "GB/s"};
+  };
+  for (const DType dtype : {DType::boolean, DType::u8, DType::i32, DType::i64, DType::f64}) {
+    const Tensor x = counted(dtype, square);
+    const Tensor y = x.clone();
+    const std::string code(info(dtype).code);
+    add_case("eq " + code, 2 * bytes_of(x), [=] { return eq(x, y); });
+    add_case("add " + code, 3 * bytes_of(x), [=] { return add(x, y); });
+    if (dtype != DType::boolean) {
+      add_case("mul " + code + " number", 2 * bytes_of(x), [=] { return mul(x, 3); });
+      add_case("max " + code, bytes_of(x), [=] { return max(x); });
+      add_case("max " + code + " dim 1", bytes_of(x), [=] { return max(x, {1}); });
+    }
+    add_case("sum " + code + " dim 0", bytes_of(x), [=] { return sum(x, {0}); });
+    add_case("prod " + code + " dim 1", bytes_of(x), [=] { return prod(x, {1}); });
+    for (const DType to : {DType::u8, DType::f16, DType::f32, DType::i64})
+      if (to != dtype)
+        add_case("cast " + code + " " + std::string(info(to).code), bytes_of(x), [=] { return x.to(to); });
+  }
+  const Tensor x = randn(square, generator());
+  add_case("cast F32 U8", bytes_of(x), [=] { return x.to(DType::u8); });
+  add_case("cast F32 I64", bytes_of(x), [=] { return x.to(DType::i64); });
+  add_case("cast F32 BOOL", bytes_of(x), [=] { return x.to(DType::boolean); });
+  for (const std::int64_t dim : {0, 1}) {
+    const std::string along = " F32 dim " + std::to_string(dim);
+    const Tensor index = arange(0, 2048).unsqueeze(1 - dim).expand(square).clone();
+    add_case("sum" + along, bytes_of(x), [=] { return sum(x, {dim}); });
+    add_case("max" + along, bytes_of(x), [=] { return max(x, {dim}); });
+    add_case("prod" + along, bytes_of(x), [=] { return prod(x, {dim}); });
+    add_case("gather" + along, 4 * bytes_of(x), [=] { return gather(x, dim, index); });
+    add_case("scatter" + along, 4 * bytes_of(x), [=] { return scatter(x, dim, index, x); });
+  }
+  add_case("sum F32", bytes_of(x), [=] { return sum(x); });
+  const Tensor image = randn({8, 64, 56, 56}, generator());
+  add_case("pad 8x64x56x56", 2 * bytes_of(image), [=] { return pad(image, {1, 1, 1, 1}); });
+  add_case("pad 8x64x56x56 reflect", 2 * bytes_of(image), [=] {
+    return pad(image, {1, 1, 1, 1}, PadMode::reflect);
+  });
+}
+
 Cases all_cases() {
   Cases cases;
   add_conv(cases, "conv 3-64 7x7/2 @224", 3, 224, 64, 7, 2);
@@ -86,6 +142,7 @@ Cases all_cases() {
   cases["layer_norm 1024x768"] = {[=] { static_cast<void>(layer_norm(hidden, {768}, gamma, gamma)); },
                                   2.0 * 1024 * 768 * 4, "GB/s"};
   cases["gelu 1024x768"] = {[=] { static_cast<void>(gelu(hidden)); }, 2.0 * 1024 * 768 * 4, "GB/s"};
+  add_other_dtypes(cases);
   cases["add 1024x768"] = {[=] { static_cast<void>(add(hidden, hidden)); }, 3.0 * 1024 * 768 * 4, "GB/s"};
   return cases;
 }

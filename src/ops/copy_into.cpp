@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/copy_into.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ops/args.h"
@@ -26,6 +27,8 @@ void copy_into(const Tensor& from, Tensor to) {
     walk.rows([&](const Offsets& at, std::int64_t n) {
       if (step[0] == 1 && step[1] == 1) {
         std::memcpy(out + at[0], in + at[1], static_cast<std::size_t>(n) * sizeof(T));
+      } else if (step[0] == 1 && step[1] == 0) {
+        std::fill_n(out + at[0], n, in[at[1]]);
       } else {
         for (std::int64_t i = 0; i < n; ++i) out[at[0] + i * step[0]] = in[at[1] + i * step[1]];
       }

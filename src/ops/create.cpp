@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ops/args.h"
+#include "ops/copy_into.h"
 #include "ops/parallel.h"
 #include "tensor/trace.h"
 
@@ -83,8 +84,9 @@ Tensor full(const Shape& shape, double value, DType dtype) {
   if (tracing::on())
     return tracing::record("full", {}, {{"shape", shape}, {"value", value}},
                            [&] { return full(shape, value, dtype); });
-  const Tensor one = Tensor::from({value}, {}).to(dtype);
-  return one.expand(shape).clone();
+  Tensor out = Tensor::empty(dtype, shape);
+  ops::copy_into(Tensor::from({value}, {}).to(dtype).expand(shape), out);
+  return out;
 }
 
 Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step) {

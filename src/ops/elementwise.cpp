@@ -6,6 +6,7 @@
 #include "ops/activation.h"
 #include "ops/args.h"
 #include "ops/native.h"
+#include "ops/numbers.h"
 #include "ops/walk.h"
 #include "tensor/trace.h"
 
@@ -29,12 +30,14 @@ namespace {
 constexpr std::int64_t kBuffer = 1024;  // elements of a strided row that are brought together at a time
 
 // A row of any stride, as the kernels take it.
+template <class T>
 struct Row {
-  const float* data;
+  const T* data;
   std::int64_t stride;  // 0 or 1
 };
 
-Row packed(const float* data, std::int64_t stride, std::int64_t n, float* buffer) {
+template <class T>
+Row<T> packed(const T* data, std::int64_t stride, std::int64_t n, T* buffer) {
   if (stride == 0 || stride == 1) return {data, stride};
   for (std::int64_t i = 0; i < n; ++i) buffer[i] = data[i * stride];
   return {buffer, 1};
@@ -84,37 +87,71 @@ Tensor operand_for(const Operand& operand, DType dtype, const Shape& shape) {
   return aligned(native_view(x).to(dtype)).expand(shape);
 }
 
-template <class Out, class Kernel>
-void binary_floats(Kernel kernel, const Tensor& a, const Tensor& b, Tensor& out) {
-  const float* left = data_of(a);
-  const float* right = data_of(b);
+// Both operands and the kernel are of T.
+template <class T, class Out, class Kernel>
+void binary_rows(Kernel kernel, const Tensor& a, const Tensor& b, Tensor& out) {
+  const auto* left = reinterpret_cast<const T*>(a.data());
+  const auto* right = reinterpret_cast<const T*>(b.data());
   auto* to = reinterpret_cast<Out*>(out.mutable_data());
   const Walk walk{&out, &a, &b};
   const Offsets step = walk.row_strides();
   const bool direct = step[1] >= 0 && step[1] <= 1 && step[2] >= 0 && step[2] <= 1;
   walk.rows([&](const Offsets& at, std::int64_t n) {
     if (direct) return kernel(left + at[1], step[1], right + at[2], step[2], to + at[0], n);
-    float buffers[2][kBuffer];
+    T buffers[2][kBuffer];
     for (std::int64_t begin = 0; begin < n; begin += kBuffer) {
       const std::int64_t count = std::min(kBuffer, n - begin);
-      const Row x = packed(left + at[1] + begin * step[1], step[1], count, buffers[0]);
-      const Row y = packed(right + at[2] + begin * step[2], step[2], count, buffers[1]);
+      const Row<T> x = packed(left + at[1] + begin * step[1], step[1], count, buffers[0]);
+      const Row<T> y = packed(right + at[2] + begin * step[2], step[2], count, buffers[1]);
       kernel(x.data, x.stride, y.data, y.stride, to + at[0] + begin, count);
     }
   });
 }
 
-template <class T, class Out, class Value>
-void binary_wide(const Tensor& a, const Tensor& b, Tensor& out, Value value) {
+template <class T>
+void binary_wide(Binary which, const Tensor& a, const Tensor& b, Tensor& out) {
   const auto* left = reinterpret_cast<const T*>(a.data());
   const auto* right = reinterpret_cast<const T*>(b.data());
-  auto* to = reinterpret_cast<Out*>(out.mutable_data());
+  auto* to = reinterpret_cast<T*>(out.mutable_data());
   const Walk walk{&out, &a, &b};
   const Offsets step = walk.row_strides();
   walk.rows([&](const Offsets& at, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i)
-      to[at[0] + i] = static_cast<Out>(value(left[at[1] + i * step[1]], right[at[2] + i * step[2]]));
+      to[at[0] + i] = binary_value(which, left[at[1] + i * step[1]], right[at[2] + i * step[2]]);
   });
+}
+
+// In F64 or I64, one value at a time: what has no kernel.
+Tensor wide_arithmetic(Binary which, const Operand& a, const Operand& b, DType dtype, const Shape& shape) {
+  const DType compute = compute_dtype(dtype);
+  Tensor out = new_tensor(compute, shape);
+  const Tensor x = operand_for(a, compute, shape);
+  const Tensor y = operand_for(b, compute, shape);
+  if (compute == DType::f64) {
+    binary_wide<double>(which, x, y, out);
+    return out;
+  }
+  binary_wide<std::int64_t>(which, x, y, out);
+  return narrowed(out, dtype);
+}
+
+// Only a number, or a tensor without dimensions, may have more values than the result's dtype.
+bool is_wider(const Operand& operand, DType dtype) {
+  return operand.tensor().rank() == 0 && operand.tensor().dtype() != dtype && dtype != DType::f64;
+}
+
+// False for a number that the dtype does not have.
+bool fits(const Operand& operand, DType dtype) {
+  if (!is_wider(operand, dtype)) return true;
+  const Tensor number = dense(operand.tensor().to(DType::i64));
+  return narrowed(number, dtype).to(DType::i64).span<std::int64_t>()[0] == number.span<std::int64_t>()[0];
+}
+
+// The operand in the dtype it is computed in. What does not fit goes round as sums and products do; as a
+// bound it bounds nothing, and so may be the last value there is.
+Tensor number_for(const Operand& operand, DType dtype, const Shape& shape, bool bound) {
+  if (bound || !is_wider(operand, dtype)) return operand_for(operand, dtype, shape);
+  return narrowed(dense(operand.tensor().to(DType::i64)), dtype).expand(shape);
 }
 
 }  // namespace
@@ -123,15 +160,15 @@ Tensor sum_activated(const Operand& a, const Operand& b, Activation activation) 
   if (tracing::on()) return activate(arithmetic("add", Binary::add, a, b), activation);
   const DType dtype = promoted("add", a, b);
   const Shape shape = broadcast("add", a.tensor().shape(), b.tensor().shape());
-  if (dtype != DType::f32 || try_numel(shape) == 0)
+  if (compute_dtype(dtype) != DType::f32 || try_numel(shape) == 0)
     return activate(arithmetic("add", Binary::add, a, b), activation);
-  const Tensor x = operand_for(a, dtype, shape);
-  const Tensor y = operand_for(b, dtype, shape);
-  Tensor out = result_like(dtype, shape, is_channels_last(x) ? x : y);
+  const Tensor x = operand_for(a, DType::f32, shape);
+  const Tensor y = operand_for(b, DType::f32, shape);
+  Tensor out = result_like(DType::f32, shape, is_channels_last(x) ? x : y);
   const auto sum = kernels().binary[static_cast<std::size_t>(Binary::add)];
   const ActivationKernel then = kernel_of(activation);
   const auto finish = kernels().unary[static_cast<std::size_t>(then.which)];
-  binary_floats<float>(
+  binary_rows<float, float>(
       [=, p = static_cast<float>(then.p), q = static_cast<float>(then.q)](const float* l, std::int64_t l_step,
                                                                           const float* r, std::int64_t r_step,
                                                                           float* to, std::int64_t n) {
@@ -139,7 +176,7 @@ Tensor sum_activated(const Operand& a, const Operand& b, Activation activation) 
         finish(to, to, n, p, q);
       },
       x, y, out);
-  return row_major(out);
+  return dtype == DType::f32 ? row_major(out) : out.to(dtype);  // rounded once, at the end
 }
 
 Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b) {
@@ -149,22 +186,26 @@ Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand&
   if (which == Binary::div && !is_floating(dtype)) dtype = DType::f32;
   if (dtype == DType::boolean && which == Binary::sub)
     fail(Errc::bad_dtype, op, "BOOL cannot be subtracted; logical_xor is what is meant, or logical_not");
-  const DType compute = compute_dtype(dtype);
   const Shape shape = broadcast(op, a.tensor().shape(), b.tensor().shape());
-  const Tensor x = operand_for(a, compute, shape);
-  const Tensor y = operand_for(b, compute, shape);
-  Tensor out = result_like(compute, shape, is_channels_last(x) ? x : y);
-  if (out.numel() == 0) return Tensor::empty(dtype, shape);
+  if (try_numel(shape) == 0) return Tensor::empty(dtype, shape);
+  const DType compute = compute_dtype(dtype);
   if (compute == DType::f32) {
-    binary_floats<float>(kernels().binary[static_cast<std::size_t>(which)], x, y, out);
-  } else if (compute == DType::f64) {
-    binary_wide<double, double>(x, y, out, [=](double l, double r) { return binary_value(which, l, r); });
-  } else {
-    binary_wide<std::int64_t, std::int64_t>(
-        x, y, out, [=](std::int64_t l, std::int64_t r) { return binary_value(which, l, r); });
-    return narrowed(out, dtype);
+    const Tensor x = operand_for(a, compute, shape);
+    const Tensor y = operand_for(b, compute, shape);
+    Tensor out = result_like(compute, shape, is_channels_last(x) ? x : y);
+    binary_rows<float, float>(kernels().binary[static_cast<std::size_t>(which)], x, y, out);
+    return dtype == compute ? row_major(out) : out.to(dtype);
   }
-  return dtype == compute ? row_major(out) : out.to(dtype);
+  return with_numbers(dtype, [&]<class T>(const NumberKernels<T>& table) {
+    const auto kernel = table.binary[static_cast<std::size_t>(which)];
+    if (kernel == nullptr) return wide_arithmetic(which, a, b, dtype, shape);
+    const bool bounds = which == Binary::minimum || which == Binary::maximum;
+    const Tensor x = number_for(a, dtype, shape, bounds);
+    const Tensor y = number_for(b, dtype, shape, bounds);
+    Tensor out = result_like(dtype, shape, is_channels_last(x) ? x : y);
+    binary_rows<T, T>(kernel, x, y, out);
+    return row_major(out);
+  });
 }
 
 Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b) {
@@ -172,21 +213,22 @@ Tensor comparison(const char* op, Compare which, const Operand& a, const Operand
     return tracing::record(op, {a.tensor(), b.tensor()},
                            {{"compute", static_cast<std::int64_t>(compute_dtype(promoted(op, a, b)))}},
                            [&] { return comparison(op, which, a, b); });
-  const DType compute = compute_dtype(promoted(op, a, b));
+  DType compute = promoted(op, a, b);
+  if (is_floating(compute))
+    compute = compute_dtype(compute);
+  else if (!fits(a, compute) || !fits(b, compute))
+    compute = DType::i64;
   const Shape shape = broadcast(op, a.tensor().shape(), b.tensor().shape());
   const Tensor x = operand_for(a, compute, shape);
   const Tensor y = operand_for(b, compute, shape);
-  Tensor out = Tensor::empty(DType::boolean, shape);
+  Tensor out = new_tensor(DType::boolean, shape);
   if (out.numel() == 0) return out;
-  if (compute == DType::f32) {
-    binary_floats<std::uint8_t>(kernels().compare[static_cast<std::size_t>(which)], x, y, out);
-  } else if (compute == DType::f64) {
-    binary_wide<double, std::uint8_t>(x, y, out,
-                                      [=](double l, double r) { return compare_value(which, l, r); });
-  } else {
-    binary_wide<std::int64_t, std::uint8_t>(
-        x, y, out, [=](std::int64_t l, std::int64_t r) { return compare_value(which, l, r); });
-  }
+  if (compute == DType::f32)
+    binary_rows<float, std::uint8_t>(kernels().compare[static_cast<std::size_t>(which)], x, y, out);
+  else
+    with_numbers(compute, [&]<class T>(const NumberKernels<T>& table) {
+      binary_rows<T, std::uint8_t>(table.compare[static_cast<std::size_t>(which)], x, y, out);
+    });
   return out;
 }
 
@@ -211,7 +253,7 @@ Tensor unary(const char* op, Unary which, const Tensor& x, OnIntegers integers, 
     unary_wide<double>(which, in, out, p, q);
   else
     unary_wide<std::int64_t>(which, in, out, p, q);
-  if (compute == DType::i64) return narrowed(out, dtype);
+  if (compute == DType::i64) return narrowed(row_major(out), dtype);
   return dtype == compute ? row_major(out) : out.to(dtype);
 }
 

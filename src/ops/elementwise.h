@@ -31,8 +31,6 @@ void unary_in_place(Unary which, Tensor& x, double p = 0, double q = 0);
 [[nodiscard]] std::int64_t unary_value(Unary which, std::int64_t x, double p, double q);
 [[nodiscard]] double binary_value(Binary which, double a, double b);
 [[nodiscard]] std::int64_t binary_value(Binary which, std::int64_t a, std::int64_t b);
-template <class T>
-[[nodiscard]] bool compare_value(Compare which, T a, T b);
 
 /// I64 values as integers of `dtype`, the upper bits dropped as PyTorch's arithmetic does; as BOOL, what is
 /// not zero.

@@ -203,34 +203,6 @@ std::int64_t binary_value(Binary which, std::int64_t a, std::int64_t b) {
   fail(Errc::bad_dtype, "elementwise", "no such operation on integers");
 }
 
-template <class T>
-bool compare_value(Compare which, T a, T b) {
-  switch (which) {
-    case Compare::eq:
-      return a == b;
-    case Compare::ne:
-      return a != b;
-    case Compare::lt:
-      return a < b;
-    case Compare::le:
-      return a <= b;
-    case Compare::gt:
-      return a > b;
-    case Compare::ge:
-      return a >= b;
-    case Compare::logical_and:
-      return a != T{0} && b != T{0};
-    case Compare::logical_or:
-      return a != T{0} || b != T{0};
-    case Compare::logical_xor:
-      return (a != T{0}) != (b != T{0});
-  }
-  return false;
-}
-
-template bool compare_value(Compare, double, double);
-template bool compare_value(Compare, std::int64_t, std::int64_t);
-
 Tensor narrowed(const Tensor& wide, DType dtype) {
   if (dtype == DType::i64) return wide;
   if (dtype == DType::boolean) return wide.to(dtype);

@@ -9,6 +9,7 @@
 #include "ops/args.h"
 #include "ops/copy_into.h"
 #include "ops/parallel.h"
+#include "ops/rows.h"
 #include "tensor/trace.h"
 
 namespace ballast {
@@ -31,23 +32,61 @@ void check_index_shape(const char* op, const Tensor& x, std::size_t axis, const 
     fail(Errc::shape_mismatch, op, "index {} does not fit {} along dimension {}", form(index), form(x), axis);
 }
 
-// Calls visit(element of index, offset in x with the dimension's index left out) in row-major order of
-// `index`.
-template <class Visit>
-void for_each_indexed(const Tensor& index, const Strides& strides, std::size_t axis, Visit visit) {
-  std::vector<std::int64_t> at(index.rank(), 0);
-  std::int64_t offset = 0;
-  for (std::int64_t i = 0; i < index.numel(); ++i) {
-    visit(i, offset);
-    for (std::size_t d = index.rank(); d-- > 0;) {
-      const std::int64_t stride = d == axis ? 0 : strides[d];
-      offset += stride;
-      if (++at[d] < index.shape()[d]) break;
-      offset -= stride * index.shape()[d];
-      at[d] = 0;
+// The rows of `index` along its last dimension, with where each begins in a tensor of these strides; the axis
+// of the index is left out.
+class IndexRows {
+ public:
+  IndexRows(const Shape& index, const Strides& strides, std::size_t axis)
+      : sizes_(index), strides_(strides), at_(index.size(), 0) {
+    strides_[axis] = 0;
+  }
+
+  [[nodiscard]] std::int64_t length() const { return sizes_[sizes_.size() - 1]; }
+
+  [[nodiscard]] std::int64_t offset() const { return offset_; }
+
+  void move_to(std::int64_t row) {
+    offset_ = 0;
+    for (std::size_t d = sizes_.size() - 1; d-- > 0; row /= sizes_[d]) {
+      at_[d] = row % sizes_[d];
+      offset_ += at_[d] * strides_[d];
     }
   }
-}
+
+  void advance() {
+    for (std::size_t d = sizes_.size() - 1; d-- > 0;) {
+      offset_ += strides_[d];
+      if (++at_[d] < sizes_[d]) return;
+      offset_ -= strides_[d] * sizes_[d];
+      at_[d] = 0;
+    }
+  }
+
+ private:
+  Shape sizes_;
+  Strides strides_;
+  std::vector<std::int64_t> at_;
+  std::int64_t offset_ = 0;
+};
+
+// One dimension of a row-major tensor, by index.
+struct Line {
+  const char* op;
+  std::int64_t size;
+  std::int64_t stride;
+  std::int64_t along;  // how far the elements of one row of the index are apart: 0 when the row goes along
+                       // the dimension
+
+  Line(const char* name, const Shape& shape, std::size_t axis)
+      : op(name),
+        size(shape[axis]),
+        stride(contiguous_strides(shape)[axis]),
+        along(axis + 1 == shape.size() ? 0 : 1) {}
+
+  [[nodiscard]] std::int64_t place(std::int64_t j, std::int64_t index) const {
+    return j * along + checked_index(op, index, size) * stride;
+  }
+};
 
 // Where position i of a padded dimension comes from.
 std::int64_t source_of(PadMode mode, std::int64_t i, std::int64_t size) {
@@ -102,10 +141,17 @@ Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
     inside = inside.narrow(dim, std::max<std::int64_t>(-before, 0), kept);
     start[axis] = std::max<std::int64_t>(before, 0);
   }
-  Tensor out = full(shape, value, x.dtype());
+  const Tensor out = ops::new_tensor(x.dtype(), shape);
+  const Tensor filling = full({}, value, x.dtype());
+  const auto fill = [&](const Tensor& part) { ops::copy_into(filling.expand(part.shape()), part); };
   Tensor middle = out;
-  for (std::size_t i = 0; i < x.rank(); ++i)
-    middle = middle.narrow(static_cast<std::int64_t>(i), start[i], inside.shape()[i]);
+  for (std::size_t i = 0; i < x.rank(); ++i) {
+    const auto dim = static_cast<std::int64_t>(i);
+    const std::int64_t end = start[i] + inside.shape()[i];
+    fill(middle.narrow(dim, 0, start[i]));
+    fill(middle.narrow(dim, end, shape[i] - end));
+    middle = middle.narrow(dim, start[i], inside.shape()[i]);
+  }
   ops::copy_into(inside, middle);
   return out;
 }
@@ -142,19 +188,61 @@ Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
   const Tensor in = ops::dense(x);
   Tensor out = Tensor::empty(x.dtype(), index.shape());
   if (out.numel() == 0) return out;
-  const auto number = numbers.span<std::int64_t>();
+  const std::int64_t* number = numbers.span<std::int64_t>().data();
+  const Line line("gather", in.shape(), axis);
+  const IndexRows all(numbers.shape(), contiguous_strides(in.shape()), axis);
+  const std::int64_t n = all.length();
   ops::with_element_type(x.dtype(), [&](auto element) {
     using T = decltype(element);
     const T* from = reinterpret_cast<const T*>(in.data());
     T* to = reinterpret_cast<T*>(out.mutable_data());
-    const Strides strides = contiguous_strides(in.shape());
-    for_each_indexed(numbers, strides, axis, [&](std::int64_t i, std::int64_t offset) {
-      to[i] = from[offset + checked_index("gather", number[static_cast<std::size_t>(i)], in.shape()[axis]) *
-                                strides[axis]];
+    ops::parallel(out.numel() / n, ops::rows_per_thread(n), [&](std::int64_t begin, std::int64_t end) {
+      IndexRows rows = all;
+      rows.move_to(begin);
+      for (std::int64_t row = begin; row < end; ++row, rows.advance()) {
+        const T* base = from + rows.offset();
+        for (std::int64_t j = 0; j < n; ++j) to[row * n + j] = base[line.place(j, number[row * n + j])];
+      }
     });
   });
   return out;
 }
+
+namespace {
+
+// Rows along the dimension are each a thread's own; of others, strips of columns are: of two writes to one
+// place the later one stays.
+template <class T>
+void scatter_into(Tensor& out, std::size_t axis, const Tensor& numbers, const Tensor& values) {
+  constexpr std::int64_t kStrip = 512;
+  const std::int64_t* number = numbers.span<std::int64_t>().data();
+  const T* from = reinterpret_cast<const T*>(values.data());
+  T* to = reinterpret_cast<T*>(out.mutable_data());
+  const Line line("scatter", out.shape(), axis);
+  const IndexRows all(numbers.shape(), contiguous_strides(out.shape()), axis);
+  const std::int64_t n = all.length();
+  const std::int64_t count = numbers.numel() / n;
+  const std::int64_t width = line.along == 0 ? n : std::min(n, kStrip);
+  const std::int64_t strips = (n - 1) / width + 1;
+  const std::int64_t outer = line.along == 0 ? count : ops::product(numbers.shape(), 0, axis);
+  const std::int64_t each = count / outer;
+  ops::parallel(
+      outer * strips, ops::rows_per_thread(each * width), [&](std::int64_t begin, std::int64_t end) {
+        IndexRows rows = all;
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t first = i % strips * width;
+          const std::int64_t last = std::min(n, first + width);
+          rows.move_to(i / strips * each);
+          for (std::int64_t row = i / strips * each; row < (i / strips + 1) * each; ++row, rows.advance()) {
+            T* base = to + rows.offset();
+            for (std::int64_t j = first; j < last; ++j)
+              base[line.place(j, number[row * n + j])] = from[row * n + j];
+          }
+        }
+      });
+}
+
+}  // namespace
 
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& source) {
   if (tracing::on())
@@ -180,19 +268,33 @@ Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Ope
   const Tensor numbers = ops::dense_indices("scatter", index);
   Tensor out = x.clone();
   if (index.numel() == 0) return out;
-  const auto number = numbers.span<std::int64_t>();
-  ops::with_element_type(x.dtype(), [&](auto element) {
-    using T = decltype(element);
-    const T* from = reinterpret_cast<const T*>(values.data());
-    T* to = reinterpret_cast<T*>(out.mutable_data());
-    const Strides strides = contiguous_strides(out.shape());
-    for_each_indexed(numbers, strides, axis, [&](std::int64_t i, std::int64_t offset) {
-      to[offset + checked_index("scatter", number[static_cast<std::size_t>(i)], out.shape()[axis]) *
-                      strides[axis]] = from[i];
-    });
-  });
+  ops::with_element_type(x.dtype(),
+                         [&](auto element) { scatter_into<decltype(element)>(out, axis, numbers, values); });
   return out;
 }
+
+namespace {
+
+// Of rows of `size` elements, those with these numbers. Nothing needs to be aligned.
+void select_elements(const std::byte* from, std::int64_t rows, std::int64_t size,
+                     std::span<const std::int64_t> number, DType dtype, std::byte* to) {
+  const auto count = static_cast<std::int64_t>(number.size());
+  ops::with_element_type(dtype, [&](auto element) {
+    using T = decltype(element);
+    ops::parallel(rows, ops::rows_per_thread(count), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const std::byte* in = from + static_cast<std::size_t>(row * size) * sizeof(T);
+        std::byte* out = to + static_cast<std::size_t>(row * count) * sizeof(T);
+        for (const std::int64_t one : number) {
+          std::memcpy(out, in + static_cast<std::size_t>(one) * sizeof(T), sizeof(T));
+          out += sizeof(T);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace
 
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   if (tracing::on())
@@ -216,6 +318,10 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   std::byte* to = out.mutable_data();
   const auto count = static_cast<std::int64_t>(number.size());
   const std::int64_t outer = ops::product(shape, 0, axis);
+  if (bytes == info(x.dtype()).bits / 8) {
+    select_elements(from, outer, x.shape()[axis], number, x.dtype(), to);
+    return out;
+  }
   ops::parallel(outer * count, static_cast<std::int64_t>(65536 / bytes) + 1,
                 [&](std::int64_t begin, std::int64_t end) {
                   for (std::int64_t i = begin; i < end; ++i) {

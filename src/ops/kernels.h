@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "tensor/isa.h"
 
@@ -57,6 +58,36 @@ inline constexpr std::size_t kBinaryCount = static_cast<std::size_t>(Binary::pre
 enum class Compare : std::uint8_t { eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_xor };
 inline constexpr std::size_t kCompareCount = static_cast<std::size_t>(Compare::logical_xor) + 1;
 
+/// What values of T add up to: integers in I64, where they go round, floats in F64, so that their rounding
+/// does not grow with their number.
+template <class T>
+using TotalOf = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+
+/// A reduction that takes in one element after the other.
+template <class T, class Total>
+struct Fold {
+  void (*along)(const T* in, std::int64_t n, Total* into);  ///< all of them into one
+  void (*each)(const T* in, std::int64_t n, Total* into);   ///< each into its own
+};
+
+template <class T>
+struct FoldKernels {
+  Fold<T, TotalOf<T>> sum;
+  Fold<T, TotalOf<T>> prod;
+  Fold<T, T> max;  ///< NaN when there is one
+  Fold<T, T> min;
+};
+
+/// The loops over another dtype. Operands as those of Kernels::binary; null where there is no such operation.
+template <class T>
+struct NumberKernels {
+  void (*binary[kBinaryCount])(const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride, T* out,
+                               std::int64_t n);
+  void (*compare[kCompareCount])(const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride,
+                                 std::uint8_t* out, std::int64_t n);
+  FoldKernels<T> folds;
+};
+
 struct Kernels {
   void (*unary[kUnaryCount])(const float* in, float* out, std::int64_t n, float p, float q);
   /// Each operand has stride 0 (one value for the whole row) or 1. `out` may be `a` or `b`.
@@ -88,6 +119,15 @@ struct Kernels {
   /// One GRU step: x and h are the two halves of the gates r, z, n, with their biases; `hidden` is read and
   /// written.
   void (*gru_gates)(const float* x, const float* h, float* hidden, std::int64_t n);
+
+  FoldKernels<float> f32;
+  NumberKernels<double> f64;
+  NumberKernels<std::uint8_t> boolean;  ///< every byte that is not 0 is true; results are 0 and 1
+  NumberKernels<std::uint8_t> u8;
+  NumberKernels<std::int8_t> i8;
+  NumberKernels<std::int16_t> i16;
+  NumberKernels<std::int32_t> i32;
+  NumberKernels<std::int64_t> i64;
 };
 
 /// Those of the best instruction set this machine has.

@@ -8,6 +8,7 @@
 
 #include "ballast/ops/elementwise.h"
 #include "ops/args.h"
+#include "ops/fold.h"
 #include "ops/kernels.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
@@ -16,6 +17,7 @@
 namespace ballast {
 
 using ops::compute_dtype;
+using ops::Folding;
 using ops::form;
 using ops::kernels;
 using ops::Rows;
@@ -42,21 +44,6 @@ Tensor each_row(const Rows& rows, DType dtype, const Row& row) {
   return out;
 }
 
-using FloatRow = float (*)(const float*, std::int64_t);
-
-// A reduction with a kernel for f32 and plain functions for the others.
-template <class Wide, class Whole>
-Tensor reduced(const Rows& rows, FloatRow floats, Wide wide, Whole whole) {
-  switch (rows.values.dtype()) {
-    case DType::f32:
-      return each_row<float, float>(rows, DType::f32, floats);
-    case DType::f64:
-      return each_row<double, double>(rows, DType::f64, wide);
-    default:
-      return each_row<std::int64_t, std::int64_t>(rows, DType::i64, whole);
-  }
-}
-
 Tensor finished(const Tensor& values, const Rows& rows, bool keepdim, DType dtype) {
   return values.reshape(rows.result(keepdim)).to(dtype);
 }
@@ -65,32 +52,10 @@ DType sum_dtype(DType dtype) {
   return is_floating(dtype) ? dtype : DType::i64;
 }
 
-// Integers go round at 64 bits.
-template <class T>
-using Total = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
-
-template <class T>
-T plain_sum(const T* in, std::int64_t n) {
-  Total<T> total = 0;
-  for (std::int64_t i = 0; i < n; ++i) total += static_cast<Total<T>>(in[i]);
-  return static_cast<T>(total);
-}
-
-template <class T>
-T plain_product(const T* in, std::int64_t n) {
-  Total<T> total = 1;
-  for (std::int64_t i = 0; i < n; ++i) total *= static_cast<Total<T>>(in[i]);
-  return static_cast<T>(total);
-}
-
-float float_sum(const float* in, std::int64_t n) {
-  return static_cast<float>(kernels().sum(in, n));
-}
-
-float float_product(const float* in, std::int64_t n) {
-  double total = 1;
-  for (std::int64_t i = 0; i < n; ++i) total *= static_cast<double>(in[i]);
-  return static_cast<float>(total);
+double plain_sum(const double* in, std::int64_t n) {
+  double total = 0;
+  for (std::int64_t i = 0; i < n; ++i) total += in[i];
+  return total;
 }
 
 // The place of the first value that `beats` all before it; NaN beats everything.
@@ -104,14 +69,11 @@ std::int64_t best_place(const T* in, std::int64_t n, Beats beats) {
   return best;
 }
 
-template <class Beats>
-Tensor extreme(const char* op, const Tensor& x, const Dims& dims, bool keepdim, FloatRow floats,
-               Beats beats) {
-  const Rows rows = rows_along(op, x, dims, compute_dtype(x.dtype()));
-  if (rows.length == 0 && rows.count > 0)
+Tensor extreme(const char* op, ops::Folding which, const Tensor& x, const Dims& dims, bool keepdim) {
+  Tensor best = ops::folded(op, which, x, dims, keepdim);
+  if (x.numel() == 0 && best.numel() > 0)
     fail(Errc::shape_mismatch, op, "{} has no elements to choose from", form(x));
-  const auto choose = [&](const auto* in, std::int64_t n) { return in[best_place(in, n, beats)]; };
-  return finished(reduced(rows, floats, choose, choose), rows, keepdim, x.dtype());
+  return best.to(x.dtype());
 }
 
 template <class Beats>
@@ -203,29 +165,20 @@ T logsumexp_of(const T* in, std::int64_t n) {
 
 Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("sum", x, dims, keepdim, [&] { return sum(x, dims, keepdim); });
-  const DType dtype = sum_dtype(x.dtype());
-  const Rows rows = rows_along("sum", x, dims, compute_dtype(dtype));
-  return finished(reduced(rows, float_sum, plain_sum<double>, plain_sum<std::int64_t>), rows, keepdim, dtype);
+  return ops::folded("sum", Folding::sum, x, dims, keepdim).to(sum_dtype(x.dtype()));
 }
 
 Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("prod", x, dims, keepdim, [&] { return prod(x, dims, keepdim); });
-  const DType dtype = sum_dtype(x.dtype());
-  const Rows rows = rows_along("prod", x, dims, compute_dtype(dtype));
-  return finished(reduced(rows, float_product, plain_product<double>, plain_product<std::int64_t>), rows,
-                  keepdim, dtype);
+  return ops::folded("prod", Folding::prod, x, dims, keepdim).to(sum_dtype(x.dtype()));
 }
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("mean", x, dims, keepdim, [&] { return mean(x, dims, keepdim); });
-  const Rows rows = floating_rows("mean", x, dims);
-  const auto floats = [](const float* in, std::int64_t n) {
-    return static_cast<float>(kernels().sum(in, n) / static_cast<double>(n));
-  };
-  const auto wide = [](const double* in, std::int64_t n) {
-    return plain_sum(in, n) / static_cast<double>(n);
-  };
-  return finished(floating_reduced(rows, floats, wide), rows, keepdim, x.dtype());
+  require_floating("mean", x);
+  const Tensor total = ops::folded("mean", Folding::sum, x, dims, keepdim);
+  const auto count = static_cast<double>(x.numel()) / static_cast<double>(total.numel());
+  return div(total, Tensor::from({count}, {})).to(x.dtype());
 }
 
 Tensor var(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correction) {
@@ -278,12 +231,12 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
 
 Tensor max(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("max", x, dims, keepdim, [&] { return max(x, dims, keepdim); });
-  return extreme("max", x, dims, keepdim, kernels().max, [](auto a, auto b) { return a > b; });
+  return extreme("max", Folding::max, x, dims, keepdim);
 }
 
 Tensor min(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("min", x, dims, keepdim, [&] { return min(x, dims, keepdim); });
-  return extreme("min", x, dims, keepdim, kernels().min, [](auto a, auto b) { return a < b; });
+  return extreme("min", Folding::min, x, dims, keepdim);
 }
 
 Tensor argmax(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
@@ -296,22 +249,12 @@ Tensor argmin(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
 
 Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("any", x, dims, keepdim, [&] { return any(x, dims, keepdim); });
-  const Rows rows = rows_along("any", ne(x, 0), dims, DType::i64);
-  const auto found = [](const std::int64_t* in, std::int64_t n) {
-    return std::any_of(in, in + n, [](std::int64_t v) { return v != 0; }) ? std::int64_t{1} : 0;
-  };
-  return finished(each_row<std::int64_t, std::int64_t>(rows, DType::i64, found), rows, keepdim,
-                  DType::boolean);
+  return ops::folded("any", Folding::max, ne(x, 0), dims, keepdim);
 }
 
 Tensor all(const Tensor& x, const Dims& dims, bool keepdim) {
   if (tracing::on()) return recorded("all", x, dims, keepdim, [&] { return all(x, dims, keepdim); });
-  const Rows rows = rows_along("all", ne(x, 0), dims, DType::i64);
-  const auto found = [](const std::int64_t* in, std::int64_t n) {
-    return std::all_of(in, in + n, [](std::int64_t v) { return v != 0; }) ? std::int64_t{1} : 0;
-  };
-  return finished(each_row<std::int64_t, std::int64_t>(rows, DType::i64, found), rows, keepdim,
-                  DType::boolean);
+  return ops::folded("all", Folding::min, ne(x, 0), dims, keepdim);
 }
 
 }  // namespace ballast

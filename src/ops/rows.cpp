@@ -5,7 +5,7 @@
 
 namespace ballast::ops {
 
-Rows rows_along(const char* op, const Tensor& x, const Dims& dims, DType compute) {
+std::vector<bool> reduced_axes(const char* op, const Tensor& x, const Dims& dims) {
   require_computable(op, x);
   std::vector<bool> reduced(x.rank(), dims.empty());
   for (const std::int64_t dim : dims) {
@@ -15,6 +15,11 @@ Rows rows_along(const char* op, const Tensor& x, const Dims& dims, DType compute
       fail(Errc::invalid_argument, op, "dimension {} appears twice in {}", axis, to_string(dims));
     reduced[axis] = true;
   }
+  return reduced;
+}
+
+Rows rows_along(const char* op, const Tensor& x, const Dims& dims, DType compute) {
+  const std::vector<bool> reduced = reduced_axes(op, x, dims);
   Rows rows{{}, 1, 1, {}, {}};
   Dims order;
   for (std::size_t i = 0; i < x.rank(); ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "ballast/tensor.h"
 
@@ -18,6 +19,9 @@ struct Rows {
 
   [[nodiscard]] const Shape& result(bool keep) const { return keep ? keepdim : kept; }
 };
+
+/// Which dimensions of x `dims` names; empty: all of them.
+[[nodiscard]] std::vector<bool> reduced_axes(const char* op, const Tensor& x, const Dims& dims);
 
 /// `dims` empty: all of them.
 [[nodiscard]] Rows rows_along(const char* op, const Tensor& x, const Dims& dims, DType compute);

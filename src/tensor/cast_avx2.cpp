@@ -6,10 +6,15 @@
 
 #include <immintrin.h>
 
+#include <limits>
+#include <type_traits>
+
 #include "tensor/cast_steps.h"
 
 #define BALLAST_AVX2 [[gnu::target("avx2,f16c"), gnu::always_inline]] static inline
 #define BALLAST_AVX2_LOOP [[gnu::target("avx2,f16c")]] static
+#define BALLAST_INLINE BALLAST_AVX2
+#define BALLAST_LOOP BALLAST_AVX2_LOOP
 
 namespace ballast {
 namespace {
@@ -86,6 +91,8 @@ struct Widen {
   }
 };
 
+#include "tensor/cast_loops.inc"
+
 }  // namespace
 
 CastKernel avx2_kernel(DType from, DType to) noexcept {
@@ -93,7 +100,11 @@ CastKernel avx2_kernel(DType from, DType to) noexcept {
   if (from == DType::f32 && to == DType::bf16) return convert_by_steps<Narrow<to_bfloat16>>;
   if (from == DType::f16 && to == DType::f32) return convert_by_steps<Widen<from_half>>;
   if (from == DType::bf16 && to == DType::f32) return convert_by_steps<Widen<from_bfloat16>>;
-  return nullptr;
+  return loop_of(from, to);
+}
+
+CastKernel avx2_odd_kernel(DType from) noexcept {
+  return odd_loop(from);
 }
 
 }  // namespace ballast
@@ -103,6 +114,10 @@ CastKernel avx2_kernel(DType from, DType to) noexcept {
 namespace ballast {
 
 CastKernel avx2_kernel(DType /*from*/, DType /*to*/) noexcept {
+  return nullptr;
+}
+
+CastKernel avx2_odd_kernel(DType /*from*/) noexcept {
   return nullptr;
 }
 

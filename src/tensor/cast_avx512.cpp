@@ -13,11 +13,16 @@
 #endif
 #include <immintrin.h>
 
+#include <limits>
+#include <type_traits>
+
 #include "tensor/cast_steps.h"
 #include "tensor/float_formats.h"
 
 #define BALLAST_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq"), gnu::always_inline]] static inline
 #define BALLAST_AVX512_LOOP [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] static
+#define BALLAST_INLINE BALLAST_AVX512
+#define BALLAST_LOOP BALLAST_AVX512_LOOP
 
 namespace ballast {
 namespace {
@@ -240,11 +245,21 @@ CastKernel to_single(DType from) noexcept {
   }
 }
 
+#include "tensor/cast_loops.inc"
+
 }  // namespace
 
 CastKernel avx512_kernel(DType from, DType to) noexcept {
-  if (from == DType::f32) return from_single(to);
-  return to == DType::f32 ? to_single(from) : nullptr;
+  CastKernel found = nullptr;
+  if (from == DType::f32)
+    found = from_single(to);
+  else if (to == DType::f32)
+    found = to_single(from);
+  return found != nullptr ? found : loop_of(from, to);
+}
+
+CastKernel avx512_odd_kernel(DType from) noexcept {
+  return odd_loop(from);
 }
 
 }  // namespace ballast
@@ -254,6 +269,10 @@ CastKernel avx512_kernel(DType from, DType to) noexcept {
 namespace ballast {
 
 CastKernel avx512_kernel(DType /*from*/, DType /*to*/) noexcept {
+  return nullptr;
+}
+
+CastKernel avx512_odd_kernel(DType /*from*/) noexcept {
   return nullptr;
 }
 

@@ -63,27 +63,17 @@ void widen_codes(const std::byte* in, std::byte* out, std::size_t count, bool /*
   for (std::size_t i = 0; i < count; ++i) store<float>(out, i, kTable[load_code<kBits>(in, i)]);
 }
 
-// Any number becomes a float with at least the last bit set where something was lost, and that is rounded to
-// the format.
-template <class Hub>
-float enough_of(Hub value) {
-  if constexpr (std::is_same_v<Hub, float>)
-    return value;
-  else
-    return round_to_odd(value);
-}
-
-template <int kBits, uint32_t (*encode)(float), class Hub>
+template <int kBits, uint32_t (*encode)(float)>
 void round_codes(const std::byte* in, std::byte* out, std::size_t count, bool /*stream*/) {
   if constexpr (kBits % 8 == 0) {
     using Code = std::conditional_t<kBits == 8, uint8_t, uint16_t>;
     for (std::size_t i = 0; i < count; ++i)
-      store<Code>(out, i, static_cast<Code>(encode(enough_of(load<Hub>(in, i)))));
+      store<Code>(out, i, static_cast<Code>(encode(load<float>(in, i))));
   } else {
     uint32_t window = 0;
     int filled = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      window |= encode(enough_of(load<Hub>(in, i))) << filled;
+      window |= encode(load<float>(in, i)) << filled;
       for (filled += kBits; filled >= 8; filled -= 8, window >>= 8U)
         *out++ = static_cast<std::byte>(window & 0xFFU);
     }
@@ -123,6 +113,34 @@ uint8_t nonzero(Hub value) {
   return value != 0;
 }
 
+// From f32.
+CastKernel small_float_kernel(DType to) noexcept {
+  switch (to) {
+    case DType::f4:
+      return round_codes<4, encode_float<kFormatE2M1>>;
+    case DType::f6_e2m3:
+      return round_codes<6, encode_float<kFormatE2M3>>;
+    case DType::f6_e3m2:
+      return round_codes<6, encode_float<kFormatE3M2>>;
+    case DType::f8_e5m2:
+      return round_codes<8, encode_float<kFormatE5M2>>;
+    case DType::f8_e4m3:
+      return round_codes<8, encode_float<kFormatE4M3>>;
+    case DType::f8_e8m0:
+      return round_codes<8, encode_e8m0>;
+    case DType::f8_e4m3fnuz:
+      return round_codes<8, encode_float<kFormatE4M3Fnuz>>;
+    case DType::f8_e5m2fnuz:
+      return round_codes<8, encode_float<kFormatE5M2Fnuz>>;
+    case DType::f16:
+      return round_codes<16, encode_float<kFormatF16>>;
+    case DType::bf16:
+      return round_codes<16, encode_float<kFormatBF16>>;
+    default:
+      return nullptr;  // not real
+  }
+}
+
 template <class Hub>
 CastKernel plain_rounding_kernel(DType to) noexcept {
   switch (to) {
@@ -144,32 +162,12 @@ CastKernel plain_rounding_kernel(DType to) noexcept {
       return each<Hub, int32_t, saturate<Hub, int32_t>>;
     case DType::i64:
       return each<Hub, int64_t, saturate<Hub, int64_t>>;
-    case DType::f4:
-      return round_codes<4, encode_float<kFormatE2M1>, Hub>;
-    case DType::f6_e2m3:
-      return round_codes<6, encode_float<kFormatE2M3>, Hub>;
-    case DType::f6_e3m2:
-      return round_codes<6, encode_float<kFormatE3M2>, Hub>;
-    case DType::f8_e5m2:
-      return round_codes<8, encode_float<kFormatE5M2>, Hub>;
-    case DType::f8_e4m3:
-      return round_codes<8, encode_float<kFormatE4M3>, Hub>;
-    case DType::f8_e8m0:
-      return round_codes<8, encode_e8m0, Hub>;
-    case DType::f8_e4m3fnuz:
-      return round_codes<8, encode_float<kFormatE4M3Fnuz>, Hub>;
-    case DType::f8_e5m2fnuz:
-      return round_codes<8, encode_float<kFormatE5M2Fnuz>, Hub>;
-    case DType::f16:
-      return round_codes<16, encode_float<kFormatF16>, Hub>;
-    case DType::bf16:
-      return round_codes<16, encode_float<kFormatBF16>, Hub>;
     case DType::f32:
       return each<Hub, float, exactly<Hub, float>>;  // the processor rounds once, to nearest even
     case DType::f64:
       return each<Hub, double, exactly<Hub, double>>;
     default:
-      return nullptr;  // not real
+      return std::is_same_v<Hub, float> ? small_float_kernel(to) : nullptr;
   }
 }
 
@@ -222,6 +220,28 @@ CastKernel plain_widening_kernel(DType from) noexcept {
   }
 }
 
+template <class From>
+float odd_of_integer(From value) {
+  return round_to_odd(int64_t{value});
+}
+
+CastKernel plain_odd_kernel(DType from) noexcept {
+  switch (from) {
+    case DType::f64:
+      return each<double, float, round_to_odd>;
+    case DType::i64:
+      return each<int64_t, float, round_to_odd>;
+    case DType::u64:
+      return each<uint64_t, float, round_to_odd>;
+    case DType::i32:
+      return each<int32_t, float, odd_of_integer<int32_t>>;
+    case DType::u32:
+      return each<uint32_t, float, odd_of_integer<uint32_t>>;
+    default:
+      return nullptr;
+  }
+}
+
 CastKernel vector_kernel(DType from, DType to, Isa isa) noexcept {
   CastKernel found = nullptr;
   if (isa >= Isa::avx512) found = avx512_kernel(from, to);
@@ -248,6 +268,13 @@ DType hub_of(DType from) noexcept {
 CastKernel widening_kernel(DType from, Isa isa) noexcept {
   const CastKernel fast = vector_kernel(from, hub_of(from), isa);
   return fast != nullptr ? fast : plain_widening_kernel(from);
+}
+
+CastKernel odd_kernel(DType from, Isa isa) noexcept {
+  CastKernel fast = nullptr;
+  if (isa >= Isa::avx512) fast = avx512_odd_kernel(from);
+  if (fast == nullptr && isa >= Isa::avx2) fast = avx2_odd_kernel(from);
+  return fast != nullptr ? fast : plain_odd_kernel(from);
 }
 
 CastKernel rounding_kernel(DType hub, DType to, Isa isa) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts casts are put together from. A source is first widened to a hub, a type that holds each of its
 // values exactly (f32, f64, i64 or u64); the hub's values are then rounded to the target. Two small sets of
-// kernels make every pair.
+// kernels make every pair. Small floats are only rounded to from f32: what comes from another hub is first
+// made an f32 with enough of it left (odd_kernel).
 #pragma once
 
 #include <cstddef>
@@ -22,9 +23,14 @@ using CastKernel = void (*)(const std::byte* in, std::byte* out, std::size_t cou
 [[nodiscard]] CastKernel widening_kernel(DType from, Isa isa) noexcept;
 /// From a hub to `to`; null when they are the same.
 [[nodiscard]] CastKernel rounding_kernel(DType hub, DType to, Isa isa) noexcept;
+/// From a dtype whose hub is not f32 to f32, rounded to odd: enough to round it again, once, to a float of 16
+/// bits or fewer.
+[[nodiscard]] CastKernel odd_kernel(DType from, Isa isa) noexcept;
 
 // What the vector files have; null for pairs they have nothing for.
 [[nodiscard]] CastKernel avx2_kernel(DType from, DType to) noexcept;
 [[nodiscard]] CastKernel avx512_kernel(DType from, DType to) noexcept;
+[[nodiscard]] CastKernel avx2_odd_kernel(DType from) noexcept;
+[[nodiscard]] CastKernel avx512_odd_kernel(DType from) noexcept;
 
 }  // namespace ballast

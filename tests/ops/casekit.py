@@ -16,7 +16,7 @@ CODES = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch
          torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL"}
 FLOATS = [torch.float32] * 6 + [torch.float16, torch.bfloat16]
 ANY = FLOATS + [torch.float64, torch.int64, torch.int32, torch.uint8]
-SPECIAL = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1e-40, 3e38, -3e38, 88.9, -104.5]
+SPECIAL = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1e-40, 3e38, -2e38, 88.9, -104.5]
 
 OPS = {}  # name: function(Rng) → (inputs, args, outputs)
 

@@ -247,11 +247,13 @@ def layer_norm_case(r, i):
 @op("rms_norm")
 def rms_norm_case(r, i):
     normalized = r.shape(r.int(1, 2), low=2, high=40)
-    x = r.operand(r.shape(r.int(0, 3)) + normalized, r.pick(FLOATS))
+    shape = r.shape(r.int(0, 3)) + normalized
+    dtype = r.pick(FLOATS)
+    x = r.operand(shape, dtype)
     gamma = plain(r.values(normalized)) if r.chance(2) else None
     eps = r.pick([None, 1e-6, 1e-5])
     dims = list(range(-len(normalized), 0))
-    added = torch.finfo(x.value.dtype).eps if eps is None else eps
+    added = torch.finfo(dtype).eps if eps is None else eps
 
     def compute(a):
         result = a * torch.rsqrt(a.pow(2).mean(dims, keepdim=True) + added)

@@ -181,7 +181,8 @@ def one_hot_case(r, i):
 def resize_case(r, i):
     mode = r.pick(["nearest", "linear", "linear", "cubic"])
     spatial = 2 if mode == "cubic" else r.int(1, 3)
-    shape = [r.int(1, 2), r.int(1, 3)] + [r.size(1, 9) for _ in range(spatial)]
+    # 1.13 takes one channel for channels last, where it answers differently.
+    shape = [r.int(1, 2), r.int(2 if mode == "nearest" and spatial == 3 else 1, 3)] + [r.size(1, 9) for _ in range(spatial)]
     x = r.operand(shape, torch.float32)
     names = {"nearest": "nearest", "linear": ["linear", "bilinear", "trilinear"][spatial - 1], "cubic": "bicubic"}
     align = None if mode == "nearest" else r.chance(2)

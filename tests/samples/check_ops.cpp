@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs every case of a bundle and counts those that differ from what torch gave: for scripts/check-ops.
 //   check_ops CASES.safetensors
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
@@ -22,8 +23,8 @@ std::string difference(const Run& run, const Case& one) {
     const double most = one.exact ? 0 : tolerance(got[i].dtype());
     // Where all values are small, what remains of a difference of larger ones has few digits: in torch's F32
     // too.
-    const double error =
-        error_of(got[i], one.expected[i], 0.01 * std::sqrt(static_cast<double>(got[i].numel())));
+    const double least = 0.01 * std::sqrt(static_cast<double>(std::max<std::int64_t>(got[i].numel(), 1)));
+    const double error = error_of(got[i], one.expected[i], least);
     if (!(error <= most)) return "error " + std::to_string(error);
   }
   return {};
