@@ -28,13 +28,17 @@ struct InputDim {
   std::int64_t size = 0;         ///< when it has no name
   std::string name = {};         ///< "batch"; the same name means the same size, in all inputs
   std::int64_t multiple_of = 0;  ///< sizes the model takes, when trace() should not find out by itself
+  std::int64_t at_least = 1;     ///< and the smallest of them
+  std::int64_t at_most = 0;      ///< and the largest; 0: no end
 
   template <std::integral Number>
   InputDim(Number number) : size(number) {}  // {"batch", 3}
 
-  InputDim(const char* symbol, std::int64_t multiple = 0) : name(symbol), multiple_of(multiple) {}
+  InputDim(const char* symbol, std::int64_t multiple = 0, std::int64_t least = 1, std::int64_t most = 0)
+      : name(symbol), multiple_of(multiple), at_least(least), at_most(most) {}
 
-  InputDim(std::string symbol, std::int64_t multiple = 0) : name(std::move(symbol)), multiple_of(multiple) {}
+  InputDim(std::string symbol, std::int64_t multiple = 0, std::int64_t least = 1, std::int64_t most = 0)
+      : name(std::move(symbol)), multiple_of(multiple), at_least(least), at_most(most) {}
 };
 
 struct InputSpec {
@@ -54,7 +58,8 @@ struct SizeExpr {
 
   struct Term {
     std::int64_t factor = 1;
-    std::vector<Dim> dims;  ///< their product
+    std::vector<Dim> dims;               ///< their product
+    std::vector<SizeExpr> rounded = {};  ///< times these, each rounded down by its divisor
   };
 
   std::int64_t constant = 0;

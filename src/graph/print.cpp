@@ -14,11 +14,13 @@ std::string text_of(const SizeExpr::Dim& dim) {
 }
 
 std::string text_of(const SizeExpr::Term& term) {
-  std::string text = term.factor == 1 ? "" : std::to_string(term.factor);
+  std::string text = term.factor == 1 ? "" : (term.factor == -1 ? "-" : std::to_string(term.factor));
   for (const SizeExpr::Dim& dim : term.dims) {
-    if (!text.empty()) text += '*';
+    if (!text.empty() && text != "-") text += '*';
     text += text_of(dim);
   }
+  for (const SizeExpr& part : term.rounded)
+    text += (text.empty() || text == "-" ? "" : "*") + to_string(part);
   return text;
 }
 

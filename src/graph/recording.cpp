@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ballast/display.h"
+#include "graph/forms.h"
 #include "graph/probe.h"
 
 namespace ballast::graph {
@@ -34,6 +35,34 @@ Tensor unwrapped(const Tensor& tensor) {
   return {tensor.dtype(), tensor.shape(), tensor.strides(), storage->bytes(), tensor.bit_offset()};
 }
 
+constexpr std::int64_t kLarge = 4096;  // elements worth computing once for all recordings
+
+std::string text_of(const Attribute& attribute) {
+  std::string text = " " + attribute.name;
+  const auto add = [&](const auto& one) { text += fmt::format(" {}", one); };
+  std::visit(
+      [&](const auto& value) {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>)
+          add(value);
+        else
+          for (const auto& one : value) add(one);
+      },
+      attribute.value);
+  return text;
+}
+
+// With the form of the result, and no bytes before an operation that is run asks for them.
+Tensor unseen(const Tensor& form, std::size_t seed) {
+  const DType dtype = form.dtype();
+  const std::int64_t count = form.numel();
+  auto bytes = Storage::deferred(form.size_bytes(), [=](std::span<std::byte> out) {
+    const Tensor made = probe_tensor(dtype, {count}, seed);
+    std::memcpy(out.data(), made.data(), out.size());
+  });
+  return Tensor::contiguous_view(dtype, form.shape(), std::move(bytes));
+}
+
 // Lets operations read while it lives.
 class Running {
  public:
@@ -61,6 +90,21 @@ class Working {
  private:
   tracing::Recorder* before_;
 };
+
+// A copy is its original: whether one is made may depend on the size (a dimension of 1 is always dense).
+void forget_copies(Graph& graph) {
+  std::vector<std::int64_t> original(graph.values.size());
+  for (std::size_t i = 0; i < original.size(); ++i) original[i] = static_cast<std::int64_t>(i);
+  const auto look_up = [&](std::vector<std::int64_t>& ids) {
+    for (std::int64_t& id : ids)
+      if (id >= 0) id = original[static_cast<std::size_t>(id)];
+  };
+  for (GraphNode& node : graph.nodes) {
+    look_up(node.inputs);
+    if (node.op == "clone") original[static_cast<std::size_t>(node.outputs[0])] = node.inputs[0];
+  }
+  look_up(graph.outputs);
+}
 
 // Without nodes and values that no output needs; values in order of use.
 Graph pruned(const Graph& graph) {
@@ -100,7 +144,7 @@ Graph pruned(const Graph& graph) {
 
 }  // namespace
 
-Recording::Recording(const Slots& slots) : slots_(slots) {
+Recording::Recording(const Slots& slots, KnownResults& results) : slots_(slots), known_(results) {
   for (std::size_t i = 0; i < slots.slots.size(); ++i) {
     if (slots.slots[i].tensor->has_data())
       slots_by_storage_.emplace(slots.slots[i].tensor->storage().get(), i);
@@ -152,6 +196,7 @@ std::int64_t Recording::add_constant(const Tensor& tensor) {
                            .known = true,
                            .tensor = unwrapped(tensor).clone()});
   views_.push_back({tensor.strides(), tensor.bit_offset(), tensor.storage()});
+  keys_.emplace_back();
   leaves_by_storage_.emplace(tensor.storage().get(), id);
   return id;
 }
@@ -182,6 +227,7 @@ std::int64_t Recording::leaf(const Tensor& tensor) {
                              .tensor = tensor,
                              .slot = at->second});
     views_.push_back({tensor.strides(), tensor.bit_offset(), tensor.storage()});
+    keys_.push_back(fmt::format("parameter {}", at->second));
     leaves_by_storage_.emplace(tensor.storage().get(), id);
     return id;
   }
@@ -220,6 +266,39 @@ Tensor Recording::wrapped(const Tensor& plain, std::int64_t value, std::string m
   return {plain.dtype(), plain.shape(), plain.strides(), std::move(storage), plain.bit_offset()};
 }
 
+// "" when it is not made of parameters alone, or by chance.
+std::string Recording::key_of(const GraphNode& node) const {
+  if (node.custom || node.inputs.empty()) return {};
+  std::string key = node.op;
+  for (const Attribute& attribute : node.attributes) key += text_of(attribute);
+  for (const std::int64_t id : node.inputs) {
+    const std::string& of_input = id < 0 ? "_" : keys_[static_cast<std::size_t>(id)];
+    if (of_input.empty()) return {};
+    key += " (" + of_input + ")";
+  }
+  // Short, or names of names of names would grow without end.
+  return known_.short_names.emplace(key, fmt::format("#{}", known_.short_names.size())).first->second;
+}
+
+std::vector<Tensor> Recording::known_results(const std::string& key, std::span<const Tensor> inputs,
+                                             const tracing::Run& run) {
+  if (const auto found = known_.results.find(key); found != known_.results.end()) return found->second;
+  std::vector<Tensor> results = run();
+  std::vector<Tensor> kept;
+  for (const Tensor& result : results) {
+    if (key.empty() || !result.defined() || result.numel() < kLarge) return results;
+    const Tensor plain = unwrapped(result);
+    for (const Tensor& input : inputs)
+      if (input.defined() && unwrapped(input).storage() == plain.storage()) return results;  // a view
+    // Read-only: the next recording's host may not write what this one's graph holds.
+    const auto bytes = plain.storage();
+    auto shared = Storage::borrow(static_cast<const void*>(bytes->data()), bytes->size(), [bytes] {});
+    kept.emplace_back(plain.dtype(), plain.shape(), plain.strides(), std::move(shared), plain.bit_offset());
+  }
+  known_.results.emplace(key, std::move(kept));
+  return results;
+}
+
 std::vector<Tensor> Recording::record(const char* op, std::span<const Tensor> inputs, Attributes attributes,
                                       const tracing::Run& run) {
   GraphNode node{.op = op, .inputs = {}, .outputs = {}, .attributes = std::move(attributes)};
@@ -231,11 +310,19 @@ std::vector<Tensor> Recording::record(const char* op, std::span<const Tensor> in
       known = known && graph_.values[static_cast<std::size_t>(node.inputs.back())].known;
   }
   node.place = place_of(node.inputs);
+  const std::string key = known ? key_of(node) : std::string();
   std::vector<Tensor> results;
   {
     const tracing::Aside aside;
     const Running running(*session_);
-    results = run();
+    const auto forms = known || node.custom ? std::nullopt : forms_of({op, inputs, node.attributes});
+    if (forms) {
+      for (const Tensor& form : *forms)
+        results.push_back(form.defined() ? unseen(form, graph_.values.size()) : Tensor());
+    } else {
+      results = known ? known_results(key, inputs, run) : run();
+      for (const Tensor& result : results) work_ += result.numel();
+    }
   }
   const std::string made_by = node.place.empty() ? node.op : node.place + ": " + node.op;
   for (Tensor& result : results) {
@@ -252,6 +339,7 @@ std::vector<Tensor> Recording::record(const char* op, std::span<const Tensor> in
                              .known = known,
                              .tensor = known ? unwrapped(result) : Tensor()});
     views_.push_back({result.strides(), result.bit_offset(), nullptr});
+    keys_.push_back(key.empty() ? std::string() : fmt::format("{} #{}", key, node.outputs.size() - 1));
     result = wrapped(result, id, made_by);
   }
   graph_.nodes.push_back(std::move(node));
@@ -262,13 +350,14 @@ Graph Recording::run(const std::vector<InputSpec>& inputs, const std::vector<Sha
                      const ForwardFunction& forward) {
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor plain = probe_tensor(inputs[i].dtype, shapes[i], i);
+    const Tensor plain = unseen(Tensor(inputs[i].dtype, shapes[i]), i);
     const auto id = static_cast<std::int64_t>(graph_.values.size());
     graph_.values.push_back({.kind = GraphValue::Kind::input,
                              .name = inputs[i].name,
                              .dtype = inputs[i].dtype,
                              .shape = shapes[i]});
     views_.push_back({plain.strides(), plain.bit_offset(), nullptr});
+    keys_.emplace_back();
     graph_.inputs.push_back(id);
     tensors.push_back(wrapped(plain, id, "input " + quoted(inputs[i].name)));
   }
@@ -281,6 +370,7 @@ Graph Recording::run(const std::vector<InputSpec>& inputs, const std::vector<Sha
       graph_.outputs.push_back(value_of(result, "the result"));
     }
   }
+  forget_copies(graph_);
   return pruned(graph_);
 }
 

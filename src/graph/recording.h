@@ -13,12 +13,19 @@
 
 namespace ballast::graph {
 
+/// Large results that follow from parameters alone: computed in one recording, taken over by the next.
+struct KnownResults {
+  std::unordered_map<std::string, std::vector<Tensor>> results;
+  std::unordered_map<std::string, std::string> short_names;  // of what they are made of
+};
+
 class Recording final : public tracing::Recorder {
  public:
-  explicit Recording(const Slots& slots);
+  Recording(const Slots& slots, KnownResults& results);
   ~Recording() override;
 
-  /// The graph of forward(tensors of these shapes), without what its results do not need.
+  /// The graph of forward(tensors of these shapes), without what its results do not need. Nothing is
+  /// computed but what follows from parameters and constants; of the rest, dtypes and shapes are enough.
   [[nodiscard]] Graph run(const std::vector<InputSpec>& inputs, const std::vector<Shape>& shapes,
                           const ForwardFunction& forward);
 
@@ -27,12 +34,18 @@ class Recording final : public tracing::Recorder {
   void enter(const std::string& path, const char* layer) override;
   void leave() noexcept override;
 
+  /// How many elements were computed.
+  [[nodiscard]] std::int64_t work() const noexcept { return work_; }
+
   /// The next operation recorded is this one.
   void next_is(std::shared_ptr<const CustomOp> op) { custom_ = std::move(op); }
 
  private:
   struct View;
 
+  [[nodiscard]] std::vector<Tensor> known_results(const std::string& key, std::span<const Tensor> inputs,
+                                                  const tracing::Run& run);
+  [[nodiscard]] std::string key_of(const GraphNode& node) const;
   [[nodiscard]] std::int64_t value_of(const Tensor& tensor, const char* op);
   [[nodiscard]] std::int64_t leaf(const Tensor& tensor);
   [[nodiscard]] std::int64_t add_constant(const Tensor& tensor);
@@ -40,8 +53,11 @@ class Recording final : public tracing::Recorder {
   [[nodiscard]] std::string place_of(const std::vector<std::int64_t>& inputs) const;
 
   const Slots& slots_;
+  KnownResults& known_;
+  std::int64_t work_ = 0;
   Graph graph_;
-  std::vector<View> views_;  // of each value, how its tensor lies in its storage
+  std::vector<std::string> keys_;  // of each value, what it is made of; "" when it cannot be told
+  std::vector<View> views_;        // of each value, how its tensor lies in its storage
   std::shared_ptr<Session> session_ = std::make_shared<Session>();
   std::unordered_multimap<const Storage*, std::size_t> slots_by_storage_;
   std::unordered_multimap<const Storage*, std::int64_t> leaves_by_storage_;

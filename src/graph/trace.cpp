@@ -1,286 +1,260 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several recordings of one model with different sizes, made one graph: what differs between them must follow
-// from the sizes of the inputs.
+// A model recorded with many sizes: which ones, what to make of those it refuses, whom to blame.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <map>
+#include <exception>
 #include <memory>
+#include <optional>
 
 #include "ballast/display.h"
 #include "ballast/graph.h"
 #include "base/fail.h"
+#include "graph/merge.h"
+#include "graph/probe.h"
 #include "graph/recording.h"
-#include "graph/solve.h"
 
 namespace ballast {
 namespace graph {
 namespace {
 
-// Why graphs cannot be made one: thrown and caught in this file alone, so that the dimension can be named.
-struct Differs {
-  std::string place;
-  std::string what;
+constexpr std::size_t kFewest = 3;             // sizes of a dimension that varies
+constexpr std::size_t kTogether = 40;          // traces in which all dimensions change
+constexpr std::int64_t kMostWork = 4'000'000;  // elements computed in one trace for a large size
+
+struct Trace {
+  Sizes sizes;
+  std::optional<std::size_t> changed;  // the one symbol that differs from the first trace
 };
 
-[[noreturn]] void differ(const GraphNode& node, std::string what) {
-  throw Differs{node.place.empty() ? node.op : node.place + ": " + node.op, std::move(what)};
+SizeExpr size_of(const Symbol& symbol) {
+  return {0,
+          {{1,
+            {{static_cast<std::int64_t>(symbol.input), static_cast<std::int64_t>(symbol.axis), symbol.name}},
+            {}}},
+          1};
 }
-
-class Merger {
- public:
-  Merger(const std::vector<Graph>& graphs, std::vector<Known> symbols)
-      : graphs_(graphs), symbols_(std::move(symbols)), out_(graphs[0]) {}
-
-  Graph run() {
-    check_structure();
-    for (std::size_t i = 0; i < out_.nodes.size(); ++i) merge_node(i);
-    for (std::size_t i = 0; i < out_.values.size(); ++i) name_dims(i);
-    return std::move(out_);
-  }
-
- private:
-  [[nodiscard]] Seen pad(const std::vector<std::int64_t>& seen) const {
-    Seen all{};
-    for (std::size_t t = 0; t < kTraces; ++t) all[t] = seen[std::min(t, seen.size() - 1)];
-    return all;
-  }
-
-  void check_structure() const {
-    for (const Graph& other : graphs_) {
-      for (std::size_t i = 0; i < std::min(out_.nodes.size(), other.nodes.size()); ++i) {
-        const GraphNode& a = out_.nodes[i];
-        const GraphNode& b = other.nodes[i];
-        if (a.op != b.op || a.inputs != b.inputs || a.outputs != b.outputs ||
-            a.attributes.size() != b.attributes.size())
-          differ(a, fmt::format("with other sizes the model does something else here ({})", b.op));
-      }
-      if (out_.nodes.size() != other.nodes.size() || out_.outputs != other.outputs ||
-          out_.values.size() != other.values.size()) {
-        throw Differs{"trace", fmt::format("the model takes {} operations for one size and {} for another",
-                                           out_.nodes.size(), other.nodes.size())};
-      }
-    }
-  }
-
-  // Sizes of the operands: often just what is wanted.
-  [[nodiscard]] std::vector<Known> operand_dims(const GraphNode& node) const {
-    std::vector<Known> known;
-    for (const std::int64_t id : node.inputs) {
-      if (id < 0) continue;
-      const auto place = static_cast<std::size_t>(id);
-      for (std::size_t axis = 0; axis < out_.values[place].shape.size(); ++axis) {
-        std::vector<std::int64_t> seen;
-        for (const Graph& graph : graphs_) seen.push_back(graph.values[place].shape[axis]);
-        known.push_back({{id, static_cast<std::int64_t>(axis), {}}, pad(seen)});
-      }
-    }
-    return known;
-  }
-
-  void merge_node(std::size_t i) {
-    GraphNode& node = out_.nodes[i];
-    for (const std::int64_t id : node.inputs) {
-      if (id >= 0 && out_.values[static_cast<std::size_t>(id)].kind == GraphValue::Kind::constant)
-        merge_constant(node, static_cast<std::size_t>(id));
-    }
-    for (std::size_t a = 0; a < node.attributes.size(); ++a) merge_attribute(node, i, a);
-  }
-
-  void merge_attribute(GraphNode& node, std::size_t i, std::size_t a) {
-    std::vector<const Attribute*> all;
-    for (const Graph& graph : graphs_) all.push_back(&graph.nodes[i].attributes[a]);
-    const bool same =
-        std::all_of(all.begin(), all.end(), [&](const Attribute* other) { return *other == *all[0]; });
-    if (same) return;
-    const std::string& name = all[0]->name;
-    if (std::holds_alternative<std::int64_t>(all[0]->value)) {
-      std::vector<std::int64_t> seen;
-      for (const Attribute* one : all) seen.push_back(std::get<std::int64_t>(one->value));
-      node.symbolic.push_back({name, 0, solved(node, name, seen)});
-      return;
-    }
-    const auto* dims = std::get_if<Dims>(&all[0]->value);
-    if (dims == nullptr) differ(node, fmt::format("{} is a number that depends on a size", name));
-    for (std::size_t k = 0; k < dims->size(); ++k) {
-      std::vector<std::int64_t> seen;
-      for (const Attribute* one : all) {
-        const auto* other = std::get_if<Dims>(&one->value);
-        if (other == nullptr || other->size() != dims->size())
-          differ(node, fmt::format("{} has another length for other sizes", name));
-        seen.push_back((*other)[k]);
-      }
-      if (std::all_of(seen.begin(), seen.end(), [&](std::int64_t n) { return n == seen[0]; })) continue;
-      node.symbolic.push_back({name, k, solved(node, name, seen)});
-    }
-  }
-
-  [[nodiscard]] SizeExpr solved(const GraphNode& node, std::string_view what,
-                                const std::vector<std::int64_t>& seen) const {
-    auto found =
-        graphs_.size() >= trace_count(1) ? solve(pad(seen), symbols_, operand_dims(node)) : std::nullopt;
-    if (!found)
-      differ(node, fmt::format("{} is {}: no sum or product of sizes explains it", what,
-                               to_string(ShapeView(seen))));
-    return *found;
-  }
-
-  void merge_constant(const GraphNode& node, std::size_t id) {
-    GraphValue& value = out_.values[id];
-    if (!value.number.is_constant()) return;  // seen before
-    bool same = true;
-    bool same_shape = true;
-    for (const Graph& graph : graphs_) {
-      const Tensor& other = graph.values[id].tensor;
-      same_shape = same_shape && other.shape() == value.tensor.shape();
-      same =
-          same && same_shape && other.dtype() == value.dtype &&
-          std::memcmp(other.data(), value.tensor.data(), static_cast<std::size_t>(other.size_bytes())) == 0;
-    }
-    if (same) return;
-    if (value.shape.empty()) {
-      std::vector<std::int64_t> seen;
-      for (const Graph& graph : graphs_) {
-        const double number = graph.values[id].tensor.item();
-        if (number != std::floor(number) || std::abs(number) > 0x1p53)
-          differ(node, fmt::format("an operand is a number that depends on a size ({})", number));
-        seen.push_back(static_cast<std::int64_t>(number));
-      }
-      value.number = solved(node, "an operand", seen);
-      return;
-    }
-    differ(node, same_shape
-                     ? "an operand was computed by the model's own code and differs with the size"
-                     : "an operand was made by the model's own code and its shape differs with the size; "
-                       "zeros(), full() and arange() can follow it");
-  }
-
-  void name_dims(std::size_t id) {
-    GraphValue& value = out_.values[id];
-    value.sizes.clear();
-    for (std::size_t axis = 0; axis < value.shape.size(); ++axis) {
-      std::vector<std::int64_t> seen;
-      for (const Graph& graph : graphs_) {
-        if (graph.values[id].shape.size() != value.shape.size())
-          throw Differs{"trace", "a rank differs with the size"};
-        seen.push_back(graph.values[id].shape[axis]);
-      }
-      const auto found = solve(pad(seen), symbols_);
-      SizeExpr itself;
-      itself.terms.push_back({1, {{static_cast<std::int64_t>(id), static_cast<std::int64_t>(axis), {}}}});
-      value.sizes.push_back(found ? *found : itself);
-    }
-  }
-
-  const std::vector<Graph>& graphs_;
-  std::vector<Known> symbols_;
-  Graph out_;
-};
 
 class Tracer {
  public:
   Tracer(const Slots& slots, const std::vector<InputSpec>& inputs, const ForwardFunction& forward)
-      : slots_(slots), inputs_(inputs), forward_(forward), symbols_(symbols_of(inputs)) {
-    for (const Symbol& symbol : symbols_) factors_.push_back(factors_for(symbol).front());
-  }
+      : slots_(slots), inputs_(inputs), forward_(forward), symbols_(symbols_of(inputs)) {}
 
   Graph run() {
-    const std::vector<Graph> graphs = recordings();
-    if (graphs[0].outputs.empty())
+    record_first();
+    if (base_.outputs.empty())
       fail(Errc::invalid_argument, "trace", "forward() does not take {} tensors, or returns none",
            inputs_.size());
-    try {
-      Graph graph = Merger(graphs, known(graphs.size(),
-                                         [&](std::size_t s, std::size_t t) { return symbols_[s].sizes[t]; }))
-                        .run();
-      graph.dynamic = !symbols_.empty();
-      return graph;
-    } catch (const Differs& reason) {
-      fail(Errc::baked_dimension, reason.place, "dimension {} is baked in: {}", quoted(guilty(graphs[0])),
-           reason.what);
-    }
+    for (std::size_t s = 0; s < symbols_.size(); ++s) vary(s);
+    if (symbols_.size() > 1) vary_together();
+    Graph graph = merged();
+    name_inputs(graph);
+    graph.dynamic = !symbols_.empty();
+    return graph;
   }
 
  private:
-  template <class SizeOf>
-  [[nodiscard]] Graph record(const SizeOf& size_of) const {
-    std::map<std::string, std::int64_t> sizes;
-    for (std::size_t s = 0; s < symbols_.size(); ++s) sizes[symbols_[s].name] = size_of(s) * factors_[s];
-    Recording recording(slots_);
-    return recording.run(inputs_, shapes_of(inputs_, sizes), forward_);
+  [[nodiscard]] Graph record(const Sizes& sizes) {
+    Recording recording(slots_, known_results_);
+    Graph graph = recording.run(inputs_, shapes_of(inputs_, symbols_, sizes), forward_);
+    work_ = recording.work();
+    return graph;
   }
 
-  // One for each trace. Sizes the model does not take are refused by its operations; others are tried then.
-  [[nodiscard]] std::vector<Graph> recordings() {
-    std::size_t attempts = 1;
-    for (const Symbol& symbol : symbols_) attempts = std::max(attempts, factors_for(symbol).size());
+  // Sizes the model does not take are refused by its operations; others are tried then.
+  void record_first() {
     std::unique_ptr<Error> refusal;
-    for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
-      for (std::size_t s = 0; s < symbols_.size(); ++s) {
-        const auto factors = factors_for(symbols_[s]);
-        factors_[s] = factors[std::min(attempt, factors.size() - 1)];
-      }
+    std::exception_ptr thrown;
+    for (const Sizes& sizes : symbols_.empty() ? std::vector<Sizes>{{}} : first_sizes(symbols_)) {
       try {
-        std::vector<Graph> graphs;
-        for (std::size_t t = 0; t < trace_count(symbols_.size()); ++t)
-          graphs.push_back(record([&](std::size_t s) { return symbols_[s].sizes[t]; }));
-        return graphs;
+        base_ = record(sizes);
+        keep({sizes, {}}, base_);
+        return;
       } catch (const Error& error) {
-        if (symbols_.empty() || error.code() != Errc::shape_mismatch) throw;
+        const bool of_sizes =
+            error.code() == Errc::shape_mismatch || error.code() == Errc::offset_out_of_range;
+        if (symbols_.empty() || !of_sizes) throw;
         if (!refusal) refusal = std::make_unique<Error>(error);
+      } catch (const std::exception&) {  // the model's own
+        if (symbols_.empty()) throw;
+        if (!thrown) thrown = std::current_exception();
       }
     }
-    refuse_sizes(*refusal);
-  }
-
-  [[noreturn]] void refuse_sizes(const Error& error) const {
+    if (!refusal) std::rethrow_exception(thrown);
     std::string names;
     for (const Symbol& symbol : symbols_) names += (names.empty() ? "" : ", ") + quoted(symbol.name);
-    std::string_view what = error.what();
-    if (!error.where().empty()) what.remove_prefix(error.where().size() + 2);
-    fail(Errc::baked_dimension, error.where(),
-         "the model takes none of the sizes tried for {} ({}); a dimension it fixes needs its number, one it "
-         "divides needs multiple_of, and the rank must be what it expects",
-         names, what);
+    refuse(*refusal, fmt::format("the model takes none of the sizes tried for {}", names));
   }
 
-  // With the sizes of `count` traces, the last one standing for those that were not made.
-  template <class SizeOf>
-  [[nodiscard]] std::vector<Known> known(std::size_t count, const SizeOf& size_of) const {
-    std::vector<Known> all;
-    for (std::size_t s = 0; s < symbols_.size(); ++s) {
-      Seen sizes{};
-      for (std::size_t t = 0; t < kTraces; ++t) sizes[t] = size_of(s, std::min(t, count - 1)) * factors_[s];
-      all.push_back({{static_cast<std::int64_t>(symbols_[s].input),
-                      static_cast<std::int64_t>(symbols_[s].axis), symbols_[s].name},
-                     sizes});
+  [[noreturn]] static void refuse(const Error& error, const std::string& what) {
+    std::string_view why = error.what();
+    if (!error.where().empty()) why.remove_prefix(error.where().size() + 2);
+    fail(
+        Errc::baked_dimension, error.where(),
+        "{} ({}); a dimension it fixes needs its number, one it divides needs multiple_of, and the rank must "
+        "be what it expects",
+        what, why);
+  }
+
+  void keep(Trace trace, const Graph& graph) {
+    numbers_.push_back(numbers_of(base_, graph));
+    traces_.push_back(std::move(trace));
+  }
+
+  // False when the model refuses these sizes.
+  bool try_sizes(const Trace& trace) {
+    try {
+      keep(trace, record(trace.sizes));
+      return true;
+    } catch (const Differs& reason) {
+      fail(Errc::baked_dimension, reason.place, "dimension {} is baked in: with {} instead of {}, {}",
+           quoted(symbols_[guilty(trace)].name), text_of(trace.sizes), text_of(traces_[0].sizes),
+           reason.what);
+    } catch (const Error& error) {
+      if (error.code() == Errc::traced_value) throw;
+      refusal_ = std::make_unique<Error>(error);
+    } catch (const std::exception&) {
+      // The model's own refusal.
     }
-    return all;
+    return false;
   }
 
-  // The dimension whose change alone makes the graphs differ.
-  [[nodiscard]] std::string guilty(const Graph& base) const {
-    for (std::size_t changed = 0; changed < symbols_.size(); ++changed) {
-      const auto size = [&](std::size_t s, std::size_t t) { return symbols_[s].sizes[s == changed ? t : 0]; };
-      std::vector<Graph> graphs = {base};
-      try {
-        for (std::size_t t = 1; t < trace_count(1); ++t)
-          graphs.push_back(record([&](std::size_t s) { return size(s, t); }));
-        static_cast<void>(Merger(graphs, known(graphs.size(), size)).run());
-      } catch (const Differs&) {
-        return symbols_[changed].name;
-      } catch (const Error&) {
-        return symbols_[changed].name;
+  void vary(std::size_t s) {
+    const std::int64_t fits = traces_[0].sizes[s];
+    std::vector<std::int64_t> taken = {fits};
+    std::int64_t least = 0;
+    std::int64_t work = 0;  // for a size of about a thousand
+    const auto attempt = [&](std::int64_t size) {
+      if (size > kLargeSize &&
+          static_cast<double>(work) * std::pow(static_cast<double>(size) / kLargeSize, 2) > kMostWork)
+        return;
+      Trace trace{traces_[0].sizes, s};
+      trace.sizes[s] = size;
+      if (!try_sizes(trace)) return;
+      taken.push_back(size);
+      least = least == 0 ? size : std::min(least, size);
+      if (size <= kLargeSize) work = work_;
+    };
+    const Sizes sizes = sizes_to_try(symbols_[s], fits);
+    for (const std::int64_t size : sizes)
+      if (size != fits) attempt(size);
+    // Every size from the smallest that fits, so that no rounding stays hidden.
+    for (std::int64_t size = least; least > 0 && size < least + kEverySize; ++size)
+      if (symbols_[s].takes(size) && !std::binary_search(sizes.begin(), sizes.end(), size)) attempt(size);
+    const bool few = symbols_[s].at_most - symbols_[s].at_least < static_cast<std::int64_t>(kFewest);
+    if (taken.size() < kFewest && !few) {
+      const std::string what = fmt::format("the model takes {} for {} and hardly another of the sizes tried",
+                                           fits, quoted(symbols_[s].name));
+      if (!refusal_) fail(Errc::baked_dimension, "trace", "{}", what);
+      refuse(*refusal_, what);
+    }
+    taken_.push_back(std::move(taken));
+  }
+
+  // The smallest of all, the same for all, and any.
+  void vary_together() {
+    const auto together = [&](const auto& size_for) {
+      Trace trace;
+      for (std::size_t s = 0; s < symbols_.size(); ++s) trace.sizes.push_back(size_for(s));
+      static_cast<void>(try_sizes(trace));
+    };
+    together([&](std::size_t s) { return *std::min_element(taken_[s].begin(), taken_[s].end()); });
+    for (const std::int64_t size : {1, 2, 3, 7, 16, 32, 64, 96, 224}) {
+      const bool all = std::all_of(taken_.begin(), taken_.end(), [&](const auto& sizes) {
+        return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+      });
+      if (all) together([&](std::size_t) { return size; });
+    }
+    std::uint32_t state = 12345;
+    for (std::size_t i = 0; i < kTogether; ++i) {
+      together([&](std::size_t s) {
+        std::vector<std::int64_t> some = taken_[s];
+        std::erase_if(some, [](std::int64_t size) { return size > kLargeSize; });
+        state = state * 1664525U + 1013904223U;
+        return some[(state >> 8U) % some.size()];
+      });
+    }
+  }
+
+  [[nodiscard]] Graph merged() {
+    std::vector<Known> symbols;
+    for (std::size_t s = 0; s < symbols_.size(); ++s) {
+      Known known{size_of(symbols_[s]), {}};
+      for (const Trace& trace : traces_) known.seen.push_back(trace.sizes[s]);
+      symbols.push_back(std::move(known));
+    }
+    Merger merger(base_, numbers_, symbols);
+    try {
+      return merger.run();
+    } catch (const Differs& reason) {
+      const std::size_t s = guilty(reason.seen, merger.solver());
+      fail(Errc::baked_dimension, reason.place, "dimension {} is baked in: {} ({})", quoted(symbols_[s].name),
+           reason.what, examples(reason.seen, s));
+    }
+  }
+
+  void name_inputs(Graph& graph) const {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      GraphValue& value = graph.values[static_cast<std::size_t>(graph.inputs[i])];
+      value.sizes.clear();
+      for (const InputDim& dim : inputs_[i].shape) {
+        const auto named = std::find_if(symbols_.begin(), symbols_.end(),
+                                        [&](const Symbol& symbol) { return symbol.name == dim.name; });
+        value.sizes.push_back(dim.name.empty() ? SizeExpr{dim.size, {}, 1} : size_of(*named));
       }
     }
-    return symbols_.front().name;
+  }
+
+  // The one that changed, or the first whose change alone has that effect.
+  [[nodiscard]] std::size_t guilty(const Trace& trace) const {
+    if (trace.changed) return *trace.changed;
+    for (std::size_t s = 0; s < symbols_.size(); ++s)
+      if (trace.sizes[s] != traces_[0].sizes[s]) return s;
+    return 0;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> changes_of(std::size_t s) const {
+    std::vector<std::size_t> changes = {0};
+    for (std::size_t t = 1; t < traces_.size(); ++t)
+      if (traces_[t].changed == s) changes.push_back(t);
+    return changes;
+  }
+
+  [[nodiscard]] std::size_t guilty(const Seen& seen, const Solver& solver) const {
+    for (std::size_t s = 0; s < symbols_.size(); ++s) {
+      const auto changes = changes_of(s);
+      if (!solver.only(changes).solve(only(seen, changes))) return s;
+    }
+    for (std::size_t s = 0; s < symbols_.size(); ++s)
+      if (!only(seen, changes_of(s)).empty() && seen[changes_of(s).back()] != seen[0]) return s;
+    return 0;
+  }
+
+  [[nodiscard]] std::string examples(const Seen& seen, std::size_t s) const {
+    const auto changes = changes_of(s);
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(changes.size(), 6); ++i)
+      text += fmt::format("{}{} with {}", i == 0 ? "" : ", ", seen[changes[i]], traces_[changes[i]].sizes[s]);
+    return text;
+  }
+
+  [[nodiscard]] std::string text_of(const Sizes& sizes) const {
+    std::string text;
+    for (std::size_t s = 0; s < symbols_.size(); ++s)
+      text += fmt::format("{}{} = {}", s == 0 ? "" : ", ", display(symbols_[s].name), sizes[s]);
+    return text;
   }
 
   const Slots& slots_;
   const std::vector<InputSpec>& inputs_;
   const ForwardFunction& forward_;
   std::vector<Symbol> symbols_;
-  std::vector<std::int64_t> factors_;
+  KnownResults known_results_;
+  Graph base_;
+  std::vector<Trace> traces_;  // the first is base_'s
+  std::vector<Numbers> numbers_;
+  std::vector<Sizes> taken_;  // of each symbol, with the others as in the first trace
+  std::unique_ptr<Error> refusal_;
+  std::int64_t work_ = 0;  // of the last recording
 };
 
 }  // namespace

@@ -65,6 +65,24 @@ class NormFolder {
     return static_cast<std::int64_t>(graph_.values.size() - 1);
   }
 
+  static void look_elsewhere(SizeExpr& size, std::int64_t from, std::int64_t to) {
+    for (SizeExpr::Term& term : size.terms) {
+      for (SizeExpr::Dim& dim : term.dims)
+        if (dim.value == from && dim.name.empty()) dim.value = to;
+      for (SizeExpr& part : term.rounded) look_elsewhere(part, from, to);
+    }
+  }
+
+  // Sizes taken from a value that is no more are those of the norm's result.
+  void look_elsewhere(std::int64_t from, std::int64_t to) {
+    for (GraphNode& node : graph_.nodes)
+      for (SymbolicAttribute& one : node.symbolic) look_elsewhere(one.size, from, to);
+    for (GraphValue& one : graph_.values) {
+      look_elsewhere(one.number, from, to);
+      for (SizeExpr& size : one.sizes) look_elsewhere(size, from, to);
+    }
+  }
+
   void fold(GraphNode& norm) {
     const std::int64_t between = norm.inputs[0];
     const std::int64_t made_by = maker_[static_cast<std::size_t>(between)];
@@ -92,6 +110,7 @@ class NormFolder {
     layer.inputs[2] = new_bias;
     layer.outputs = norm.outputs;
     maker_[static_cast<std::size_t>(norm.outputs[0])] = made_by;
+    look_elsewhere(between, norm.outputs[0]);
     norm = {};
   }
 

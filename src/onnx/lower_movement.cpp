@@ -11,11 +11,17 @@ namespace {
 
 constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
+// Expressions with a divisor are whole parts of the sum.
+void add_to(SizeExpr& sum, const SizeExpr& more) {
+  if (more.divisor != 1) return sum.terms.push_back({1, {}, {more}});
+  sum.constant += more.constant;
+  sum.terms.insert(sum.terms.end(), more.terms.begin(), more.terms.end());
+}
+
 SizeExpr plus(const SizeExpr& a, const SizeExpr& b) {
-  if (a.divisor != 1 || b.divisor != 1) Lowering::refuse("its end is too hard an expression of sizes");
-  SizeExpr sum = a;
-  sum.constant += b.constant;
-  sum.terms.insert(sum.terms.end(), b.terms.begin(), b.terms.end());
+  SizeExpr sum;
+  add_to(sum, a);
+  add_to(sum, b);
   return sum;
 }
 

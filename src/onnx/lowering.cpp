@@ -32,6 +32,15 @@ std::string label(const GraphNode& node) {
   return node.place.empty() ? op : op + " in " + node.place;
 }
 
+// Made of the inputs' dimensions alone.
+bool is_named(const SizeExpr& size) {
+  return std::all_of(size.terms.begin(), size.terms.end(), [](const SizeExpr::Term& term) {
+    return std::all_of(term.dims.begin(), term.dims.end(),
+                       [](const SizeExpr::Dim& dim) { return !dim.name.empty(); }) &&
+           std::all_of(term.rounded.begin(), term.rounded.end(), is_named);
+  });
+}
+
 }  // namespace
 
 const TranslateTable& translations() {
@@ -253,10 +262,7 @@ std::vector<FileDim> Lowering::dims_of(const GraphValue& one) const {
       dims.push_back({size.constant, {}});
       continue;
     }
-    bool named = true;
-    for (const SizeExpr::Term& term : size.terms)
-      for (const SizeExpr::Dim& dim : term.dims) named = named && !dim.name.empty();
-    dims.push_back({-1, named ? to_string(size) : std::string()});
+    dims.push_back({-1, is_named(size) ? to_string(size) : std::string()});
   }
   return dims;
 }

@@ -162,6 +162,8 @@ class Lowering final : public Builder {
   void name_outputs(FileModel& model);
   [[nodiscard]] std::vector<FileDim> dims_of(const GraphValue& value) const;
   [[nodiscard]] std::string dim(const SizeExpr::Dim& dim);
+  [[nodiscard]] std::string term(const SizeExpr::Term& term);
+  [[nodiscard]] std::string quotient(const std::string& sum, const SizeExpr& expr);
 
   Graph graph_;
   const Weights& weights_;

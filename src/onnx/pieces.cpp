@@ -2,6 +2,8 @@
 // What translations are made of: constants, sizes computed from shapes, operators whose form changed.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/fail.h"
 #include "onnx/lowering.h"
 
@@ -53,17 +55,35 @@ std::string Lowering::dim(const SizeExpr::Dim& one) {
   });
 }
 
+std::string Lowering::term(const SizeExpr::Term& one) {
+  std::string product = one.factor == 1 ? std::string() : ints({one.factor});
+  const auto multiply = [&](const std::string& next) {
+    product = product.empty() ? next : shared(fmt::format("mul {} {}", product, next), [&] {
+      return node("Mul", {product, next});
+    });
+  };
+  for (const SizeExpr::Dim& one_dim : one.dims) multiply(dim(one_dim));
+  for (const SizeExpr& part : one.rounded) multiply(size(part));
+  return product;
+}
+
+// ONNX divides towards zero: what may be negative is made a multiple first.
+std::string Lowering::quotient(const std::string& sum, const SizeExpr& expr) {
+  const std::string by = ints({expr.divisor});
+  const bool positive =
+      expr.constant >= 0 && std::all_of(expr.terms.begin(), expr.terms.end(),
+                                        [](const SizeExpr::Term& one) { return one.factor >= 0; });
+  return shared("div " + sum + " " + by, [&] {
+    const std::string whole = positive ? sum : node("Sub", {sum, node("Mod", {sum, by})});
+    return node("Div", {whole, by});
+  });
+}
+
 std::string Lowering::size(const SizeExpr& expr) {
   if (expr.is_constant()) return ints({expr.constant});
   std::string sum;
-  for (const SizeExpr::Term& term : expr.terms) {
-    std::string product = term.factor == 1 ? std::string() : ints({term.factor});
-    for (const SizeExpr::Dim& one : term.dims) {
-      const std::string next = dim(one);
-      product = product.empty() ? next : shared(fmt::format("mul {} {}", product, next), [&] {
-        return node("Mul", {product, next});
-      });
-    }
+  for (const SizeExpr::Term& one : expr.terms) {
+    const std::string product = term(one);
     sum = sum.empty() ? product : shared(fmt::format("add {} {}", sum, product), [&] {
       return node("Add", {sum, product});
     });
@@ -72,11 +92,7 @@ std::string Lowering::size(const SizeExpr& expr) {
     const std::string more = ints({expr.constant});
     sum = shared("add " + sum + " " + more, [&] { return node("Add", {sum, more}); });
   }
-  if (expr.divisor != 1) {
-    const std::string by = ints({expr.divisor});
-    sum = shared("div " + sum + " " + by, [&] { return node("Div", {sum, by}); });
-  }
-  return sum;
+  return expr.divisor == 1 ? sum : quotient(sum, expr);
 }
 
 std::string Lowering::size_scalar(const SizeExpr& expr) {

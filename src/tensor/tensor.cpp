@@ -229,7 +229,9 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
-  if (tracing::on()) return tracing::record("cast", {*this}, {}, [&] { return to(dtype); });
+  if (tracing::on())
+    return tracing::record("cast", {*this}, {{"dtype", std::string(info(dtype).code)}},
+                           [&] { return to(dtype); });
   Tensor result = empty(dtype, shape_);
   if (numel_ == 0) return result;
   const bool at_hand = is_contiguous() && bit_offset_ % 8 == 0 && storage_->ready();

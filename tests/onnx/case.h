@@ -39,7 +39,8 @@ struct Case {
   std::function<ballast::Checkpoint()> weights = {};  ///< of a model: exported with every option too
   std::vector<Sizes> sizes = {{}};
   double tolerance = 1e-4;
-  bool all_opsets = true;  ///< false: those that are run, 11, 13 and 17
+  bool all_opsets = true;                  ///< false: those that are run
+  std::vector<int> opsets = {11, 13, 17};  ///< those that are run
 };
 
 struct NoWeights {
@@ -50,6 +51,8 @@ struct NoWeights {
 void add_operation_cases(std::vector<Case>& cases);
 /// Layers and the models of examples/models, small.
 void add_model_cases(std::vector<Case>& cases);
+/// What sizes with names are used for, at many sizes.
+void add_size_cases(std::vector<Case>& cases);
 
 /// Values between low and high, the same for the same seed; integers are whole, BOOL is a coin's.
 inline Tensor filled(const InputSpec& spec, const ballast::Shape& shape, double low, double high,

@@ -2,6 +2,7 @@
 // write_cases FOLDER [NAME]: exports every case at every opset (which runs ONNX's checker and strict shape
 // inference), and writes the files and cases.json that scripts/check-onnx runs: opsets 11, 13 and 17, every
 // case at all its sizes; models with every option too.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -48,7 +49,7 @@ class Writer {
     for (std::size_t run = 0; run < one.sizes.size(); ++run)
       write_run(one, one.sizes[run], folder_ / (one.name + "." + std::to_string(run)), outputs);
     for (int opset = ballast::onnx::kOldestOpset; opset <= ballast::onnx::kDefaultOpset; ++opset) {
-      const bool run_at = opset == 11 || opset == 13 || opset == 17;
+      const bool run_at = std::find(one.opsets.begin(), one.opsets.end(), opset) != one.opsets.end();
       if (!run_at && !one.all_opsets) continue;
       const std::string model = one.name + "." + std::to_string(opset) + ".onnx";
       one.save(graph, (folder_ / model).string(),
@@ -108,6 +109,7 @@ int main(int argc, char** argv) {
   std::vector<Case> cases;
   add_operation_cases(cases);
   add_model_cases(cases);
+  add_size_cases(cases);
   Writer writer(folder);
   int failures = 0;
   std::size_t written = 0;
