@@ -189,4 +189,15 @@ inline Checkpoint::Iterator Checkpoint::end() const {
   return {*this, size()};
 }
 
+/// One tensor under two names, by positions: `tensor` is the very view that `first` is.
+struct Tie {
+  std::size_t tensor;
+  std::size_t first;
+  friend bool operator==(const Tie&, const Tie&) = default;
+};
+
+/// All of them, in order. Files that hold a tied tensor once say so in their metadata; open() gives it all
+/// its names.
+[[nodiscard]] std::vector<Tie> ties(const Checkpoint& checkpoint);
+
 }  // namespace ballast

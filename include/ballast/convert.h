@@ -26,6 +26,8 @@ struct ConvertOptions {
   Io io = Io::automatic;          ///< how the input comes into memory
   bool inert = false;             ///< read past calls in a pickle that could run code
   double expansion = kExpansion;  ///< as OpenOptions::expansion
+  bool check =
+      true;  ///< compare the checksums the input holds (zip, records): Errc::bad_crc, nothing is written
   std::optional<std::string> root =
       {};  ///< dotted path of the state dict; "" takes everything; absent: it is found by itself
   std::vector<RenameRule> rename = {};
@@ -36,12 +38,12 @@ struct ConvertOptions {
   std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};
   TargetDType dtype = Precision::keep;
-  /// Patterns: tensors that keep their dtype when the new one is narrower and of 16 bits or fewer. Where they
-  /// match the statistics of a batch norm, its weight and bias stay with them: by default whole batch norms,
-  /// as in load().
-  std::vector<std::string> keep_dtype = {R"((^|\.)running_(mean|var)$)"};
-  Quantize quantize = Quantize::none;  ///< tensors of two dimensions and more (quantized.h)
-  std::string format = {};             ///< one of writable_formats(); by the extension when empty
+  /// Whole batch norms (running_mean and running_var beside each other, of one shape [n], and what they scale
+  /// by) keep their dtype when the new one is narrower and of 16 bits or fewer, as in load().
+  bool keep_statistics = true;
+  std::vector<std::string> keep_dtype = {};  ///< patterns: tensors that do so, too
+  Quantize quantize = Quantize::none;        ///< tensors of two dimensions and more (quantized.h)
+  std::string format = {};                   ///< one of writable_formats(); by the extension when empty
   bool simplify = false;  ///< to .pt: foreign classes as the dicts, lists, numbers and text they are made of
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
   std::string receipt = {};       ///< where to write a receipt (receipt.h); none when empty
@@ -72,7 +74,7 @@ struct Converted {
 [[nodiscard]] Converted plan_conversion(const std::string& in, const std::string& out,
                                         const ConvertOptions& options = {});
 
-/// Returns what was written. `out` may be `in`; the receipt comes after it.
+/// Returns what was written. Input, output and receipt must be different files (require_apart()).
 Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options = {});
 
 }  // namespace ballast

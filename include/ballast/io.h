@@ -36,6 +36,8 @@ struct SaveOptions {
   std::string format = {};
   bool simplify =
       false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
+  bool check =
+      true;  ///< compare the checksums of the files the tensors come from: Errc::bad_crc, nothing is written
   bool overwrite = false;
   Progress progress = {};
 };
@@ -53,6 +55,7 @@ void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptio
 struct ShardOptions {
   std::uint64_t shard_bytes =
       5'000'000'000;  ///< at most so much data in one file; a larger tensor gets its own
+  bool check = true;  ///< as in SaveOptions
   bool overwrite = false;
   Progress progress = {};
 };
@@ -69,6 +72,14 @@ struct SavedShards {
 /// new index is there; where their names are taken, new ones are called model-v2-….
 SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
                         const ShardOptions& options = {});
+
+/// The set of shards that save_shards() to `path` would replace: the index, and what it leads to.
+[[nodiscard]] std::vector<std::string> shards_in_place(const std::string& path);
+
+/// Before any work: every output is a file of its own, none of `inputs` (an index or a folder stands for all
+/// its files) and none of the other outputs, whatever names and links lead there (Errc::invalid_argument);
+/// its folder is there and its name is not too long.
+void require_apart(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
 /// Removes the temporary files of saves still under way. Async-signal-safe: for a program's own SIGINT
 /// handler.

@@ -85,6 +85,8 @@ struct LoadOptions {
   OnMissing missing = OnMissing::error;
   OnUnused unused = OnUnused::ignore;
   OnMismatch mismatched = OnMismatch::error;
+  bool verify =
+      false;  ///< compare the checksums the file holds (zip, records) of all that is taken: Errc::bad_crc
   bool debug = false;  ///< writes debug_keys() to std::clog
 };
 

@@ -51,6 +51,9 @@ struct QuantizeOptions {
 /// errors; the integers are made when they are read. Errc::not_representable for values that are not finite.
 [[nodiscard]] Quantized quantize_int8(const Checkpoint& in, const QuantizeOptions& options = {});
 
+/// Holds tensors that quantize_int8() made.
+[[nodiscard]] bool is_quantized(const Checkpoint& checkpoint);
+
 /// What quantize_int8() made, as floating-point tensors again, computed when they are read; a checkpoint
 /// without such tensors as it is.
 [[nodiscard]] Checkpoint dequantize(const Checkpoint& in);

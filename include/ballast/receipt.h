@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,11 +39,13 @@ struct Receipt {
     std::vector<std::string> reindex;
     std::vector<std::string> include;
     std::vector<std::string> exclude;
-    std::string dtype;  ///< Safetensors' code; empty when nothing was cast
+    std::string dtype;                         ///< Safetensors' code; empty when nothing was cast
+    std::optional<bool> keep_statistics = {};  ///< of batch norms, in their dtype; none when nothing was cast
     std::vector<std::string> keep_dtype;
-    std::string quantize;          ///< "int8" or empty
-    std::uint64_t rounded = 0;     ///< values the cast changed
-    std::uint64_t overflowed = 0;  ///< finite values that are finite no more
+    std::string quantize;                ///< "int8" or empty
+    std::uint64_t rounded = 0;           ///< values the cast changed
+    std::uint64_t overflowed = 0;        ///< finite values that are finite no more
+    std::optional<bool> unchecked = {};  ///< true: the checksums of the input were not compared
   };
 
   std::int64_t schema = 1;

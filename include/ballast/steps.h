@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,8 +80,13 @@ struct CastOptions {
 /// shape and dtype; a few lines each.
 [[nodiscard]] std::string debug_keys(const Checkpoint& now, std::span<const std::string> origins);
 
-/// All tensors of all parts; Errc::duplicate_key when a name is in two of them.
+/// All tensors of all parts; Errc::duplicate_key when a name is in two of them, Errc::invalid_argument when
+/// the parts do not have one layout. What is tied or quantized stays so.
 [[nodiscard]] Checkpoint merge(std::span<const Checkpoint> parts);
+
+/// Other metadata, or none. What Ballast says of the tensors there (keys that begin with "ballast.": what is
+/// quantized, whose layout it is) stays: Errc::invalid_argument when `metadata` says something else.
+[[nodiscard]] Checkpoint with_metadata(const Checkpoint& in, const std::optional<Metadata>& metadata);
 
 /// Every tensor's bytes in one piece of memory, brought there by all threads at once, and what was still to
 /// be computed is computed: nothing depends on a file any more, but `tree`. Tied tensors stay tied.
@@ -168,7 +174,9 @@ struct Applied {
   std::vector<std::string> unmatched;  ///< patterns that matched nothing
 };
 
-[[nodiscard]] Applied apply(const Checkpoint& in, const std::vector<Rule>& rules);
+/// `count` grows as values that a rule casts are read.
+[[nodiscard]] Applied apply(const Checkpoint& in, const std::vector<Rule>& rules,
+                            const std::shared_ptr<CastCount>& count = {});
 
 }  // namespace rules
 }  // namespace ballast

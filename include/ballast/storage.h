@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace ballast {
 
@@ -47,8 +48,10 @@ class Storage {
                                                std::function<void()> release = {}, Device device = {});
   /// Bytes made by `fill` at the first data(); `fill` runs at most once with success, on the thread that came
   /// first.
+  /// `sources`: what it makes them from, for check_unchanged() and check_sound().
   static std::shared_ptr<const Storage> deferred(std::uint64_t size,
-                                                 std::function<void(std::span<std::byte>)> fill);
+                                                 std::function<void(std::span<std::byte>)> fill,
+                                                 std::vector<std::shared_ptr<const Storage>> sources = {});
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
@@ -85,6 +88,11 @@ class Storage {
   /// Throws Errc::file_changed when the bytes come from a file that is not as it was when it was opened: for
   /// writers, before they publish a copy.
   virtual void check_unchanged() const {}
+
+  /// Throws Errc::bad_crc when bytes [begin, end), or those they are computed from, are not what a checksum
+  /// beside them in their file says; without one, nothing. Reads them. For writers, so that damage is not
+  /// passed on as sound.
+  virtual void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const {}
 
  protected:
   explicit Storage(std::uint64_t size, Device device = {}) noexcept : size_(size), device_(device) {}

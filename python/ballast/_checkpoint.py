@@ -114,6 +114,18 @@ class Checkpoint(_native.Checkpoint):
         """Names that match one of ``include`` (all, when there is none) and none of ``exclude``."""
         return self._filter({"include": include, "exclude": exclude})
 
+    def dequantize(self) -> "Checkpoint":
+        """8-bit weights with scales (``convert(…, quantize="int8")``) as floating-point tensors again; a Checkpoint without such tensors as it is."""
+        return self._dequantize()
+
+    def with_metadata(self, metadata: Optional[Dict[str, str]]) -> "Checkpoint":
+        """Other metadata. What Ballast says of the tensors there (keys that begin with ``ballast.``) stays."""
+        return self._with_metadata(metadata)
+
+    def ties(self) -> Dict[str, str]:
+        """Names of tensors that are the very same tensor as another: second name to first."""
+        return self._ties()
+
     def cast(self, dtype: Any, exclude: Patterns = None) -> "Checkpoint":
         """Floating-point tensors as another dtype (spelled as in :meth:`Tensor.to`), computed when they are read."""
         return self._cast({"dtype": dtype_name(dtype), "exclude": exclude})

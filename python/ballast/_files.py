@@ -44,12 +44,12 @@ def _spec_of(name: str, value: Any) -> Any:
 def checkpoint(tensors: Tensors, metadata: Optional[Dict[str, str]] = None) -> Checkpoint:
     """A Checkpoint of whatever holds tensors: a path, a Checkpoint, or a mapping of names to ours, NumPy's or PyTorch's.
 
-    ``metadata`` takes the place of what a file or Checkpoint says about itself.
+    ``metadata`` takes the place of what a file or Checkpoint says about itself; what it says of its tensors stays.
     """
     if not hasattr(tensors, "items"):
         tensors = open_checkpoint(tensors)  # type: ignore[arg-type]
-    if isinstance(tensors, Checkpoint) and metadata is None:
-        return tensors
+    if isinstance(tensors, Checkpoint):
+        return tensors if metadata is None else tensors.with_metadata(metadata)
     return _native.from_specs([_spec_of(name, value) for name, value in tensors.items()], metadata)  # type: ignore[union-attr,return-value]
 
 
@@ -69,6 +69,7 @@ def save(
     *,
     format: Optional[str] = None,
     simplify: bool = False,
+    check: bool = True,
     overwrite: bool = False,
     shard_size: Union[int, str, None] = None,
     progress: Progress = None,
@@ -76,9 +77,10 @@ def save(
     """Tensors as a file, whose format follows its extension: .safetensors, .pt, .npz, .npy, .bpk, .mpk, .record.
 
     ``tensors``: names to Tensor, numpy.ndarray or torch.Tensor, mixed as you like, or a Checkpoint. The old file or the whole new one is
-    there afterwards, whatever happens; an old one is replaced only with ``overwrite=True``. ``shard_size``: Safetensors files of at most so much each ("5GB"), and an index.
+    there afterwards, whatever happens; an old one is replaced only with ``overwrite=True``. Checksums of the files the tensors come from (zip, records)
+    are compared unless ``check=False``. ``metadata`` replaces a Checkpoint's, but what it says of its tensors (``ballast.…``: what is quantized, whose layout it is) stays. ``shard_size``: Safetensors files of at most so much each ("5GB"), and an index.
     """
-    options = {"format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "progress": progress}
+    options = {"format": format, "simplify": simplify, "check": check, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "progress": progress}  # fmt: skip
     _native.save(checkpoint(tensors, metadata), path, options)
 
 
@@ -117,10 +119,13 @@ def convert(
     receipt: Optional[StrPath] = None,
     inert: bool = False,
     expansion: float = 16.0,
+    check: bool = True,
     io: str = "auto",
     progress: Progress = None,
 ) -> Conversion:
     """One file into another, streamed; in the order of the options: root, rename, rules, reindex, filter, cast.
+
+    Checksums that the source holds (zip, records) are compared unless ``check=False``: damage is not passed on as sound.
 
     ``progress(done, total)`` is called with bytes; what it raises stops the work, and nothing is left of it.
     """
@@ -131,7 +136,7 @@ def convert(
         "rules": rules, "reindex": reindex, "include": include, "exclude": exclude,
         "dtype": None if dtype is None else dtype_name(dtype), "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
-        "receipt": receipt, "inert": inert, "expansion": expansion, "io": io, "progress": progress,
+        "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
     }  # fmt: skip
     return Conversion(**_native.convert(source, target, options))
 

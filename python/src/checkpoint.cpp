@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ballast/quantized.h"
 #include "ballast/root.h"
 #include "ballast/steps.h"
 #include "boxed.h"
@@ -155,6 +156,25 @@ PyObject* filter(PyObject* self, PyObject* options) {
   });
 }
 
+PyObject* dequantize(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] { return wrap(ballast::dequantize(own(self))); });
+}
+
+PyObject* with_metadata(PyObject* self, PyObject* metadata) {
+  return guarded([&] { return wrap(ballast::with_metadata(own(self), metadata_of(metadata))); });
+}
+
+PyObject* ties(PyObject* self, PyObject* /*unused*/) {
+  return guarded([&] {
+    const ballast::Checkpoint& checkpoint = own(self);
+    Ref dict(PyDict_New());
+    for (const ballast::Tie& tie : ballast::ties(checkpoint))
+      check(PyDict_SetItem(dict.get(), to_python(checkpoint[tie.tensor].name).get(),
+                           to_python(checkpoint[tie.first].name).get()));
+    return dict;
+  });
+}
+
 PyObject* cast(PyObject* self, PyObject* options) {
   return guarded([&] {
     const Options given(options);
@@ -221,6 +241,9 @@ PyMethodDef methods[] = {
     {"_rename", rename, METH_O, nullptr},
     {"_filter", filter, METH_O, nullptr},
     {"_cast", cast, METH_O, nullptr},
+    {"_dequantize", dequantize, METH_NOARGS, nullptr},
+    {"_with_metadata", with_metadata, METH_O, nullptr},
+    {"_ties", ties, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -93,13 +93,15 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
     const auto shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes"));
     const ballast::SaveOptions how{.format = options.text("format"),
                                    .simplify = options.flag("simplify"),
+                                   .check = options.flag("check", true),
                                    .overwrite = overwrite,
                                    .progress = progress};
     {
       const Unlocked unlocked;
       if (shard_bytes > 0) {
-        ballast::save_shards(checkpoint, path,
-                             {.shard_bytes = shard_bytes, .overwrite = overwrite, .progress = progress});
+        ballast::save_shards(
+            checkpoint, path,
+            {.shard_bytes = shard_bytes, .check = how.check, .overwrite = overwrite, .progress = progress});
       } else if (!durable && ballast::format_for(path, how.format) == "safetensors") {
         ballast::safetensors::save(checkpoint, path,
                                    {.overwrite = overwrite, .durable = false, .progress = progress});
@@ -121,6 +123,7 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.io = ballast::io_from_name(given.text("io"));
   options.inert = given.flag("inert");
   options.expansion = expansion_of(given);
+  options.check = given.flag("check", true);
   if (given.find("root") != nullptr) options.root = given.text("root");
   options.rename = rename_rules_of(given.find("rename"));
   options.rules_file = given.path("rules");

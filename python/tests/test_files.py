@@ -226,7 +226,7 @@ def test_quantized_weights_are_compared_as_what_they_stand_for(tmp_path):
 
 def test_dtypes_have_the_words_of_the_command_line_and_keep_dtype_adds_to_the_norms(tmp_path):
     source = tmp_path / "x.safetensors"
-    ballast.save(source, {"a": np.ones(2, np.float32), "b": np.ones(2, np.float32), "n.running_mean": np.ones(2, np.float32)})
+    ballast.save(source, {"a": np.ones(2, np.float32), "b": np.ones(2, np.float32), "n.running_mean": np.ones(2, np.float32), "n.running_var": np.ones(2, np.float32)})
     for word, code in (("half", "F16"), ("full", "F32"), ("double", "F64"), ("float16", "F16"), ("bf16", "BF16")):
         ballast.convert(source, tmp_path / "y.safetensors", dtype=word, overwrite=True)
         assert ballast.open(tmp_path / "y.safetensors")["a"].dtype == code
@@ -253,3 +253,36 @@ def test_threads_are_counted():
     ballast.set_thread_count(before)
     with pytest.raises(SafetensorError):
         ballast.set_thread_count(0)
+
+
+def test_other_metadata_leaves_what_is_said_of_the_tensors(tmp_path):
+    weights = np.arange(-127, 128, dtype=np.float32).reshape(5, 51)
+    ballast.save(tmp_path / "x.safetensors", {"w": weights})
+    ballast.convert(tmp_path / "x.safetensors", tmp_path / "q.safetensors", quantize="int8")
+    quantized = ballast.open(tmp_path / "q.safetensors")
+    ballast.save(tmp_path / "m.safetensors", quantized, {"license": "MIT"})
+    again = ballast.open(tmp_path / "m.safetensors")
+    assert again.metadata["license"] == "MIT" and "ballast.quantized" in again.metadata
+    assert np.abs(again.dequantize()["w"].numpy() - weights).max() < 1
+    with pytest.raises(SafetensorError, match="Ballast's own"):
+        ballast.save(tmp_path / "n.safetensors", quantized, {"ballast.layout": "native"})
+    with pytest.raises(SafetensorError, match="dequantize"):
+        ballast.save(tmp_path / "n.pt", quantized)
+    ballast.save(tmp_path / "n.pt", quantized.dequantize())
+    assert ballast.open(tmp_path / "n.pt")["w"].dtype == "F32"
+    with pytest.raises(SafetensorError):  # scales that are not there
+        ballast.save(tmp_path / "n.safetensors", {"w": quantized["w"]}, quantized.metadata)
+
+
+def test_ties_are_named_and_damage_is_not_saved(tmp_path):
+    ballast.save(tmp_path / "t.safetensors", {"a.weight": np.ones(3, np.float32)}, {"ballast.ties": '{"b.weight": "a.weight"}'})
+    assert ballast.open(tmp_path / "t.safetensors").ties() == {"b.weight": "a.weight"}
+    ballast.save(tmp_path / "d.npz", {"w": np.full(3, 1.25, np.float32)})
+    blob = bytearray((tmp_path / "d.npz").read_bytes())
+    blob[blob.rindex(np.full(3, 1.25, np.float32).tobytes())] ^= 1
+    (tmp_path / "d.npz").write_bytes(blob)
+    with pytest.raises(SafetensorError, match="checksum"):
+        ballast.save(tmp_path / "o.safetensors", ballast.open(tmp_path / "d.npz"))
+    with pytest.raises(SafetensorError, match="checksum"):
+        ballast.convert(tmp_path / "d.npz", tmp_path / "o.safetensors")
+    ballast.convert(tmp_path / "d.npz", tmp_path / "o.safetensors", check=False)

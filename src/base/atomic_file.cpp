@@ -14,8 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -24,6 +24,7 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/sizes.h"
+#include "base/temporary_name.h"
 
 namespace ballast {
 namespace {
@@ -78,15 +79,6 @@ std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-std::string temporary_name(const std::string& target) {
-  const std::size_t slash = target.rfind('/');
-  const std::size_t name_at = slash == std::string::npos ? 0 : slash + 1;
-  std::random_device random;
-  // Cut so that the temporary's name is legal wherever the target's is.
-  const std::string base = target.substr(name_at, 200);
-  return target.substr(0, name_at) + fmt::format(".{}.{:08x}{:08x}.tmp", base, random(), random());
 }
 
 // The file that will be replaced, when there is one.
@@ -167,7 +159,7 @@ AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), o
     unlist_unfinished(entry_);
     if (reason == ENOENT)
       fail(Errc::file_not_found, display(path_), "its folder {} is not there; make it first",
-           quoted(folder_of(target_)));
+           ballast::quoted(folder_of(target_)));
     fail_errno(reason, display(path_), "cannot create a file in its folder");
   }
   if (old && !take_over(descriptor_, *old)) {
@@ -298,6 +290,33 @@ void AtomicFile::commit() {
   named_ = true;
   unlist_unfinished(entry_);
   if (durable_) sync_folder(folder_of(target_), path_);
+}
+
+ProvisionalFile::ProvisionalFile(std::string path) : path_(std::move(path)), entry_(list_unfinished(path_)) {}
+
+ProvisionalFile::~ProvisionalFile() {
+  if (!kept_) unlink(path_.c_str());
+  unlist_unfinished(entry_);
+}
+
+void ProvisionalFile::keep() noexcept {
+  kept_ = true;
+  unlist_unfinished(std::exchange(entry_, -1));
+}
+
+void sweep_temporaries(const std::string& target) noexcept {
+  try {
+    const std::string final = resolve(target);
+    const std::string folder = folder_of(final);
+    const std::string base = final.substr(final.rfind('/') + 1);
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (is_left_behind(name, base)) unlink(entry.path().c_str());
+    }
+  } catch (
+      const std::exception&) {  // a courtesy: whoever writes next finds out what is wrong with the folder
+  }
 }
 
 NewFolder::NewFolder(std::string path) : path_(std::move(path)) {

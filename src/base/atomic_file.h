@@ -66,6 +66,26 @@ class AtomicFile {
   std::uint64_t position_ = 0;
 };
 
+/// A file that has its name already and counts only together with others: gone again, also after a signal,
+/// unless it was kept.
+class ProvisionalFile {
+ public:
+  explicit ProvisionalFile(std::string path);
+  ProvisionalFile(const ProvisionalFile&) = delete;
+  ProvisionalFile& operator=(const ProvisionalFile&) = delete;
+  ~ProvisionalFile();
+  void keep() noexcept;
+
+ private:
+  std::string path_;
+  bool kept_ = false;
+  int entry_ = -1;  // in the list of unfinished files
+};
+
+/// Removes temporaries that processes of this machine which are dead now left for files whose names begin
+/// with that of `target`, in its folder.
+void sweep_temporaries(const std::string& target) noexcept;
+
 /// A folder for files about to be written: made when it is not there, and gone again unless it was kept.
 class NewFolder {
  public:

@@ -68,7 +68,8 @@ Tensor dequantized(const TensorValue& value) {
       static_cast<std::uint64_t>(value.tensor.numel()) * sizeof(float),
       [tensor = value.tensor, quantization = *value.quantization](std::span<std::byte> out) {
         compute(tensor, quantization, reinterpret_cast<float*>(out.data()));
-      });
+      },
+      {value.tensor.storage()});
   return Tensor::contiguous_view(DType::f32, value.tensor.shape(), storage);
 }
 

@@ -14,6 +14,7 @@
 #include "base/sizes.h"
 #include "base/thread_pool.h"
 #include "checkpoint/steps.h"
+#include "tensor/sound.h"
 
 namespace ballast {
 namespace {
@@ -31,28 +32,9 @@ struct Extent {
   std::uint64_t place = 0;   // in the arena
 };
 
-struct Range {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-
-/// The bytes of its storage a view touches, first to last; the view was checked when it was made.
-Range range_of(const Tensor& tensor) {
-  std::int64_t lowest = 0;
-  std::int64_t highest = 0;
-  for (std::size_t i = 0; i < tensor.rank(); ++i) {
-    const std::int64_t reach = (tensor.shape()[i] - 1) * tensor.strides()[i];
-    (reach < 0 ? lowest : highest) += reach;
-  }
-  const auto bits = static_cast<std::int64_t>(info(tensor.dtype()).bits);
-  const auto first = static_cast<std::int64_t>(tensor.bit_offset()) + lowest * bits;
-  const auto last = static_cast<std::int64_t>(tensor.bit_offset()) + (highest + 1) * bits;
-  return {static_cast<std::uint64_t>(first) / 8, (static_cast<std::uint64_t>(last) + 7) / 8};
-}
-
 Extent extent_of(const Tensor& tensor) {
   const Storage& storage = *tensor.storage();
-  const Range range = range_of(tensor);
+  const ByteRange range = touched_bytes(tensor);
   if (const auto span = storage.file_span())
     return {span->file.get(), span->offset + range.begin, span->offset + range.end, &storage, range.begin};
   return {&storage, range.begin, range.end, &storage, range.begin};

@@ -13,12 +13,11 @@
 #include "ballast/display.h"
 #include "ballast/quantized.h"
 #include "base/fail.h"
-#include "base/json_writer.h"
 #include "base/thread_pool.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
-#include "checkpoint/value_json.h"
 #include "tensor/cast.h"
 #include "tensor/streamed.h"
 
@@ -244,29 +243,22 @@ Made make(const Tensor& tensor, std::string_view name, std::int64_t axis, const 
           {std::string(name), tensor.dtype(), axis, noise.max, snr}};
 }
 
-std::string metadata_of(const std::vector<QuantizedTensor>& tensors) {
-  JsonWriter json;
-  json.begin_object();
-  for (const QuantizedTensor& tensor : tensors) {
-    json.key(tensor.name)
-        .begin_object()
-        .member("scheme", "int8")
-        .member("axis", tensor.axis)
-        .member("scale", tensor.name + "_scale")
-        .member("dtype", info(tensor.from).code)
-        .end_object();
-  }
-  json.end_object();
-  return std::move(json).text();
+marks::Int8Tensors marks_of(const std::vector<QuantizedTensor>& tensors) {
+  marks::Int8Tensors marks;
+  for (const QuantizedTensor& tensor : tensors)
+    marks.emplace(tensor.name, marks::Int8{tensor.name + "_scale", tensor.axis, tensor.from});
+  return marks;
 }
 
 }  // namespace
 
-Quantized quantize_int8(const Checkpoint& in, const QuantizeOptions& options) {
-  if (record::find(in, record::kQuantizedKey) != nullptr)
+Quantized quantize_int8(const Checkpoint& given, const QuantizeOptions& options) {
+  const Checkpoint in = marks::with_ties(given);
+  if (record::find(in, marks::kQuantizedKey) != nullptr)
     fail(Errc::invalid_argument, display(in.path), "is quantized already; dequantize it first");
   const KeyFilter filter({}, options.except);
   Quantized result{without_tensors(in), {}};
+  record::forget_checksums(result.checkpoint);
   std::map<std::pair<const Storage*, std::uint64_t>, std::vector<Made>> made;  // tied tensors stay tied
   for (const Entry& entry : in) {
     const Tensor tensor = entry.tensor();
@@ -284,64 +276,79 @@ Quantized quantize_int8(const Checkpoint& in, const QuantizeOptions& options) {
     result.tensors.push_back(same->report);
     result.tensors.back().name = entry.name;
   }
-  if (result.tensors.empty()) return result;
-  if (!result.checkpoint.metadata) result.checkpoint.metadata.emplace();
-  (*result.checkpoint.metadata)[record::kQuantizedKey] = metadata_of(result.tensors);
+  marks::set_quantized(result.checkpoint, marks_of(result.tensors));
   return result;
 }
 
 namespace {
 
-struct Entry8 {
-  Tensor tensor;
-  std::string scale;
-};
-
-// One entry of the metadata, checked against the tensors it speaks of.
-Entry8 restore(const Checkpoint& in, const std::string& name, const Value& entry, const std::string& where) {
-  const auto field = [&](const char* key) {
-    const auto found = entry.find(key);
-    if (!found) fail(Errc::bad_json, where, "{} has no {}", quoted(name), quoted(key));
-    return *found;
-  };
-  if (field("scheme").as_string() != "int8")
-    fail(Errc::unsupported, where, "{} is quantized as {}, which is not known here", quoted(name),
-         quoted(field("scheme").as_string()));
-  const std::string scale(field("scale").as_string());
-  const auto dtype = dtype_from_code(field("dtype").as_string());
-  const std::int64_t axis = field("axis").as_int();
+// The numbers behind one tensor that the metadata calls quantized, checked against the tensors it speaks of.
+Tensor restore(const Checkpoint& in, const std::string& name, const marks::Int8& mark,
+               const std::string& where) {
   const Tensor integers = in.tensor(name);
-  const Tensor scales = in.tensor(scale);
-  if (integers.dtype() != DType::i8 || scales.dtype() != DType::f32 || !dtype || !is_floating(*dtype))
-    fail(Errc::bad_dtype, where, "{} with {} must be I8 with F32 and become a floating-point dtype",
-         quoted(name), quoted(scale));
-  if (axis < 0 || axis >= static_cast<std::int64_t>(integers.rank()) || scales.rank() != 1 ||
-      scales.shape()[0] != integers.shape()[static_cast<std::size_t>(axis)])
+  const Tensor scales = in.tensor(mark.scale);
+  if (integers.dtype() != DType::i8 || scales.dtype() != DType::f32)
+    fail(Errc::bad_dtype, where, "{} with {} must be I8 with F32", quoted(name), quoted(mark.scale));
+  if (mark.axis < 0 || mark.axis >= static_cast<std::int64_t>(integers.rank()) || scales.rank() != 1 ||
+      scales.shape()[0] != integers.shape()[static_cast<std::size_t>(mark.axis)])
     fail(Errc::shape_mismatch, where, "{} of shape {} has scales of shape {} along dimension {}",
-         quoted(name), to_string(integers.shape()), to_string(scales.shape()), axis);
-  const Tensor tensor = integers.numel() == 0 ? Tensor::zeros(DType::f32, integers.shape())
-                                              : restored(integers, scales, Channels(integers.shape(), axis));
-  return {tensor.to_lazy(*dtype), scale};
+         quoted(name), to_string(integers.shape()), to_string(scales.shape()), mark.axis);
+  const Tensor tensor = integers.numel() == 0
+                            ? Tensor::zeros(DType::f32, integers.shape())
+                            : restored(integers, scales, Channels(integers.shape(), mark.axis));
+  return tensor.to_lazy(mark.dtype);
 }
+
+// Restored once for all names of one tensor, so that they stay tied.
+class Restorer {
+ public:
+  Restorer(const Checkpoint& in, std::string where) : in_(in), where_(std::move(where)) {}
+
+  Tensor operator()(const std::string& name, const marks::Int8& mark) {
+    const Tensor integers = in_.tensor(name);
+    const Tensor scales = in_.tensor(mark.scale);
+    std::vector<Done>& here = done_[{integers.storage().get(), integers.bit_offset()}];
+    const auto same = std::find_if(here.begin(), here.end(), [&](const Done& done) {
+      return done.integers.same_view(integers) && done.scales.same_view(scales) && done.axis == mark.axis &&
+             done.tensor.dtype() == mark.dtype;
+    });
+    if (same != here.end()) return same->tensor;
+    here.push_back({integers, scales, mark.axis, restore(in_, name, mark, where_)});
+    return here.back().tensor;
+  }
+
+ private:
+  struct Done {
+    Tensor integers;
+    Tensor scales;
+    std::int64_t axis;
+    Tensor tensor;
+  };
+
+  const Checkpoint& in_;
+  std::string where_;
+  std::map<std::pair<const Storage*, std::uint64_t>, std::vector<Done>> done_;
+};
 
 }  // namespace
 
-Checkpoint dequantize(const Checkpoint& in) {
-  const std::string* text = record::find(in, record::kQuantizedKey);
-  if (text == nullptr) return in;
-  const std::string where = display(in.path) + ": metadata \"ballast.quantized\"";
-  const Value entries = parse_json(*text, where);
-  if (entries.kind() != Kind::dict) fail(Errc::bad_json, where, "is no object");
+bool is_quantized(const Checkpoint& checkpoint) {
+  return record::find(checkpoint, marks::kQuantizedKey) != nullptr;
+}
+
+Checkpoint dequantize(const Checkpoint& given) {
+  if (!is_quantized(given)) return given;
+  const Checkpoint in = marks::with_ties(given);
+  Restorer restorer(in, display(in.path) + ": metadata " + quoted(marks::kQuantizedKey));
   std::unordered_map<std::string, Tensor> tensors;
   std::set<std::string, std::less<>> scales;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::string name(entries.key(i).as_string());
-    Entry8 restored_entry = restore(in, name, entries.value(i), where);
-    tensors.emplace(name, std::move(restored_entry.tensor));
-    scales.insert(std::move(restored_entry.scale));
+  for (const auto& [name, mark] : marks::quantized_of(in)) {
+    tensors.emplace(name, restorer(name, mark));
+    scales.insert(mark.scale);
   }
   Checkpoint out = without_tensors(in);
-  out.metadata->erase(record::kQuantizedKey);
+  marks::set_quantized(out, {});
+  record::forget_checksums(out);
   for (const Entry& entry : in) {
     const auto found = tensors.find(std::string(entry.name));
     if (found != tensors.end())

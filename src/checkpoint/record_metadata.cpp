@@ -53,6 +53,20 @@ constexpr Mark kMarks[] = {
 
 }  // namespace
 
+Value layout_in_tree(std::string_view layout) {
+  return Value::dict({{Value(kLayoutKey), Value(layout)}});
+}
+
+void take_layout_from_tree(Checkpoint& checkpoint) {
+  if (!checkpoint.tree) return;
+  const Value attributes = checkpoint.tree->attributes();
+  const auto metadata = attributes.kind() == Kind::dict ? attributes.find("_metadata") : std::nullopt;
+  const auto layout = metadata && metadata->kind() == Kind::dict ? metadata->find(kLayoutKey) : std::nullopt;
+  if (!layout || layout->kind() != Kind::string) return;
+  if (!checkpoint.metadata) checkpoint.metadata.emplace();
+  checkpoint.metadata->emplace(kLayoutKey, layout->as_string());
+}
+
 std::string layout_of(const Checkpoint& checkpoint) {
   if (const std::string* layout = find(checkpoint, kLayoutKey)) return *layout;
   const std::string_view usual = usual_layout(checkpoint.format);
@@ -91,19 +105,19 @@ std::string precision_name(DType dtype) {
   }
 }
 
-Checkpoint without_record_metadata(const Checkpoint& in) {
-  if (find(in, kVersionKey) == nullptr) return in;
-  Checkpoint out = in;
-  for (const char* key : {kVersionKey, kProducerKey, kPrecisionKey, kChecksumsKey}) out.metadata->erase(key);
-  return out;
+bool is_of_file(std::string_view key) noexcept {
+  return key == kVersionKey || key == kProducerKey || key == kChecksumsKey;
 }
 
-Checkpoint with_aliases(const Checkpoint& in) {
-  if (!in.metadata) return in;
+void forget_checksums(Checkpoint& checkpoint) {
+  if (!checkpoint.metadata) return;
+  std::erase_if(*checkpoint.metadata, [](const auto& entry) { return is_of_file(entry.first); });
+}
+
+Checkpoint without_record_metadata(const Checkpoint& in) {
   Checkpoint out = in;
-  for (const auto& [name, target] : *in.metadata) {
-    if (in.contains(target) && !in.contains(name)) out.add(name, in.tensor(target));
-  }
+  forget_checksums(out);
+  if (out.metadata) out.metadata->erase(kPrecisionKey);
   return out;
 }
 

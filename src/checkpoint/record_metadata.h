@@ -18,7 +18,6 @@ inline constexpr const char* kPrecisionKey = "ballast.precision";
 inline constexpr const char* kChecksumsKey = "ballast.xxh3";
 inline constexpr const char* kConfigKey = "ballast.config";
 inline constexpr const char* kConfigTypeKey = "ballast.config_type";
-inline constexpr const char* kQuantizedKey = "ballast.quantized";
 
 /// Null when the metadata has no such key.
 [[nodiscard]] const std::string* find(const Checkpoint& checkpoint, const std::string& key);
@@ -33,16 +32,22 @@ void require_readable(const Checkpoint& checkpoint);
 [[nodiscard]] std::string layout_of(const Checkpoint& checkpoint);
 /// What a file of this format has when it does not say: Burn's formats hold Burn's, all others PyTorch's.
 [[nodiscard]] std::string_view usual_layout(std::string_view format);
+/// What a state dict's `_metadata` says of it, where PyTorch keeps facts about modules, and for readers the
+/// way back.
+[[nodiscard]] Value layout_in_tree(std::string_view layout);
+void take_layout_from_tree(Checkpoint& checkpoint);
 /// Says so in a file's metadata, in the words of that world's own files.
 void mark_layout(Metadata& metadata, std::string_view layout);
 
 /// What a record says about its precision: "full", "half", "bf16", "double", or a dtype's code.
 [[nodiscard]] std::string precision_name(DType dtype);
 
+/// What one record says of itself and nothing else can: its version, who made it, its checksums.
+[[nodiscard]] bool is_of_file(std::string_view key) noexcept;
+/// For steps that change what the checksums are about: a record it is no more.
+void forget_checksums(Checkpoint& checkpoint);
+
 /// The same without what only a record may say: for writers of other files.
 [[nodiscard]] Checkpoint without_record_metadata(const Checkpoint& in);
-
-/// Tied tensors that the metadata gives second names are there under those too.
-[[nodiscard]] Checkpoint with_aliases(const Checkpoint& in);
 
 }  // namespace ballast::record

@@ -8,6 +8,7 @@
 #include "ballast/display.h"
 #include "base/fail.h"
 #include "checkpoint/flatten.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/root_choice.h"
 #include "checkpoint/value_tree.h"
 
@@ -131,14 +132,20 @@ std::vector<RootCandidate> plain(const std::vector<Ranked>& ranked) {
 }
 
 // A file without a tree has names only.
-Checkpoint below_prefix(const Checkpoint& checkpoint, std::string_view path) {
+Checkpoint below_prefix(const Checkpoint& given, std::string_view path) {
+  const Checkpoint checkpoint = marks::with_ties(given);
   Checkpoint out;
   const std::string prefix = std::string(path) + ".";
+  std::vector<std::optional<std::string>> names;
   for (const Entry& entry : checkpoint) {
-    if (entry.name.starts_with(prefix)) out.add(entry.name.substr(prefix.size()), entry.tensor());
+    const bool below = entry.name.starts_with(prefix);
+    names.push_back(below ? std::optional<std::string>(entry.name.substr(prefix.size())) : std::nullopt);
+    if (below) out.add(*names.back(), entry.tensor());
   }
   if (out.empty())
     fail(Errc::not_found, display(checkpoint.path), "no tensor's name begins with {}", quoted(prefix));
+  out.metadata = checkpoint.metadata;
+  marks::follow_names(checkpoint, names, out);
   return out;
 }
 
@@ -176,7 +183,7 @@ bool has_others(const Checkpoint& checkpoint, const std::string& path) {
 void keep_rest(const Checkpoint& from, Checkpoint& to) {
   to.format = from.format;
   to.path = from.path;
-  to.metadata = from.metadata;
+  if (from.tree) to.metadata = from.metadata;
   to.notes.insert(to.notes.begin(), from.notes.begin(), from.notes.end());
 }
 

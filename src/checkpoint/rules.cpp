@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "ballast/display.h"
+#include "ballast/quantized.h"
 #include "base/fail.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
+#include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "tensor/concat.h"
 
@@ -25,7 +29,7 @@ struct Item {
   std::string origin;
 };
 
-Tensor operate(const Tensor& in, const Operation& operation) {
+Tensor operate(const Tensor& in, const Operation& operation, const std::shared_ptr<CastCount>& count) {
   return std::visit(Overloaded{
                         [&](const Transpose& op) { return in.transpose(op.a, op.b); },
                         [&](const Permute& op) { return in.permute(op.order); },
@@ -40,7 +44,7 @@ Tensor operate(const Tensor& in, const Operation& operation) {
                           indices.emplace_back(op.slice);
                           return in.index(indices);
                         },
-                        [&](const Cast& op) { return in.to_lazy(op.dtype); },
+                        [&](const Cast& op) { return in.to_lazy(op.dtype, count); },
                     },
                     operation);
 }
@@ -48,7 +52,8 @@ Tensor operate(const Tensor& in, const Operation& operation) {
 // Runs one rule over the items; true when it matched something.
 class Runner {
  public:
-  explicit Runner(std::vector<Item>& items) : items_(items) {}
+  Runner(std::vector<Item>& items, std::shared_ptr<CastCount> count)
+      : items_(items), count_(std::move(count)) {}
 
   bool operator()(const Rename& rule) {
     const Pattern pattern(rule.match);
@@ -79,10 +84,22 @@ class Runner {
   bool operator()(const Change& rule) {
     const std::vector<std::string> to =
         rule.to.empty() ? std::vector<std::string>{} : std::vector<std::string>{rule.to};
+    std::vector<std::pair<Tensor, Tensor>> done;  // once for each tensor, so that tied ones stay tied
+    std::map<std::pair<const Storage*, std::uint64_t>, std::vector<std::size_t>> by_place;
+    const auto changed = [&](const Tensor& tensor) {
+      std::vector<std::size_t>& here = by_place[{tensor.storage().get(), tensor.bit_offset()}];
+      const auto same = std::find_if(here.begin(), here.end(),
+                                     [&](std::size_t i) { return done[i].first.same_view(tensor); });
+      if (same != here.end()) return done[*same].second;
+      Tensor result = tensor;
+      for (const Operation& operation : rule.operations) result = operate(result, operation, count_);
+      here.push_back(done.size());
+      done.emplace_back(tensor, result);
+      return result;
+    };
     return each_match(rule.match, to,
                       [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
-                        for (const Operation& operation : rule.operations)
-                          item.tensor = operate(item.tensor, operation);
+                        item.tensor = changed(item.tensor);
                         if (!names.empty()) item.name = names[0];
                         out.push_back(std::move(item));
                       });
@@ -187,6 +204,7 @@ class Runner {
   }
 
   std::vector<Item>& items_;
+  std::shared_ptr<CastCount> count_;
 };
 
 const std::string& match_of(const Rule& rule) {
@@ -201,13 +219,37 @@ std::vector<Rule> from_renames(const std::vector<RenameRule>& renames) {
   return rules;
 }
 
-Applied apply(const Checkpoint& in, const std::vector<Rule>& rules) {
+namespace {
+
+// Integers with scales may be renamed, left out and tied; what changes their numbers must see the numbers.
+void follow_marks(const Checkpoint& in, const std::vector<Item>& items, Checkpoint& out) {
+  std::vector<std::optional<std::string>> names(in.size());
+  for (const Item& item : items) {
+    const auto at = in.position(item.origin);
+    const bool is_same = at && in[*at].tensor().same_view(item.tensor);
+    if (is_same && !names[*at]) names[*at] = item.name;
+  }
+  marks::Int8Tensors quantized;
+  if (is_quantized(in)) quantized = marks::quantized_of(in);
+  for (const Item& item : items) {
+    if (quantized.contains(item.origin) && !in.tensor(item.origin).same_view(item.tensor))
+      fail(Errc::invalid_argument, display(in.path),
+           "{} holds quantized integers: dequantize before it is changed", quoted(item.origin));
+  }
+  marks::follow_names(in, names, out);
+}
+
+}  // namespace
+
+Applied apply(const Checkpoint& given, const std::vector<Rule>& rules,
+              const std::shared_ptr<CastCount>& count) {
+  const Checkpoint in = marks::with_ties(given);
   std::vector<Item> items;
   items.reserve(in.size());
   for (const Entry& entry : in)
     items.push_back({std::string(entry.name), entry.tensor(), std::string(entry.name)});
   Applied result{without_tensors(in), {}, {}};
-  Runner run(items);
+  Runner run(items, count);
   for (const Rule& rule : rules) {
     if (!std::visit(run, rule)) {
       result.unmatched.push_back(match_of(rule));
@@ -216,6 +258,8 @@ Applied apply(const Checkpoint& in, const std::vector<Rule>& rules) {
   }
   result.checkpoint.reserve(items.size());
   for (const Item& item : items) {
+    if (item.name.empty() && !item.origin.empty())
+      fail(Errc::bad_name, display(in.path), "nothing is left of the name {}", quoted(item.origin));
     if (const auto taken = result.checkpoint.position(item.name)) {
       fail(Errc::duplicate_key, display(in.path), "{} and {} both become {}", quoted(result.origins[*taken]),
            quoted(item.origin), quoted(item.name));
@@ -223,6 +267,8 @@ Applied apply(const Checkpoint& in, const std::vector<Rule>& rules) {
     result.checkpoint.add(item.name, item.tensor);
     result.origins.push_back(item.origin);
   }
+  if (!rules.empty()) record::forget_checksums(result.checkpoint);
+  follow_marks(in, items, result.checkpoint);
   return result;
 }
 

@@ -40,24 +40,49 @@ class Parser {
     only(in, {"match", "to", "drop", "alias", "split", "concat", "stack", "do", "transpose", "permute",
               "reshape", "slice", "cast", "comment"});
     const std::string match = text(need(in, "match"), "match");
+    one_action(in);
     if (const auto drop = in.find("drop")) {
       if (drop->kind() != Kind::boolean || !drop->as_bool())
         fail(Errc::bad_json, place_, R"("drop" can only be true)");
       return Drop{match};
     }
-    if (const auto alias = in.find("alias")) return Alias{match, text(*alias, "alias")};
+    if (const auto alias = in.find("alias")) return Alias{match, new_name(*alias, "alias")};
     if (const auto part = in.find("split")) return split(match, *part);
     if (const auto part = in.find("concat")) return join(match, *part, false);
     if (const auto part = in.find("stack")) return join(match, *part, true);
     Change change{match, {}, {}};
-    if (const auto to = in.find("to")) change.to = text(*to, "to");
     if (const auto list = in.find("do")) {
-      for (std::size_t i = 0; i < list->size(); ++i) operations(list->element(i), change.operations);
+      if (list->kind() != Kind::list)
+        fail(Errc::bad_json, place_, R"("do" is {}, not a list)", list->summary());
+      for (std::size_t i = 0; i < list->size(); ++i) {
+        only(list->element(i), {"transpose", "permute", "reshape", "slice", "cast", "comment"});
+        operations(list->element(i), change.operations);
+      }
     }
     operations(in, change.operations);
-    if (!change.operations.empty()) return change;
-    if (!in.contains("to")) fail(Errc::bad_json, place_, "says nothing to do");
-    return Rename{match, change.to};
+    const auto to = in.find("to");
+    if (change.operations.empty() && !to) fail(Errc::bad_json, place_, "says nothing to do");
+    if (change.operations.empty()) return Rename{match, text(*to, "to")};  // may be empty: the match goes
+    if (to) change.to = new_name(*to, "to");
+    return change;
+  }
+
+  // What a rule does is one thing; a second one would be left undone.
+  void one_action(const Value& in) const {
+    std::string first;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const std::string key(in.key(i).as_string());
+      if (key == "match" || key == "comment" || key == "to") continue;
+      const bool is_operation =
+          key == "transpose" || key == "permute" || key == "reshape" || key == "slice" || key == "cast";
+      const std::string action = is_operation ? "an operation" : key;
+      if (!first.empty() && first != action)
+        fail(Errc::bad_json, place_, "does two things, {} and {}: make it two rules", first, action);
+      first = action;
+    }
+    const bool may_rename = first.empty() || first == "an operation" || first == "do";
+    if (!may_rename && in.contains("to"))
+      fail(Errc::bad_json, place_, R"("to" beside {} means nothing: make it two rules)", quoted(first));
   }
 
   void operations(const Value& in, std::vector<Operation>& out) {
@@ -92,7 +117,8 @@ class Parser {
 
   Join join(const std::string& match, const Value& in, bool stack) {
     only(in, {"with", "to", "dim"});
-    return {match, texts(need(in, "with"), "with"), text(need(in, "to"), "to"), number(in, "dim", 0), stack};
+    return {match, texts(need(in, "with"), "with"), new_name(need(in, "to"), "to"), number(in, "dim", 0),
+            stack};
   }
 
   template <std::size_t N>
@@ -125,11 +151,18 @@ class Parser {
     return std::string(in.as_string());
   }
 
+  [[nodiscard]] std::string new_name(const Value& in, std::string_view what) const {
+    std::string name = text(in, what);
+    if (name.empty()) fail(Errc::bad_json, place_, "{} is empty: a tensor needs a name", quoted(what));
+    return name;
+  }
+
   [[nodiscard]] std::vector<std::string> texts(const Value& in, std::string_view what) const {
     if (in.kind() != Kind::list)
       fail(Errc::bad_json, place_, "{} is {}, not a list", quoted(what), in.summary());
     std::vector<std::string> result;
-    for (std::size_t i = 0; i < in.size(); ++i) result.push_back(text(in.element(i), what));
+    for (std::size_t i = 0; i < in.size(); ++i) result.push_back(new_name(in.element(i), what));
+    if (result.empty()) fail(Errc::bad_json, place_, "{} is an empty list", quoted(what));
     return result;
   }
 

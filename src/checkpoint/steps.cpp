@@ -10,7 +10,9 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
+#include "checkpoint/record_metadata.h"
 
 namespace ballast {
 
@@ -28,12 +30,15 @@ Checkpoint with_names(const Checkpoint& in, const std::vector<std::string>& name
   Checkpoint out = without_tensors(in);
   out.reserve(in.size());
   for (std::size_t i = 0; i < in.size(); ++i) {
+    if (names[i].empty() && !in[i].name.empty())
+      fail(Errc::bad_name, display(in.path), "nothing is left of the name {}", quoted(in[i].name));
     if (const auto taken = out.position(names[i])) {
       fail(Errc::duplicate_key, display(in.path), "{} and {} both become {}", quoted(in[*taken].name),
            quoted(in[i].name), quoted(names[i]));
     }
     out.add(names[i], in[i].tensor());
   }
+  marks::follow_names(in, std::vector<std::optional<std::string>>(names.begin(), names.end()), out);
   return out;
 }
 
@@ -59,7 +64,8 @@ std::vector<std::string> names_of(const Checkpoint& in) {
 
 }  // namespace
 
-Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules) {
+Renamed rename(const Checkpoint& given, const std::vector<RenameRule>& rules) {
+  const Checkpoint in = marks::with_ties(given);
   std::vector<std::string> names = names_of(in);
   std::vector<std::string> unmatched;
   for (const RenameRule& rule : rules) {
@@ -77,7 +83,8 @@ Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules) {
   return renamed(in, names, std::move(unmatched));
 }
 
-Renamed strip_common_prefixes(const Checkpoint& in) {
+Renamed strip_common_prefixes(const Checkpoint& given) {
+  const Checkpoint in = marks::with_ties(given);
   constexpr std::array<std::string_view, 2> kWrappers = {"module.", "_orig_mod."};
   std::vector<std::string> names = names_of(in);
   std::string stripped;
@@ -114,7 +121,8 @@ std::vector<NumberedSegment> numbered_segments(std::string_view key) {
   return found;
 }
 
-Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes) {
+Renamed reindex(const Checkpoint& given, const std::vector<std::string>& prefixes) {
+  const Checkpoint in = marks::with_ties(given);
   std::vector<Pattern> wanted;
   for (const std::string& text : prefixes) wanted.emplace_back(text);
   const auto is_wanted = [&](std::string_view prefix) {
@@ -153,13 +161,18 @@ Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes) 
   return renamed(in, names, {});
 }
 
-Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
+Checkpoint filter(const Checkpoint& given, const std::vector<std::string>& include,
                   const std::vector<std::string>& exclude) {
+  const Checkpoint in = marks::with_ties(given);
   const KeyFilter wanted(include, exclude);
   Checkpoint out = without_tensors(in);
+  std::vector<std::optional<std::string>> names;
   for (const Entry& entry : in) {
-    if (wanted.passes(entry.name)) out.add(entry.name, entry.tensor());
+    const bool passes = wanted.passes(entry.name);
+    names.push_back(passes ? std::optional<std::string>(entry.name) : std::nullopt);
+    if (passes) out.add(entry.name, entry.tensor());
   }
+  marks::follow_names(in, names, out);
   return out;
 }
 
@@ -203,6 +216,7 @@ Checkpoint cast_where(const Checkpoint& in, DType dtype, const std::function<boo
                       const std::shared_ptr<CastCount>& count) {
   if (!is_floating(dtype)) fail(Errc::bad_dtype, "cast", "{} is no floating-point dtype", info(dtype).code);
   Checkpoint out = without_tensors(in);
+  record::forget_checksums(out);
   out.reserve(in.size());
   std::vector<std::pair<Tensor, Tensor>> done;  // of storages seen twice, so that tied tensors stay tied
   std::map<std::pair<const Storage*, std::uint64_t>, std::vector<std::size_t>> by_place;
@@ -241,7 +255,9 @@ std::string debug_keys(const Checkpoint& now, std::span<const std::string> origi
   return text;
 }
 
-Checkpoint merge(std::span<const Checkpoint> parts) {
+Checkpoint merge(std::span<const Checkpoint> given) {
+  std::vector<Checkpoint> parts;
+  for (const Checkpoint& part : given) parts.push_back(marks::with_ties(part));
   Checkpoint out;
   for (const Checkpoint& part : parts) {
     for (const Entry& entry : part) {
@@ -251,13 +267,10 @@ Checkpoint merge(std::span<const Checkpoint> parts) {
       out.add(entry.name, entry.tensor());
     }
     out.notes.insert(out.notes.end(), part.notes.begin(), part.notes.end());
-    if (part.metadata) {
-      if (!out.metadata) out.metadata.emplace();
-      out.metadata->insert(part.metadata->begin(), part.metadata->end());
-    }
     out.path += (out.path.empty() ? "" : " + ") + part.path;
     if (out.format.empty()) out.format = part.format;
   }
+  marks::merge_metadata(parts, out);
   return out;
 }
 

@@ -8,6 +8,8 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/magic.h"
+#include "checkpoint/marks.h"
+#include "checkpoint/record_metadata.h"
 #include "formats/burn/burn.h"
 #include "formats/gzip.h"
 #include "formats/npy/npy.h"
@@ -53,13 +55,17 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
 Checkpoint open_file(const std::string& path, const OpenOptions& options, bool is_shard) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
   const auto file = File::open(path, {.sharing = sharing, .io = options.io, .follow_links = !is_shard});
-  const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
+  auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
+  if (const std::size_t telling = telling_bytes(head); telling > head.size())
+    head = file->read(0, std::min<std::uint64_t>(file->size(), telling));
   const Family family = family_of(head, file->size(), path);
   if (family == Family::index && is_shard)
     fail(Errc::index_mismatch, display(path), "is JSON text, where a shard should be");
   if (family == Family::index) return shards::open_index(path, options);
-  if (family == Family::safetensors) return safetensors::open(file, safetensors::Mode::strict);
+  if (family == Family::safetensors)
+    return safetensors::open(file, safetensors::Mode::strict, options.writable);
   Checkpoint checkpoint = open_source(Source(file), family, path, options);
+  record::take_layout_from_tree(checkpoint);
   checkpoint.path = path;
   return checkpoint;
 }
@@ -68,7 +74,7 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool i
 
 Checkpoint open(const std::string& path, const OpenOptions& options) {
   if (shards::is_folder(path)) return shards::open_folder(path, options);
-  return open_file(path, options, false);
+  return marks::with_ties(open_file(path, options, false));
 }
 
 Checkpoint open_single(const std::string& path, const OpenOptions& options) {
@@ -76,10 +82,12 @@ Checkpoint open_single(const std::string& path, const OpenOptions& options) {
 }
 
 Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& options) {
-  const std::span<const std::byte> head(
-      bytes->data(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes->size(), kMagicBytes)));
+  const auto first = [&](std::size_t count) {
+    return std::span(bytes->data(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes->size(), count)));
+  };
+  const std::span<const std::byte> head = first(telling_bytes(first(kMagicBytes)));
   const Family family = family_of(head, bytes->size(), {});
-  if (family == Family::safetensors) return safetensors::parse(std::move(bytes));
+  if (family == Family::safetensors) return marks::with_ties(safetensors::parse(std::move(bytes)));
   return open_source(Source(std::move(bytes), "bytes"), family, {}, options);
 }
 

@@ -12,7 +12,8 @@ namespace ballast {
 /// Tensors are views of `bytes`.
 [[nodiscard]] Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& options = {});
 
-/// open() for what must be one file: an index of shards is Errc::index_mismatch.
+/// open() for a shard: it must be one file (Errc::index_mismatch for an index), and of its ties only the
+/// metadata speaks, because the index knows the names that are in the file alone.
 [[nodiscard]] Checkpoint open_single(const std::string& path, const OpenOptions& options = {});
 
 }  // namespace ballast

@@ -8,11 +8,15 @@
 
 #include "ballast/display.h"
 #include "ballast/io.h"
+#include "ballast/quantized.h"
 #include "ballast/record_file.h"
 #include "ballast/safetensors.h"
 #include "ballast/torch.h"
+#include "base/atomic_file.h"
 #include "base/fail.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
+#include "checkpoint/require_sound.h"
 #include "formats/burn/burn.h"
 #include "formats/npy/npy.h"
 
@@ -29,11 +33,13 @@ void save_as_record(const Checkpoint& checkpoint, const std::string& path, const
 
 template <bool kLegacy>
 void save_torch(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
-  torch::save(checkpoint, path,
-              {.legacy = kLegacy,
-               .simplify = options.simplify,
-               .overwrite = options.overwrite,
-               .progress = options.progress});
+  torch::SaveOptions how{.legacy = kLegacy,
+                         .simplify = options.simplify,
+                         .overwrite = options.overwrite,
+                         .progress = options.progress};
+  const std::string layout = record::layout_of(checkpoint);
+  if (layout != record::usual_layout("torch-zip")) how.metadata = record::layout_in_tree(layout);
+  torch::save(checkpoint, path, how);
 }
 
 template <bool kGzip>
@@ -44,20 +50,21 @@ void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
 struct Format {
   std::string_view name;
   void (*save)(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options);
-  bool notes_ties;  // the second names of tied tensors are in its metadata; others hold them like any name
+  bool says_meanings;  // in its metadata: what is tied, and so there once, and what is quantized
+  bool says_layout;    // whose names and layouts the tensors have
   std::array<std::string_view, 6> extensions;
 };
 
 constexpr Format kFormats[] = {
-    {"safetensors", save_safetensors, true, {".safetensors"}},
-    {"record", save_as_record, true, {".record"}},
-    {"torch-zip", save_torch<false>, false, {".pt", ".pth", ".bin", ".ckpt", ".th", ".pth.tar"}},
-    {"torch-legacy", save_torch<true>, false, {}},
-    {"bpk", burn::save_bpk, false, {".bpk"}},
-    {"mpk", save_mpk<false>, false, {".mpk"}},
-    {"mpk-gz", save_mpk<true>, false, {".mpk.gz"}},
-    {"npz", npy::save_npz, false, {".npz"}},
-    {"npy", npy::save_npy, false, {".npy"}},
+    {"safetensors", save_safetensors, true, true, {".safetensors"}},
+    {"record", save_as_record, true, true, {".record"}},
+    {"torch-zip", save_torch<false>, false, true, {".pt", ".pth", ".bin", ".ckpt", ".th", ".pth.tar"}},
+    {"torch-legacy", save_torch<true>, false, true, {}},
+    {"bpk", burn::save_bpk, false, true, {".bpk"}},
+    {"mpk", save_mpk<false>, false, true, {".mpk"}},
+    {"mpk-gz", save_mpk<true>, false, true, {".mpk.gz"}},
+    {"npz", npy::save_npz, false, false, {".npz"}},
+    {"npy", npy::save_npy, false, false, {".npy"}},
 };
 
 bool has_extension(const Format& format, std::string_view path) {
@@ -92,12 +99,41 @@ std::string format_for(const std::string& path, const std::string& format) {
        fmt::join(writable_formats(), ", "));
 }
 
+namespace {
+
+// What the format has no words for is refused rather than lost.
+Checkpoint representable(const Checkpoint& in, const Format& format, const std::string& where) {
+  static_cast<void>(dequantize(in));  // what is said to be quantized must be there, with its scales
+  if (format.name == "record") {
+    Checkpoint out = in;
+    record::forget_checksums(out);
+    return marks::without_ties(std::move(out));
+  }
+  Checkpoint bare = record::without_record_metadata(in);
+  if (format.says_meanings) return marks::without_ties(std::move(bare));
+  if (is_quantized(bare))
+    fail(Errc::not_representable, where,
+         "{} has no place to say what is quantized; dequantize first, or write safetensors or record",
+         format.name);
+  if (record::layout_of(bare) == "native" && !format.says_layout)
+    fail(Errc::not_representable, where,
+         "{} has no place to say that the tensors have Ballast's own layout, and readers would take it for "
+         "PyTorch's; "
+         "write safetensors or record, or load the model and save that",
+         format.name);
+  return marks::with_ties(std::move(bare));
+}
+
+}  // namespace
+
 void save(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
   const std::string name = format_for(path, options.format);
-  const Checkpoint bare = record::without_record_metadata(in);
   for (const Format& format : kFormats) {
-    if (format.name == name)
-      return format.save(format.notes_ties ? bare : record::with_aliases(bare), path, options);
+    if (format.name != name) continue;
+    const Checkpoint out = representable(in, format, display(path));
+    if (options.check) require_sound(out);
+    sweep_temporaries(path);
+    return format.save(out, path, options);
   }
   fail(Errc::invalid_argument, display(path), "{} is no format Ballast writes: {}", quoted(name),
        fmt::join(writable_formats(), ", "));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/sniff.h"
 
+#include <algorithm>
+
 #include "ballast/safetensors.h"
 #include "base/bytes.h"
 #include "base/magic.h"
@@ -8,6 +10,7 @@
 #include "formats/npy/npy.h"
 #include "formats/onnx/onnx.h"
 #include "formats/torch/pickle.h"
+#include "formats/zip_records.h"
 
 namespace ballast {
 namespace {
@@ -37,6 +40,11 @@ bool is_json_object(std::span<const std::byte> head) {
 }
 
 }  // namespace
+
+std::size_t telling_bytes(std::span<const std::byte> head) noexcept {
+  if (!as_text(head).starts_with("PK\3\4") || head.size() < zip::kLocalSize) return head.size();
+  return std::max(head.size(), zip::kLocalSize + load_le<std::uint16_t>(head.data() + 26));
+}
 
 Family family_of(std::span<const std::byte> head, std::uint64_t size, std::string_view path) {
   if (burn::is_bpk(head)) return Family::bpk;

@@ -21,8 +21,12 @@ enum class Family : std::uint8_t {
   torch,  // everything else: its reader says best what it is not
 };
 
-/// `head` holds kMagicBytes (base/magic.h), or all of a smaller file. A name counts only for what could be
-/// nothing else.
+/// How many bytes from the beginning tell what a file is of which these are the first kMagicBytes: the name
+/// of a zip archive's first record, which says much, may be longer.
+[[nodiscard]] std::size_t telling_bytes(std::span<const std::byte> head) noexcept;
+
+/// `head` holds kMagicBytes (base/magic.h) or telling_bytes(), or all of a smaller file. A name counts only
+/// for what could be nothing else.
 [[nodiscard]] Family family_of(std::span<const std::byte> head, std::uint64_t size, std::string_view path);
 
 }  // namespace ballast

@@ -25,6 +25,10 @@ class SliceStorage final : public Storage {
 
   void check_unchanged() const override { whole_->check_unchanged(); }
 
+  void check_sound(std::uint64_t begin, std::uint64_t end) const override {
+    whole_->check_sound(offset_ + begin, offset_ + end);
+  }
+
   [[nodiscard]] std::optional<FileSpan> file_span() const override {
     auto span = whole_->file_span();
     if (span) span->offset += offset_;
@@ -74,7 +78,7 @@ std::shared_ptr<const Storage> Source::elements(std::uint64_t offset, std::uint6
   if (file_) return file_storage(file_, offset, length, offset % item == 0 ? access_ : FileAccess::read);
   auto slice = slice_storage(bytes_, offset, length);
   if (reinterpret_cast<std::uintptr_t>(slice->data()) % item == 0) return slice;
-  return Storage::deferred(length, [slice](std::span<std::byte> out) { slice->read(0, out); });
+  return Storage::deferred(length, [slice](std::span<std::byte> out) { slice->read(0, out); }, {slice});
 }
 
 std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole, std::uint64_t offset,

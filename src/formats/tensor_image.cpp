@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "tensor/sound.h"
+
 namespace ballast {
 namespace {
 
@@ -35,6 +37,10 @@ class TensorImage final : public Storage {
   }
 
   void check_unchanged() const override { tensor_.storage()->check_unchanged(); }
+
+  void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
+    ballast::check_sound(tensor_);
+  }
 
  private:
   Tensor tensor_;

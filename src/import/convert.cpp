@@ -10,6 +10,7 @@
 #include "ballast/display.h"
 #include "ballast/receipt.h"
 #include "ballast/root.h"
+#include "ballast/scan.h"
 #include "base/fail.h"
 #include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
@@ -34,22 +35,32 @@ DType target_of(const TargetDType& target) {
   return std::get<DType>(target);
 }
 
-// Which tensors 16 bits and fewer leave as they are: those whose names match, and of a batch norm whose
-// statistics match the whole layer, as load() does.
-std::vector<bool> kept_wide(const Checkpoint& in, const std::vector<std::string>& keep_dtype) {
-  const KeyFilter matching(keep_dtype, {});
+// A batch norm: the mean and the variance stand beside each other and have one shape [n]. The name alone
+// could be anything's.
+bool is_batch_norm(const Checkpoint& checkpoint, const std::string& layer) {
+  const auto mean = checkpoint.position(layer + "running_mean");
+  const auto variance = checkpoint.position(layer + "running_var");
+  if (!mean || !variance) return false;
+  const Entry a = checkpoint[*mean];
+  const Entry b = checkpoint[*variance];
+  return a.dtype == b.dtype && a.shape.size() == 1 && std::ranges::equal(a.shape, b.shape);
+}
+
+// Which tensors 16 bits and fewer leave as they are: those whose names match, and whole batch norms, as
+// load() does.
+std::vector<bool> kept_wide(const Checkpoint& in, const ConvertOptions& options) {
+  const KeyFilter matching(options.keep_dtype, {});
   std::vector<bool> kept;
-  for (const Entry& entry : in) kept.push_back(!keep_dtype.empty() && matching.passes(entry.name));
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const std::string_view name = in[i].name;
-    const std::size_t dot = name.rfind('.');
-    const std::string layer(dot == name.npos ? "" : name.substr(0, dot + 1));
-    const auto mean = in.position(layer + "running_mean");
-    const auto variance = in.position(layer + "running_var");
-    if (!mean || !variance || !kept[*mean] || !kept[*variance]) continue;
-    const std::string_view field = name.substr(layer.size());
-    const bool is_affine = field == "weight" || field == "bias" || field == "gamma" || field == "beta";
-    if (is_affine && std::ranges::equal(in[i].shape, in[*mean].shape)) kept[i] = true;
+  for (const Entry& entry : in) {
+    bool keep = !options.keep_dtype.empty() && matching.passes(entry.name);
+    const std::size_t dot = entry.name.rfind('.');
+    const std::string layer(dot == entry.name.npos ? "" : entry.name.substr(0, dot + 1));
+    const std::string_view field = entry.name.substr(layer.size());
+    const bool is_field = field == "weight" || field == "bias" || field == "gamma" || field == "beta" ||
+                          field == "running_mean" || field == "running_var";
+    if (!keep && options.keep_statistics && is_field && is_batch_norm(in, layer))
+      keep = std::ranges::equal(entry.shape, in[*in.position(layer + "running_mean")].shape);
+    kept.push_back(keep);
   }
   return kept;
 }
@@ -101,7 +112,7 @@ class Steps {
       all.insert(all.end(), read.begin(), read.end());
     }
     if (all.empty()) return;
-    rules::Applied applied = rules::apply(now_.checkpoint, all);
+    rules::Applied applied = rules::apply(now_.checkpoint, all, now_.count);
     now_.checkpoint = std::move(applied.checkpoint);
     now_.origins = std::move(applied.origins);
     now_.unmatched = std::move(applied.unmatched);
@@ -120,7 +131,7 @@ class Steps {
   void cast(const ConvertOptions& options) {
     const DType dtype = target_of(options.dtype);
     const Checkpoint before = std::move(now_.checkpoint);
-    const std::vector<bool> kept = kept_wide(before, options.keep_dtype);
+    const std::vector<bool> kept = kept_wide(before, options);
     now_.checkpoint = cast_where(
         before, dtype,
         [&](std::size_t i) {
@@ -180,6 +191,15 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   // A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
   if (format.starts_with("torch") && asks_for_nothing(options)) steps.root = "";
   Converted done = apply_steps(file, steps);
+  const bool holds_ties = format == "safetensors" || format == "record" || format.starts_with("torch");
+  if (const std::size_t tied = holds_ties ? 0 : ties(done.checkpoint).size(); tied > 0)
+    done.before.notes.push_back(fmt::format("{} has no ties: {} written again under {}", format,
+                                            tied == 1 ? "1 tensor is" : fmt::format("{} tensors are", tied),
+                                            tied == 1 ? "its second name" : "their second names"));
+  const std::string layout = record::layout_of(done.checkpoint);
+  if ((format == "npz" || format == "npy") && layout != record::usual_layout(format))
+    done.before.notes.push_back(
+        fmt::format("{} has no place to say that the tensors have the layout of {}", format, quoted(layout)));
   if (format == "record" && casts(options)) {
     done.checkpoint = record::without_record_metadata(done.checkpoint);
     if (!done.checkpoint.metadata) done.checkpoint.metadata.emplace();
@@ -188,22 +208,44 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   return done;
 }
 
+namespace {
+
+void require_apart_files(const std::string& in, const std::string& out, const ConvertOptions& options) {
+  static_cast<void>(target_format(out, options));  // what is wrong with the format comes first
+  std::vector<std::string> inputs = {in};
+  if (!options.rules_file.empty()) inputs.push_back(options.rules_file);
+  std::vector<std::string> outputs;
+  if (options.shard_bytes == 0)
+    outputs.push_back(out);
+  else
+    outputs = shards_in_place(out);
+  if (!options.receipt.empty()) outputs.push_back(options.receipt);
+  require_apart(inputs, outputs);
+}
+
+}  // namespace
+
 Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options) {
+  require_apart_files(in, out, options);
   if (!options.receipt.empty() && !options.overwrite && exists(options.receipt))
     fail(Errc::already_exists, display(options.receipt), "is there already (overwriting was not asked for)");
   Converted done = plan_conversion(in, out, options);
+  if (options.check && done.before.format == "onnx") static_cast<void>(check_integrity(in));
   Receipt::Side input;
   if (!options.receipt.empty()) input = receipt_side(done.taken);
   if (options.shard_bytes == 0) {
     save(done.checkpoint, out,
          {.format = options.format,
           .simplify = options.simplify,
+          .check = options.check,
           .overwrite = options.overwrite,
           .progress = options.progress});
   } else {
-    done.shards = save_shards(
-        done.checkpoint, out,
-        {.shard_bytes = options.shard_bytes, .overwrite = options.overwrite, .progress = options.progress});
+    done.shards = save_shards(done.checkpoint, out,
+                              {.shard_bytes = options.shard_bytes,
+                               .check = options.check,
+                               .overwrite = options.overwrite,
+                               .progress = options.progress});
   }
   if (!options.receipt.empty())
     save_config(

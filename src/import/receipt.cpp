@@ -121,11 +121,14 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
                    .include = options.include,
                    .exclude = options.exclude,
                    .dtype = dtype_text(options.dtype),
+                   .keep_statistics = {},
                    .keep_dtype = {},
                    .quantize = options.quantize == Quantize::int8 ? "int8" : "",
                    .rounded = done.count->rounded,
-                   .overflowed = done.count->overflowed};
+                   .overflowed = done.count->overflowed,
+                   .unchecked = options.check ? std::nullopt : std::optional(true)};
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_dtype = options.keep_dtype;
+  if (!receipt.steps.dtype.empty()) receipt.steps.keep_statistics = options.keep_statistics;
   for (const RenameRule& rule : options.rename)
     receipt.steps.rename.push_back({rule.pattern, rule.replacement});
   receipt.output = receipt_side(open(out, {.io = Io::read, .inert = options.inert}));

@@ -13,6 +13,7 @@
 #include "model/initialize.h"
 #include "model/state_dict.h"
 #include "model/suggest.h"
+#include "tensor/sound.h"
 
 namespace ballast {
 namespace {
@@ -45,6 +46,7 @@ class Loader {
                      (!report_.mismatched.empty() && options_.mismatched == OnMismatch::error) ||
                      (!report_.unused.empty() && options_.unused == OnUnused::error);
     if (report_.failed) throw LoadError(std::move(report_));
+    if (options_.verify) verify();
     commit(chosen);
     return std::move(report_);
   }
@@ -169,6 +171,12 @@ class Loader {
       const auto candidates = root_candidates(file);
       if (candidates.size() > 1)
         report_.notes.push_back("state dicts are at " + to_string(candidates) + "; `root` takes one of them");
+    }
+  }
+
+  void verify() const {
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      if (used_[i]) check_sound(source_.checkpoint[i].tensor());
     }
   }
 

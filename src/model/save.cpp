@@ -8,6 +8,7 @@
 #include "ballast/display.h"
 #include "ballast/load.h"
 #include "base/fail.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "model/adapter.h"
@@ -28,9 +29,9 @@ class Writer {
     for (std::size_t i = 0; i < slots_.slots.size(); ++i) {
       if (!written_.contains(i)) write(i);
     }
-    Metadata metadata = std::move(aliases_);
-    record::mark_layout(metadata, world_of(adapter_).layout);
-    out_.metadata = std::move(metadata);
+    out_.metadata.emplace();
+    record::mark_layout(*out_.metadata, world_of(adapter_).layout);
+    marks::set_ties(out_, ties_);
     return std::move(out_);
   }
 
@@ -96,7 +97,7 @@ class Writer {
   std::string add(const Slot& slot, const std::string& name, const Tensor& tensor) {
     for (const auto& [other, seen] : seen_[tensor.storage().get()]) {
       if (!seen.same_view(tensor)) continue;
-      aliases_.emplace(name, other);
+      ties_.emplace(name, other);
       return other;
     }
     seen_[tensor.storage().get()].emplace_back(name, tensor);
@@ -108,7 +109,7 @@ class Writer {
   const Slots& slots_;
   Adapter adapter_;
   Checkpoint out_;
-  Metadata aliases_;  // tied tensors: left-out name → the one that is there
+  marks::Ties ties_;
   std::set<std::size_t> written_;
   std::unordered_map<std::string, std::size_t> by_path_;
   std::unordered_map<std::string, LayerKind> kinds_;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/sizes.h"
 #include "base/thread_pool.h"
@@ -101,6 +102,48 @@ Part part_of(const double* a, const double* b, std::size_t count, const DiffOpti
   return part;
 }
 
+// 64-bit integers do not all fit into a double; they and doubles all fit into this.
+using Exact = long double;
+
+bool needs_exact(DType dtype) {
+  return dtype == DType::i64 || dtype == DType::u64;
+}
+
+Exact exact_value(DType dtype, const std::byte* raw, std::size_t i, const double* values) {
+  if (!needs_exact(dtype)) return static_cast<Exact>(values[i]);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, raw + i * sizeof bits, sizeof bits);
+  return dtype == DType::u64 ? static_cast<Exact>(bits) : static_cast<Exact>(static_cast<std::int64_t>(bits));
+}
+
+// As compare_values(), of numbers a double cannot tell apart; the first that differs is found on the way.
+template <class A, class B>
+Part part_of_exact(const A& a, const B& b, std::size_t count, const DiffOptions& options) {
+  Part part;
+  part.distance.count = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Exact x = a(i);
+    const Exact y = b(i);
+    if (std::isfinite(x) && std::isfinite(y)) {
+      part.ab += static_cast<double>(x) * static_cast<double>(y);
+      part.aa += static_cast<double>(x) * static_cast<double>(x);
+      part.bb += static_cast<double>(y) * static_cast<double>(y);
+    }
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (part.distance.differing++ == 0) part.distance.first = i;
+    const bool finite = std::isfinite(x) && std::isfinite(y);
+    const Exact apart = finite ? std::fabs(x - y) : std::numeric_limits<Exact>::infinity();
+    const Exact larger = std::max(std::fabs(x), std::fabs(y));
+    if (!finite ||
+        apart > static_cast<Exact>(options.tolerance) + static_cast<Exact>(options.relative) * larger)
+      ++part.distance.outside;
+    part.distance.max_abs = std::max(part.distance.max_abs, static_cast<double>(apart));
+    part.distance.max_rel =
+        std::max(part.distance.max_rel, finite ? static_cast<double>(apart / larger) : HUGE_VAL);
+  }
+  return part;
+}
+
 // Values that are the same on both sides: all there is to know is their length as a vector.
 Part part_of_equal(const double* values, std::size_t count) {
   const double sum = squares(values, count, best_isa());
@@ -182,6 +225,14 @@ Part compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64_t co
         continue;
       }
       const double* right = b.values(at, size);
+      if (needs_exact(a.stored()) || needs_exact(b.stored())) {
+        Part block = part_of_exact(
+            [&](std::size_t i) { return exact_value(a.stored(), a.raw(at), i, left); },
+            [&](std::size_t i) { return exact_value(b.stored(), b.raw(at), i, right); }, size, options);
+        block.distance.first += first + done + at;
+        part.append(block);
+        continue;
+      }
       Part block = part_of(left, right, size, options);
       if (block.distance.differing > 0)
         block.distance.first = first + done + at + first_difference(left, right);

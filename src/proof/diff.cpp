@@ -11,8 +11,9 @@
 #include "base/fail.h"
 #include "base/hash_xxh3.h"
 #include "base/largest_first.h"
-#include "checkpoint/record_metadata.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/require_data.h"
+#include "checkpoint/tree_quantization.h"
 #include "proof/compare.h"
 #include "tensor/blocks.h"
 
@@ -28,8 +29,8 @@ std::uint64_t content_hash(const Tensor& tensor) {
 class Differ {
  public:
   Differ(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options)
-      : a_(record::with_aliases(dequantize(a))),
-        b_(record::with_aliases(dequantize(b))),
+      : a_(with_numbers_of_tree(marks::with_ties(dequantize(a)))),
+        b_(with_numbers_of_tree(marks::with_ties(dequantize(b)))),
         options_(options),
         progress_(options.progress, a_.total_bytes()) {
     require_data(a_, display(a_.path));

@@ -2,6 +2,7 @@
 #include "ballast/hash.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
@@ -10,8 +11,9 @@
 #include "base/largest_first.h"
 #include "base/shared_progress.h"
 #include "base/sizes.h"
-#include "checkpoint/record_metadata.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/require_data.h"
+#include "checkpoint/tree_quantization.h"
 #include "proof/sha256.h"
 #include "tensor/blocks.h"
 
@@ -30,8 +32,31 @@ void update_text(Sha256& sha, std::string_view text) {
   sha.update(as_bytes(text));
 }
 
+void update_bits(Sha256& sha, double number) {
+  update_number(sha, std::bit_cast<std::uint64_t>(number));
+}
+
+void update_numbers(Sha256& sha, const Tensor& numbers) {
+  const Tensor wide = numbers.to(DType::f64);
+  update_number(sha, static_cast<std::uint64_t>(wide.numel()));
+  for_each_block(wide, [&](std::uint64_t, std::span<const std::byte> bytes) { sha.update(bytes); });
+}
+
+// What the integers of a quantized tensor stand for.
+void update_quantization(Sha256& sha, const Quantization& quantization) {
+  update_text(sha, quantization.scheme);
+  if (!quantization.scales.defined()) {
+    update_bits(sha, quantization.scale);
+    update_number(sha, static_cast<std::uint64_t>(quantization.zero_point));
+    return;
+  }
+  update_number(sha, static_cast<std::uint64_t>(quantization.axis));
+  update_numbers(sha, quantization.scales);
+  update_numbers(sha, quantization.zero_points);
+}
+
 // docs/proof.md.
-Sha256::Digest digest_of(const Entry& entry, SharedProgress& progress) {
+Sha256::Digest digest_of(const Entry& entry, const TreeQuantization& quantized, SharedProgress& progress) {
   Sha256 sha;
   sha.update(as_bytes(kTensorTag));
   update_text(sha, entry.name);
@@ -42,6 +67,8 @@ Sha256::Digest digest_of(const Entry& entry, SharedProgress& progress) {
     sha.update(bytes);
     progress.add(bytes.size());
   });
+  if (const TensorValue* value = quantized.find(entry.tensor()))
+    update_quantization(sha, *value->quantization);
   return sha.finish();
 }
 
@@ -56,13 +83,14 @@ std::string root_of(std::vector<Sha256::Digest> digests) {
 }  // namespace
 
 Manifest hash(const Checkpoint& in, const Progress& progress) {
-  const Checkpoint checkpoint = record::with_aliases(in);
+  const Checkpoint checkpoint = marks::with_ties(in);
   require_data(checkpoint, display(in.path));
   std::vector<std::uint64_t> sizes;
   for (const Entry& entry : checkpoint) sizes.push_back(entry.bytes);
   SharedProgress shared(progress, checkpoint.total_bytes());
   std::vector<Sha256::Digest> digests(checkpoint.size());
-  largest_first(sizes, [&](std::size_t i) { digests[i] = digest_of(checkpoint[i], shared); });
+  const TreeQuantization quantized(checkpoint);
+  largest_first(sizes, [&](std::size_t i) { digests[i] = digest_of(checkpoint[i], quantized, shared); });
   Manifest manifest;
   for (std::size_t i = 0; i < checkpoint.size(); ++i) {
     const Entry entry = checkpoint[i];

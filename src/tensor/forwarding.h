@@ -21,6 +21,10 @@ class ForwardingStorage : public Storage {
 
   void check_unchanged() const final { content().check_unchanged(); }
 
+  void check_sound(std::uint64_t begin, std::uint64_t end) const override {
+    content().check_sound(begin, end);
+  }
+
  protected:
   using Storage::Storage;
 

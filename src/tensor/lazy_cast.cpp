@@ -11,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "tensor/cast.h"
 #include "tensor/cast_loss.h"
+#include "tensor/sound.h"
 
 namespace ballast {
 namespace {
@@ -72,6 +73,10 @@ class CastStorage final : public Storage {
 
   void check_unchanged() const override {
     if (source_.storage()) source_.storage()->check_unchanged();
+  }
+
+  void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
+    ballast::check_sound(source_);
   }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {

@@ -75,8 +75,9 @@ class BorrowedStorage final : public Storage {
 
 class DeferredStorage final : public Storage {
  public:
-  DeferredStorage(std::uint64_t size, std::function<void(std::span<std::byte>)> fill)
-      : Storage(size), fill_(std::move(fill)) {}
+  DeferredStorage(std::uint64_t size, std::function<void(std::span<std::byte>)> fill,
+                  std::vector<std::shared_ptr<const Storage>> sources)
+      : Storage(size), fill_(std::move(fill)), sources_(std::move(sources)) {}
 
   [[nodiscard]] const std::byte* data() const override {
     std::call_once(once_, [this] {
@@ -91,9 +92,22 @@ class DeferredStorage final : public Storage {
 
   [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
 
+  void check_unchanged() const override {
+    for (const auto& source : sources_) {
+      if (source) source->check_unchanged();
+    }
+  }
+
+  void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
+    for (const auto& source : sources_) {
+      if (source) source->check_sound(0, source->size());
+    }
+  }
+
  private:
   mutable std::once_flag once_;
   mutable std::function<void(std::span<std::byte>)> fill_;
+  std::vector<std::shared_ptr<const Storage>> sources_;
   mutable Bytes bytes_;
   mutable std::atomic<bool> ready_{false};
 };
@@ -181,8 +195,9 @@ std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t s
 }
 
 std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size,
-                                                 std::function<void(std::span<std::byte>)> fill) {
-  return std::make_shared<DeferredStorage>(size, std::move(fill));
+                                                 std::function<void(std::span<std::byte>)> fill,
+                                                 std::vector<std::shared_ptr<const Storage>> sources) {
+  return std::make_shared<DeferredStorage>(size, std::move(fill), std::move(sources));
 }
 
 FileAccess access_of(const File& file) noexcept {

@@ -39,6 +39,10 @@ class StreamedStorage final : public Storage {
     for (const auto& source : sources_) source->check_unchanged();
   }
 
+  void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
+    for (const auto& source : sources_) source->check_sound(0, source->size());
+  }
+
  private:
   void make_all(std::span<std::byte> out, std::uint64_t offset) const {
     if (out.empty()) return;

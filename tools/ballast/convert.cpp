@@ -221,9 +221,10 @@ int convert(Session& session, const Arguments& arguments) {
   session.out.flush();
   const std::uint64_t overflowed = done.count->overflowed;
   if (overflowed == 0) return kFine;
+  const auto* dtype = std::get_if<ballast::DType>(&options.dtype);
   session.warn(fmt::format("{}: {} too large for {} and not finite any more", ballast::display(arguments.out),
                            overflowed == 1 ? "1 value was" : grouped(overflowed) + " values were",
-                           ballast::info(std::get<ballast::DType>(options.dtype)).code));
+                           dtype == nullptr ? "the dtype a rule casts to" : ballast::info(*dtype).code));
   return kFound;
 }
 
@@ -285,7 +286,8 @@ void add_convert(CLI::App& app, Session& session) {
   add_selection_options(command, arguments->selection);
   command.add_flag("--simplify", arguments->options.simplify,
                    "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
-  command.add_flag("-f,--force", arguments->options.overwrite, "Overwrite OUT");
+  add_no_check_option(command, arguments->options.check);
+  command.add_flag("-f,--force", arguments->options.overwrite, "Overwrite OUT, and the receipt");
   command.add_flag("-n,--dry-run", arguments->dry_run, "Show what OUT would hold, write nothing");
   command.add_flag("--debug-keys", arguments->debug_keys,
                    "Print every key before and after, with shape and dtype");

@@ -29,6 +29,7 @@ struct LsOptions {
 std::string shown_name(const Row& row, const Terminal& terminal) {
   std::string name = ballast::display(row.name);
   if (row.tensors > 1) name += fmt::format("  {}{}", terminal.unicode ? "×" : "x", grouped(row.tensors));
+  if (!row.tied_to.empty()) name += fmt::format("  = {}", ballast::display(row.tied_to));
   return name;
 }
 
@@ -90,6 +91,7 @@ void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::v
                        {"dtype", ballast::info(row.dtype).code},
                        {"shape", shape_array(row.shape)},
                        {"bytes", row.bytes}});
+    if (!row.tied_to.empty()) tensors.back()["tied_to"] = row.tied_to;
   }
   object["tensors"] = std::move(tensors);
   object["notes"] = checkpoint.notes;

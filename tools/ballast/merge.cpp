@@ -5,6 +5,7 @@
 
 #include "ballast/display.h"
 #include "ballast/error.h"
+#include "ballast/quantized.h"
 #include "ballast/steps.h"
 #include "commands.h"
 #include "state_dict.h"
@@ -20,14 +21,21 @@ struct MergeOptions {
   std::optional<std::string> root;
   bool force = false;
   bool inert = false;
+  bool check = true;
 };
 
 ballast::Checkpoint open_all(Session& session, const MergeOptions& options) {
+  const std::string format = ballast::format_for(options.files.back(), options.format);
+  const bool says_quantized = format == "safetensors" || format == "record";
   std::vector<ballast::Checkpoint> parts;
   for (auto file = options.files.begin(); file + 1 != options.files.end(); ++file) {
     const ballast::Checkpoint opened = session.open(*file, {.inert = options.inert});
     for (const std::string& note : opened.notes) session.note(note);
     parts.push_back(state_dict(session, opened, options.root));
+    if (says_quantized || !ballast::is_quantized(parts.back())) continue;
+    parts.back() = ballast::dequantize(parts.back());
+    session.note(fmt::format("{}: quantized tensors become numbers, as the output has no place for scales",
+                             ballast::display(*file)));
   }
   return parts.size() == 1 ? std::move(parts.front()) : ballast::merge(parts);
 }
@@ -39,11 +47,15 @@ int merge(Session& session, const MergeOptions& options) {
     throw ballast::Error(ballast::Errc::invalid_argument, "",
                          "OUT is missing; 'ballast merge --help' shows what it takes");
   require_free(out, options.force);
+  ballast::require_apart({options.files.begin(), options.files.end() - 1}, {out});
   const ballast::Checkpoint checkpoint = open_all(session, options);
   {
     ProgressBar bar = session.progress("merge", out);
     ballast::save(checkpoint, out,
-                  {.format = options.format, .overwrite = options.force, .progress = bar.callback()});
+                  {.format = options.format,
+                   .check = options.check,
+                   .overwrite = options.force,
+                   .progress = bar.callback()});
   }
   const Written written{.file = out, .bytes = size_of_file(out), .shards = {}};
   report_written(session,
@@ -70,6 +82,7 @@ void add_merge(CLI::App& app, Session& session) {
   add_root_option(command, options->root, kStateDict);
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
   add_inert_option(command, options->inert);
+  add_no_check_option(command, options->check);
   add_io_option(command, session);
   command.callback(
       [&session, options] { session.run = [&session, options] { return merge(session, *options); }; });

@@ -94,7 +94,10 @@ int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint
   ballast::safetensors::HeaderEdit change;
   change.metadata = changed(options, checkpoint.metadata.value_or(ballast::Metadata()));
   const bool in_place = options.out.empty();
-  if (!in_place) require_free(options.out, options.force);
+  if (!in_place) {
+    require_free(options.out, options.force);
+    ballast::require_apart({options.file}, {options.out});
+  }
   {
     ProgressBar bar = session.progress("write", in_place ? options.file : options.out);
     ballast::safetensors::edit(options.file, in_place ? options.file : options.out, change,
@@ -113,7 +116,10 @@ int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint
 }
 
 int run(Session& session, const MetaOptions& options) {
-  const ballast::Checkpoint checkpoint = session.open(options.file, {.io = ballast::Io::read});
+  ballast::Checkpoint checkpoint = session.open(options.file, {.io = ballast::Io::read});
+  // As it stands in the file: an opened checkpoint has its ties as tensors, not as metadata.
+  if (checkpoint.format == "safetensors" || checkpoint.format == "record")
+    checkpoint.metadata = ballast::safetensors::open(options.file, {.io = ballast::Io::read}).metadata;
   if (options.action.empty()) return list(session, options, checkpoint);
   return options.action == "get" ? get(session, options, checkpoint) : edit(session, options, checkpoint);
 }

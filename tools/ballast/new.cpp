@@ -28,10 +28,13 @@ ballast::Converted weights_of(const ballast::Checkpoint& file, const NewOptions&
 }
 
 int run(Session& session, const NewOptions& options) {
+  if (!options.out.empty()) {
+    require_free(options.out, options.force);
+    ballast::require_apart({options.file}, {options.out});
+  }
   const ballast::Checkpoint file = session.open(options.file, {.inert = options.inert});
   const ballast::Converted weights = weights_of(file, options);
   for (const std::string& note : weights.checkpoint.notes) session.note(note);
-  if (!options.out.empty()) require_free(options.out, options.force);
   const std::string header = ballast::scaffold(weights.checkpoint, options.scaffold);
   if (!options.out.empty()) ballast::save_scaffold(header, options.out, options.force);
   if (session.json) {

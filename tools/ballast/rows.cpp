@@ -51,6 +51,8 @@ std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint) {
     const auto parameters = static_cast<std::uint64_t>(ballast::try_numel(entry.shape).value_or(0));
     rows.push_back({std::string(entry.name), entry.dtype, entry.shape, 1, parameters, entry.bytes, i});
   }
+  for (const ballast::Tie& tie : ballast::ties(checkpoint))
+    rows[tie.tensor].tied_to = checkpoint[tie.first].name;
   return rows;
 }
 
@@ -59,8 +61,8 @@ std::vector<Row> folded(const std::vector<Row>& rows) {
   std::unordered_map<std::string, std::size_t> seen;
   for (const Row& row : rows) {
     std::string pattern = pattern_of(row.name);
-    const std::string key =
-        fmt::format("{}\n{}\n{}", ballast::info(row.dtype).code, ballast::to_string(row.shape), pattern);
+    const std::string key = fmt::format("{}\n{}\n{}\n{}", ballast::info(row.dtype).code,
+                                        ballast::to_string(row.shape), row.tied_to, pattern);
     const auto [found, is_new] = seen.emplace(key, result.size());
     if (is_new) {
       result.push_back(row);  // alone, it keeps its own name
@@ -114,8 +116,12 @@ void sort_rows(std::vector<Row>& rows, std::string_view order) {
 
 void Totals::add(const Row& row) {
   tensors += row.tensors;
-  parameters += row.parameters;
-  bytes += row.bytes;
+  if (row.tied_to.empty()) {
+    parameters += row.parameters;
+    bytes += row.bytes;
+  } else {
+    tied += row.tensors;
+  }
   by_dtype[static_cast<std::size_t>(row.dtype)] += row.tensors;
 }
 
@@ -135,7 +141,8 @@ std::string Totals::dtypes() const {
 std::string Totals::text() const {
   const std::string sums = fmt::format("{}, {} parameters, {}", counted(tensors, "tensor"),
                                        human_count(parameters), human_bytes(bytes));
-  return tensors == 0 ? "no tensors" : fmt::format("{} ({})", sums, dtypes());
+  const std::string ties = tied == 0 ? "" : fmt::format(", {} tied", grouped(tied));
+  return tensors == 0 ? "no tensors" : fmt::format("{} ({}{})", sums, dtypes(), ties);
 }
 
 Totals totals_of(const std::vector<Row>& rows) {

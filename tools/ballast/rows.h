@@ -20,12 +20,14 @@ struct Row {
   std::uint64_t parameters = 0;  ///< of all its tensors
   std::uint64_t bytes = 0;       ///< of all its tensors
   std::size_t first = 0;         ///< position of its first tensor in the checkpoint
+  std::string tied_to = {};      ///< the first name of the very same tensor
 };
 
 struct Totals {
   std::uint64_t tensors = 0;
   std::uint64_t parameters = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t tied = 0;  ///< of the tensors; their bytes and parameters count once, under the first name
   std::array<std::uint64_t, ballast::kDTypeCount> by_dtype{};
 
   void add(const Row& row);

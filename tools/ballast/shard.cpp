@@ -16,18 +16,24 @@ struct ShardOptions {
   std::optional<std::string> root;
   bool force = false;
   bool inert = false;
+  bool check = true;
 };
 
 int shard(Session& session, const ShardOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t bytes = parse_size(options.size, "--shard-size");
+  ballast::require_apart({options.in}, ballast::shards_in_place(options.out));
   const ballast::Checkpoint opened = session.open(options.in, {.inert = options.inert});
   for (const std::string& note : opened.notes) session.note(note);
   const ballast::Checkpoint checkpoint = state_dict(session, opened, options.root);
   Written written;
   {
     ProgressBar bar = session.progress("shard", options.out);
-    written = write_shards(checkpoint, options.out, bytes, options.force, bar);
+    written = written_shards(ballast::save_shards(checkpoint, options.out,
+                                                  {.shard_bytes = bytes,
+                                                   .check = options.check,
+                                                   .overwrite = options.force,
+                                                   .progress = bar.callback()}));
   }
   report_written(session, {{"input", {{"file", options.in}, {"format", opened.format}}}}, written, checkpoint,
                  start);
@@ -57,6 +63,7 @@ void add_shard(CLI::App& app, Session& session) {
   add_root_option(command, options->root, kStateDict);
   command.add_flag("-f,--force", options->force, "Replace the shards the index in place leads to");
   add_inert_option(command, options->inert);
+  add_no_check_option(command, options->check);
   add_io_option(command, session);
   command.callback(
       [&session, options] { session.run = [&session, options] { return shard(session, *options); }; });

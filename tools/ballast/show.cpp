@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast show: what a file is. Its format, size and metadata; for PyTorch files everything that was saved,
 // as a tree of types and one-line values; for a single tensor its place, its first values and their range.
+#include <algorithm>
+
 #include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/stats.h"
@@ -15,6 +17,7 @@ namespace tool {
 namespace {
 
 constexpr std::int64_t kPreview = 6;
+constexpr std::size_t kTiesShown = 20;
 
 struct ShowOptions {
   std::string file;
@@ -103,6 +106,12 @@ void show_summary(Session& session, const ShowOptions& options, const ballast::C
         {first ? "metadata" : "", fmt::format("{} = {}", ballast::display(key), ballast::display(value))});
     first = false;
   }
+  const std::vector<ballast::Tie> ties = ballast::ties(checkpoint);
+  for (std::size_t i = 0; i < std::min(ties.size(), kTiesShown); ++i)
+    table.add({i == 0 ? "ties" : "", fmt::format("{} = {}", ballast::display(checkpoint[ties[i].tensor].name),
+                                                 ballast::display(checkpoint[ties[i].first].name))});
+  if (ties.size() > kTiesShown)
+    table.add({"", fmt::format("and {} more", grouped(ties.size() - kTiesShown))});
   for (std::size_t i = 0; i < checkpoint.notes.size(); ++i)
     table.add({i == 0 ? "notes" : "", ballast::display(checkpoint.notes[i], 4096)});
   table.print(session.out, terminal, "  ", false);
@@ -119,6 +128,10 @@ int show_file(Session& session, const ShowOptions& options, const ballast::Check
                    {"parameters", totals.parameters},
                    {"bytes", totals.bytes},
                    {"metadata", metadata_object(checkpoint)}};
+    Json ties = Json::object();
+    for (const ballast::Tie& tie : ballast::ties(checkpoint))
+      ties[std::string(checkpoint[tie.tensor].name)] = checkpoint[tie.first].name;
+    object["ties"] = std::move(ties);
     if (checkpoint.tree) object["values"] = values_as_json(*checkpoint.tree, "", options.limits);
     object["notes"] = checkpoint.notes;
     write_document(session.out, object);

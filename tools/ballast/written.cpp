@@ -42,6 +42,13 @@ void add_format_option(CLI::App& command, std::string& format) {
       ->type_name("FORMAT");
 }
 
+void add_no_check_option(CLI::App& command, bool& check) {
+  command.add_flag_callback(
+      "--no-check", [&check] { check = false; },
+      "Do not compare the checksums the input holds (zip, records): to rescue what is left of a damaged "
+      "file");
+}
+
 std::uint64_t parse_size(const std::string& word, const std::string& option) {
   double number = 0;
   const char* const last = word.data() + word.size();
@@ -105,12 +112,6 @@ Written written_shards(const ballast::SavedShards& saved) {
   Written written{.file = saved.index, .bytes = size_of_file(saved.index), .shards = saved.files};
   for (const std::string& shard : written.shards) written.bytes += size_of_file(shard);
   return written;
-}
-
-Written write_shards(const ballast::Checkpoint& checkpoint, const std::string& path,
-                     std::uint64_t shard_bytes, bool overwrite, ProgressBar& bar) {
-  return written_shards(ballast::save_shards(
-      checkpoint, path, {.shard_bytes = shard_bytes, .overwrite = overwrite, .progress = bar.callback()}));
 }
 
 }  // namespace tool

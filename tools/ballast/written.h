@@ -18,6 +18,9 @@ namespace tool {
 /// --to
 void add_format_option(CLI::App& command, std::string& format);
 
+/// --no-check, for commands that copy what they read.
+void add_no_check_option(CLI::App& command, bool& check);
+
 /// "5GB" is 5,000,000,000, "500MiB" 524,288,000, "1.5kb" 1,500, "1234" bytes. `option` is for the message.
 [[nodiscard]] std::uint64_t parse_size(const std::string& word, const std::string& option);
 
@@ -41,7 +44,5 @@ void report_written(Session& session, Json about, const Written& written,
                     const ballast::Checkpoint& checkpoint, std::chrono::steady_clock::time_point start);
 
 [[nodiscard]] Written written_shards(const ballast::SavedShards& saved);
-[[nodiscard]] Written write_shards(const ballast::Checkpoint& checkpoint, const std::string& path,
-                                   std::uint64_t shard_bytes, bool overwrite, ProgressBar& bar);
 
 }  // namespace tool

@@ -29,15 +29,16 @@ std::size_t swapped_item(DType dtype) {
   return info(dtype).kind == DTypeKind::complex ? bytes / 2 : bytes;
 }
 
-std::shared_ptr<const Storage> swapped(std::shared_ptr<const Storage> storage, std::uint64_t offset,
+std::shared_ptr<const Storage> swapped(const std::shared_ptr<const Storage>& storage, std::uint64_t offset,
                                        std::size_t item) {
   const std::uint64_t size = storage->size() - offset;
-  return Storage::deferred(size, [storage = std::move(storage), offset, item](std::span<std::byte> out) {
+  const auto swap = [storage, offset, item](std::span<std::byte> out) {
     storage->read(offset, out);
     for (std::size_t at = 0; at < out.size(); at += item)
       std::reverse(out.begin() + static_cast<std::ptrdiff_t>(at),
                    out.begin() + static_cast<std::ptrdiff_t>(at + item));
-  });
+  };
+  return Storage::deferred(size, swap, {storage});
 }
 
 // Column-major strides: the first dimension is the innermost.
@@ -56,7 +57,7 @@ void add(Checkpoint& checkpoint, std::string_view name, const Header& header,
          std::shared_ptr<const Storage> storage) {
   std::uint64_t offset = header.data;
   if (header.big_endian) {
-    storage = swapped(std::move(storage), offset, swapped_item(header.dtype));
+    storage = swapped(storage, offset, swapped_item(header.dtype));
     offset = 0;
   }
   const std::uint32_t index = checkpoint.add_storage(std::move(storage));

@@ -7,6 +7,8 @@
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "checkpoint/marks.h"
+#include "checkpoint/record_metadata.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/layout.h"
 #include "tensor/mapped.h"
@@ -44,9 +46,39 @@ std::vector<HeaderLine> renamed_lines(const Header& header, Renames renames, con
   fail(Errc::not_found, where, "has no tensor {} to rename{}", quoted(wanted), did_you_mean(wanted, names));
 }
 
-std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& change) {
+// What the metadata says of tensors, under their new names.
+std::optional<Metadata> renamed_marks(std::optional<Metadata> metadata, const Renames& renames) {
+  Checkpoint shell;
+  shell.metadata = std::move(metadata);
+  const auto now = [&](const std::string& name) {
+    const auto found = renames.find(name);
+    return found == renames.end() ? name : std::string(found->second);
+  };
+  const marks::Ties old = marks::ties_of(shell);
+  if (!old.empty()) {
+    marks::Ties ties;
+    for (const auto& [name, of] : old) {
+      ties.emplace(name, now(of));
+      shell.metadata->erase(name);
+    }
+    marks::set_ties(shell, ties);
+  }
+  if (shell.metadata && shell.metadata->contains(marks::kQuantizedKey)) {
+    marks::Int8Tensors quantized;
+    for (const auto& [name, mark] : marks::quantized_of(shell))
+      quantized.emplace(now(name), marks::Int8{now(mark.scale), mark.axis, mark.dtype});
+    marks::set_quantized(shell, quantized);
+  }
+  record::forget_checksums(shell);  // which are by name
+  return std::move(shell.metadata);
+}
+
+std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& change,
+                                     const std::string& where) {
   if (change.remove_metadata) return std::nullopt;
-  return change.metadata ? change.metadata : metadata_of(header);
+  if (change.metadata) return change.metadata;
+  if (change.rename.empty()) return metadata_of(header);
+  return renamed_marks(metadata_of(header), renames_of(change, where));
 }
 
 }  // namespace
@@ -59,7 +91,7 @@ void edit(const std::string& in, const std::string& out, const HeaderEdit& chang
   const Header header =
       read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(in), Mode::strict);
   const auto lines = renamed_lines(header, renames_of(change, display(in)), display(in));
-  const std::string head = head_of(lines, new_metadata(header, change), display(out));
+  const std::string head = head_of(lines, new_metadata(header, change, display(in)), display(out));
 
   AtomicFile target(out, options.overwrite);
   target.reserve(checked_add<std::uint64_t>(head.size(), header.data_size, display(out)));

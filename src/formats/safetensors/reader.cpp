@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "checkpoint/record_metadata.h"
 #include "formats/safetensors/header.h"
+#include "formats/safetensors/record_data.h"
 #include "tensor/mapped.h"
 
 namespace ballast::safetensors {
@@ -42,6 +43,31 @@ void add_tensors(Checkpoint& checkpoint, Header& header, const Place& place) {
   }
 }
 
+// The storage of a record knows the checksums of what is in it. `base`: where the data begins there.
+class Summed {
+ public:
+  Summed(const Checkpoint& checkpoint, const Header& header) : header_(header) {
+    const std::string* text = record::find(checkpoint, record::kChecksumsKey);
+    if (record::is_record(checkpoint) && record::is_readable(checkpoint) && text != nullptr)
+      sums_ = std::make_shared<RecordSums>(*text, display(checkpoint.path));
+  }
+
+  [[nodiscard]] std::shared_ptr<const Storage> operator()(std::shared_ptr<const Storage> content,
+                                                          std::span<const HeaderEntry> tensors,
+                                                          std::uint64_t base) const {
+    if (!sums_) return content;
+    std::vector<RecordPiece> pieces;
+    for (const HeaderEntry& entry : tensors) {
+      if (entry.begin < entry.end) pieces.push_back({entry.begin - base, entry.end - base, entry.name()});
+    }
+    return record_data(std::move(content), std::move(pieces), sums_, header_.text);
+  }
+
+ private:
+  const Header& header_;
+  std::shared_ptr<const RecordSums> sums_;
+};
+
 Checkpoint without_tensors(const Header& header, const std::string& path) {
   Checkpoint checkpoint;
   checkpoint.format = "safetensors";
@@ -71,23 +97,25 @@ std::optional<Metadata> metadata_of(const Header& header) {
 
 Checkpoint open(const std::string& path, const ReadOptions& options) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
-  return open(File::open(path, {.sharing = sharing, .io = options.io}), options.mode);
+  return open(File::open(path, {.sharing = sharing, .io = options.io}), options.mode, options.writable);
 }
 
-Checkpoint open(const std::shared_ptr<const File>& file, Mode mode) {
+Checkpoint open(const std::shared_ptr<const File>& file, Mode mode, bool writable) {
   Header header =
       read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(file->path()), mode);
   Checkpoint checkpoint = without_tensors(header, file->path());
+  // What a program may change in place has no checksum any more.
+  const Summed summed(writable ? Checkpoint() : checkpoint, header);
   if (access_of(*file) == FileAccess::map) {
-    const std::uint32_t data = checkpoint.add_storage(
-        file_storage(file, header.data_offset, header.data_size, FileAccess::map, true));
+    const std::uint32_t data = checkpoint.add_storage(summed(
+        file_storage(file, header.data_offset, header.data_size, FileAccess::map, true), header.tensors, 0));
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); });
   } else {
     // A storage for each, so that asking for one tensor's bytes does not read all of them.
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) {
       const auto bytes =
           file_storage(file, header.data_offset + entry.begin, entry.end - entry.begin, FileAccess::read);
-      return std::pair(checkpoint.add_storage(bytes), std::uint64_t{0});
+      return std::pair(checkpoint.add_storage(summed(bytes, {&entry, 1}, entry.begin)), std::uint64_t{0});
     });
   }
   return checkpoint;

@@ -13,6 +13,6 @@ class File;
 namespace ballast::safetensors {
 
 /// As open(path), of a file opened with the options wanted.
-[[nodiscard]] Checkpoint open(const std::shared_ptr<const File>& file, Mode mode);
+[[nodiscard]] Checkpoint open(const std::shared_ptr<const File>& file, Mode mode, bool writable = false);
 
 }  // namespace ballast::safetensors

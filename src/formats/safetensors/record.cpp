@@ -2,7 +2,6 @@
 // Records, written and checked. The header stands before the data and holds its checksums: room is left for
 // them, and the header is written again when they are known.
 #include <algorithm>
-#include <unordered_map>
 
 #include "ballast/display.h"
 #include "ballast/record_file.h"
@@ -13,11 +12,13 @@
 #include "base/largest_first.h"
 #include "base/shared_progress.h"
 #include "base/version.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_data.h"
 #include "checkpoint/value_json.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
+#include "formats/safetensors/record_data.h"
 #include "tensor/blocks.h"
 
 namespace ballast {
@@ -53,21 +54,6 @@ std::string checksums_json(const Checkpoint& checkpoint, const Layout& layout,
   return std::move(json).text();
 }
 
-// What the metadata says, by name; what is no text there is no checksum.
-std::unordered_map<std::string, std::string> checksums_in(const Checkpoint& checkpoint) {
-  std::unordered_map<std::string, std::string> sums;
-  const std::string* text = record::find(checkpoint, record::kChecksumsKey);
-  if (text == nullptr) return sums;
-  const std::string where = display(checkpoint.path) + ": metadata \"ballast.xxh3\"";
-  const Value object = parse_json(*text, where);
-  if (object.kind() != Kind::dict) fail(Errc::bad_json, where, "is no object");
-  for (std::size_t i = 0; i < object.size(); ++i) {
-    const Value sum = object.value(i);
-    if (sum.kind() == Kind::string) sums.emplace(object.key(i).as_string(), sum.as_string());
-  }
-  return sums;
-}
-
 Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& options,
                       const std::string& where) {
   Metadata metadata = checkpoint.metadata.value_or(Metadata{});
@@ -86,9 +72,9 @@ Checkpoint require_record(Checkpoint checkpoint, const OpenRecordOptions& option
     fail(Errc::unknown_format, display(checkpoint.path),
          "is a Safetensors file, but no record (ballast::open and load read it)");
   record::require_readable(checkpoint);
-  if (!options.verify) return checkpoint;
+  if (!options.verify) return marks::with_ties(std::move(checkpoint));
   const std::vector<RecordFault> faults = check_record(checkpoint);
-  if (faults.empty()) return checkpoint;
+  if (faults.empty()) return marks::with_ties(std::move(checkpoint));
   const RecordFault& first = faults.front();
   if (!first.has_checksum)
     fail(Errc::bad_crc, display(checkpoint.path), "tensor {} has no checksum ({} tensors in all)",
@@ -101,8 +87,9 @@ Checkpoint require_record(Checkpoint checkpoint, const OpenRecordOptions& option
 
 }  // namespace
 
-void save_record(const Checkpoint& checkpoint, const std::string& path, const RecordFileOptions& options) {
+void save_record(const Checkpoint& in, const std::string& path, const RecordFileOptions& options) {
   const std::string where = display(path);
+  const Checkpoint checkpoint = marks::without_ties(in);
   require_data(checkpoint, where);
   std::vector<std::uint64_t> sums(checkpoint.size(), 0);
   Metadata metadata = metadata_for(checkpoint, options, where);
@@ -140,8 +127,9 @@ Checkpoint open_record(std::span<const std::byte> bytes, const OpenRecordOptions
       safetensors::parse(Storage::borrow(static_cast<const void*>(bytes.data()), bytes.size())), options);
 }
 
-std::vector<RecordFault> check_record(const Checkpoint& checkpoint, const Progress& progress) {
-  record::require_readable(checkpoint);
+std::vector<RecordFault> check_record(const Checkpoint& in, const Progress& progress) {
+  record::require_readable(in);
+  const Checkpoint checkpoint = marks::without_ties(in);  // a tied tensor is in the file once
   const auto sums = checksums_in(checkpoint);
   SharedProgress shared(progress, checkpoint.total_bytes());
   std::vector<std::optional<RecordFault>> found(checkpoint.size());

@@ -6,6 +6,7 @@
 #include "ballast/display.h"
 #include "base/fail.h"
 #include "base/thread_pool.h"
+#include "checkpoint/marks.h"
 #include "formats/confine.h"
 #include "formats/open.h"
 #include "formats/save.h"
@@ -39,6 +40,7 @@ class ShardReader {
     out_.reserve(index_.map.size());
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) add(shard);
     if (out_.size() != index_.map.size()) report_absent();
+    if (!ties_.empty()) marks::set_ties(out_, ties_);
     if (!unmapped_.empty())
       out_.notes.push_back(fmt::format("left out, as the index does not know them: {}", list_of(unmapped_)));
     if (index_.total_size != 0 && index_.total_size != out_.total_bytes())
@@ -106,7 +108,9 @@ class ShardReader {
       out_.notes.push_back(display(index_.files[shard]) + ": " + note);
     if (!part.metadata) return;
     if (!out_.metadata) out_.metadata.emplace();
+    ties_.merge(marks::ties_of(part));
     for (const auto& [key, value] : *part.metadata) {
+      if (key == marks::kTiesKey) continue;  // each shard speaks of its own tensors
       if (out_.metadata->emplace(key, value).first->second != value)
         out_.notes.push_back(
             fmt::format("shards differ in metadata {}; the first one counts", ballast::quoted(key)));
@@ -132,6 +136,7 @@ class ShardReader {
   Index index_;
   std::vector<Checkpoint> shards_;
   std::vector<std::string> unmapped_;
+  marks::Ties ties_;
   Checkpoint out_;
 };
 

@@ -12,8 +12,11 @@
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/json_writer.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
+#include "checkpoint/require_sound.h"
 #include "formats/confine.h"
+#include "formats/shards/publication.h"
 #include "formats/shards/shards.h"
 
 namespace ballast {
@@ -35,8 +38,13 @@ std::string stem_of(const std::string& path) {
        "shards are Safetensors files: name a *.safetensors or a folder");
 }
 
-// In order, each shard as full as it goes.
-std::vector<Checkpoint> split(const Checkpoint& checkpoint, std::uint64_t limit) {
+// In order, each shard as full as it goes; each says what is tied to its own tensors.
+std::vector<Checkpoint> split(Checkpoint checkpoint, std::uint64_t limit) {
+  const marks::Ties ties = marks::ties_of(checkpoint);
+  if (checkpoint.metadata) {
+    for (const auto& [name, of] : ties) checkpoint.metadata->erase(name);
+    checkpoint.metadata->erase(marks::kTiesKey);
+  }
   std::vector<Checkpoint> parts(1);
   std::uint64_t bytes = 0;
   for (const Entry& entry : checkpoint) {
@@ -47,7 +55,14 @@ std::vector<Checkpoint> split(const Checkpoint& checkpoint, std::uint64_t limit)
     parts.back().add(entry.name, entry.tensor());
     bytes += entry.bytes;
   }
-  for (Checkpoint& part : parts) part.metadata = checkpoint.metadata;
+  for (Checkpoint& part : parts) {
+    part.metadata = checkpoint.metadata;
+    marks::Ties own;
+    for (const auto& [name, of] : ties) {
+      if (part.contains(of)) own.emplace(name, of);
+    }
+    marks::set_ties(part, own);
+  }
   return parts;
 }
 
@@ -95,19 +110,41 @@ std::string index_text(const std::vector<Checkpoint>& parts, const std::vector<s
   return text;
 }
 
-// What the index in place leads to, as far as it was written by us: nothing else is ever removed.
+// "model-00001-of-00002.safetensors" or "model-v2-00001-of-00002.safetensors" of "model": what we name
+// shards.
+bool is_shard_of(std::string_view base, std::string_view file) {
+  const auto skip_digits = [&](std::size_t least) {
+    const std::size_t count = std::min(file.find_first_not_of("0123456789"), file.size());
+    file.remove_prefix(count);
+    return count >= least;
+  };
+  const auto skip = [&](std::string_view text) {
+    if (!file.starts_with(text)) return false;
+    file.remove_prefix(text.size());
+    return true;
+  };
+  if (!skip(base)) return false;
+  if (skip("-v") && !skip_digits(1)) return false;
+  return skip("-") && skip_digits(5) && skip("-of-") && skip_digits(5) && file == kSuffix;
+}
+
+// The set that is in place, as far as it is named as we name shards: nothing else is ever removed. What a
+// broken index led to is told by those names.
 std::vector<std::string> old_files(const std::string& stem, const std::string& index) {
-  std::vector<std::string> old;
   std::error_code ignored;
-  if (!fs::exists(index, ignored)) return old;
-  const std::string base = fs::path(stem).filename().string();
+  if (!fs::exists(index, ignored)) return {};
+  const fs::path folder = folder_of(index);
+  std::vector<std::string> names;
   try {
-    for (const std::string& file : shards::read_index(index).files) {
-      const bool is_ours = file.find('/') == std::string::npos && file.starts_with(base + "-") &&
-                           file.find("-of-") != std::string::npos && file.ends_with(kSuffix);
-      if (is_ours) old.push_back((fs::path(folder_of(index)) / file).string());
-    }
-  } catch (const Error&) {  // broken: replaced, and its shards left alone
+    names = shards::read_index(index).files;
+  } catch (const Error&) {
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+      names.push_back(entry.path().filename().string());
+  }
+  const std::string base = fs::path(stem).filename().string();
+  std::vector<std::string> old;
+  for (const std::string& name : names) {
+    if (is_shard_of(base, name)) old.push_back((folder / name).string());
   }
   return old;
 }
@@ -118,49 +155,35 @@ Progress shifted(const Progress& progress, std::uint64_t before, std::uint64_t t
   return [&progress, before, total](std::uint64_t done, std::uint64_t) { progress(before + done, total); };
 }
 
-class Publication {
- public:
-  explicit Publication(std::vector<std::unique_ptr<AtomicFile>> files) : files_(std::move(files)) {}
-
-  Publication(const Publication&) = delete;
-  Publication& operator=(const Publication&) = delete;
-
-  /// All names, or none: those given already are taken back when a later one fails. With the index in place
-  /// the new shards are the valid ones, and stay.
-  void run() {
-    try {
-      for (const auto& file : files_) file->commit();
-    } catch (...) {
-      for (const auto& file : files_) {
-        std::error_code ignored;
-        if (file->has_final_name() && !files_.back()->has_final_name()) fs::remove(file->path(), ignored);
-      }
-      throw;
-    }
-  }
-
- private:
-  std::vector<std::unique_ptr<AtomicFile>> files_;  // the index is the last
-};
-
 }  // namespace
 
+std::vector<std::string> shards_in_place(const std::string& path) {
+  const std::string stem = stem_of(path);
+  const std::string index = stem + std::string(kIndexSuffix);
+  if (path.ends_with('/') && !shards::is_folder(path)) return {};
+  std::vector<std::string> files = old_files(stem, index);
+  files.push_back(index);
+  return files;
+}
+
 SavedShards save_shards(const Checkpoint& in, const std::string& path, const ShardOptions& options) {
-  const Checkpoint checkpoint = record::without_record_metadata(in);
   const std::string stem = stem_of(path);
   if (options.shard_bytes == 0) fail(Errc::invalid_argument, display(path), "shards of 0 bytes");
+  const Checkpoint checkpoint = marks::without_ties(record::without_record_metadata(in));
   const std::vector<Checkpoint> parts = split(checkpoint, options.shard_bytes);
   if (parts.size() > shards::kMaxShards)
     fail(Errc::too_many, display(path), "{} shards of {} bytes, at most {} are written", parts.size(),
          options.shard_bytes, shards::kMaxShards);
-  SavedShards saved{.index = stem + std::string(kIndexSuffix),
-                    .files = free_names(stem, parts.size(), options.overwrite)};
+  const std::string index_path = stem + std::string(kIndexSuffix);
+  if (options.check) require_sound(checkpoint);
+  shards::recover(stem, index_path);
+  const SavedShards saved{.index = index_path, .files = free_names(stem, parts.size(), options.overwrite)};
   const std::vector<std::string> old = old_files(stem, saved.index);
   // Before the files in it, so that it goes after them when something fails.
   std::optional<NewFolder> folder;
   if (path.ends_with('/')) folder.emplace(path);
   // First the index: that it may not be overwritten is known before the work.
-  auto index = std::make_unique<AtomicFile>(saved.index, options.overwrite);
+  AtomicFile index(saved.index, options.overwrite);
   std::vector<std::unique_ptr<AtomicFile>> files;
   const std::uint64_t total = checkpoint.total_bytes();
   std::uint64_t before = 0;
@@ -170,16 +193,10 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sha
     files.back()->seal();
     before += parts[i].total_bytes();
   }
-  index->append(index_text(parts, saved.files));
-  index->seal();
-  files.push_back(std::move(index));
-  Publication(std::move(files)).run();
+  index.append(index_text(parts, saved.files));
+  index.seal();
+  shards::publish({.index = saved.index, .fresh = saved.files, .old = old}, files, index);
   if (folder) folder->keep();
-  for (const std::string& file : old) {
-    std::error_code ignored;
-    if (std::find(saved.files.begin(), saved.files.end(), file) == saved.files.end())
-      fs::remove(file, ignored);
-  }
   return saved;
 }
 

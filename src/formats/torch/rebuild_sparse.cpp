@@ -270,8 +270,9 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   Parts parts = layout == "coo" ? coo_parts(objects, args) : compressed_parts(objects, args, layout);
   parts.where = objects.location();
   const Tensor dense(parts.values.dtype(), parts.shape);
-  const auto storage =
-      Storage::deferred(dense.size_bytes(), [parts](std::span<std::byte> out) { fill_dense(parts, out); });
+  const auto storage = Storage::deferred(
+      dense.size_bytes(), [parts](std::span<std::byte> out) { fill_dense(parts, out); },
+      {parts.indices.storage(), parts.compressed.storage(), parts.plain.storage(), parts.values.storage()});
   const Ref made = computed(objects, Tensor::contiguous_view(dense.dtype(), parts.shape, storage), 0);
   objects.budget().take(sizeof(TensorDetails) + 2 * sizeof(Parts));
   objects.tree().details.push_back({{},

@@ -43,13 +43,15 @@ Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
   const std::size_t part = item_bytes(plain.dtype()) / (complex ? 2 : 1);
   // The sign bit is the highest bit of the last byte of a number.
   const auto storage =
-      Storage::deferred(plain.size_bytes(), [plain, conj, neg, complex, part](std::span<std::byte> out) {
-        plain.read(0, out);
-        for (std::size_t at = 0, number = 0; at < out.size(); at += part, ++number) {
-          const bool flip = neg != (conj && complex && number % 2 == 1);
-          if (flip) out[at + part - 1] ^= std::byte{0x80};
-        }
-      });
+      Storage::deferred(plain.size_bytes(),
+                        [plain, conj, neg, complex, part](std::span<std::byte> out) {
+                          plain.read(0, out);
+                          for (std::size_t at = 0, number = 0; at < out.size(); at += part, ++number) {
+                            const bool flip = neg != (conj && complex && number % 2 == 1);
+                            if (flip) out[at + part - 1] ^= std::byte{0x80};
+                          }
+                        },
+                        {plain.storage()});
   const Ref made = Rebuild::computed(objects, Tensor::contiguous_view(plain.dtype(), plain.shape(), storage),
                                      tensor.node()->type);
   made.node()->tensor->requires_grad = tensor.node()->tensor->requires_grad;

@@ -117,11 +117,12 @@ std::uint32_t Objects::swapped_storage(std::uint32_t index, DType dtype) {
   if (!added) return slot->second;
   budget_->take(256);
   const auto source = tree_->storages[index];
-  tree_->storages.push_back(Storage::deferred(source->size(), [source, unit](std::span<std::byte> out) {
+  const auto swap = [source, unit](std::span<std::byte> out) {
     source->read(0, out);
     for (std::size_t at = 0; at + unit <= out.size(); at += unit)
       std::reverse(out.data() + at, out.data() + at + unit);
-  }));
+  };
+  tree_->storages.push_back(Storage::deferred(source->size(), swap, {source}));
   return slot->second;
 }
 

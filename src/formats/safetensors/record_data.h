@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of a record, which knows the checksums of the tensors in it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ballast/checkpoint.h"
+#include "ballast/storage.h"
+
+namespace ballast {
+
+/// "ballast.xxh3" by name; what is no text there is no checksum. Empty when there is none, Errc::bad_json
+/// when it makes no sense.
+[[nodiscard]] std::unordered_map<std::string, std::string> checksums_in(const Checkpoint& checkpoint);
+
+/// What a record says of its tensors' bytes: a JSON text, parsed when the first is compared.
+class RecordSums {
+ public:
+  RecordSums(std::string text, std::string where);
+  ~RecordSums();
+  RecordSums(const RecordSums&) = delete;
+  RecordSums& operator=(const RecordSums&) = delete;
+
+  /// Errc::bad_crc when `bytes` from `begin` to `end` do not have the checksum of tensor `name`.
+  void check(const Storage& bytes, std::uint64_t begin, std::uint64_t end, std::string_view name) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Where a tensor lies in a storage.
+struct RecordPiece {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::string_view name;  ///< of the header, which the checkpoint keeps alive
+};
+
+/// All of `content`; check_sound() compares what it covers, each tensor once. `owner` keeps the names alive.
+[[nodiscard]] std::shared_ptr<const Storage> record_data(std::shared_ptr<const Storage> content,
+                                                         std::vector<RecordPiece> pieces,
+                                                         std::shared_ptr<const RecordSums> sums,
+                                                         std::shared_ptr<const void> owner);
+
+}  // namespace ballast

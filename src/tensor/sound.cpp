@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/sound.h"
+
+namespace ballast {
+
+ByteRange touched_bytes(const Tensor& tensor) {
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+  for (std::size_t i = 0; i < tensor.rank(); ++i) {
+    const std::int64_t reach = (tensor.shape()[i] - 1) * tensor.strides()[i];
+    (reach < 0 ? lowest : highest) += reach;
+  }
+  const auto bits = static_cast<std::int64_t>(info(tensor.dtype()).bits);
+  const auto first = static_cast<std::int64_t>(tensor.bit_offset()) + lowest * bits;
+  const auto last = static_cast<std::int64_t>(tensor.bit_offset()) + (highest + 1) * bits;
+  return {static_cast<std::uint64_t>(first) / 8, (static_cast<std::uint64_t>(last) + 7) / 8};
+}
+
+void check_sound(const Tensor& tensor) {
+  if (!tensor.has_data() || tensor.numel() == 0) return;
+  const ByteRange range = touched_bytes(tensor);
+  tensor.storage()->check_sound(range.begin, range.end);
+}
+
+}  // namespace ballast

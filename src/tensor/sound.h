@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bytes of its storage a tensor looks at, and whether they are what their file's checksums say.
+#pragma once
+
+#include <cstdint>
+
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+struct ByteRange {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
+/// First to last, of a tensor that has elements; the view was checked when it was made.
+[[nodiscard]] ByteRange touched_bytes(const Tensor& tensor);
+
+/// Storage::check_sound() for them. Nothing for a tensor without data.
+void check_sound(const Tensor& tensor);
+
+}  // namespace ballast
