@@ -116,11 +116,6 @@ class Convert(CliTest):
         self.run_tool("convert", source, target, "-f")
         self.assertEqual(len(read_safetensors(target)[0]), 3)
 
-    def test_input_and_output_may_be_one_file(self):
-        path = self.small()
-        self.run_tool("convert", path, path, "-f", "--dtype", "f16")
-        self.assertEqual(read_safetensors(path)[0]["b.bias"], ("F16", [2], halves(0.5, -0.5)))
-
     def test_dry_run_writes_nothing(self):
         out, _ = self.run_tool("convert", self.small(), self.path("no.safetensors"), "--dry-run", "--dtype", "bf16")
         self.assertIn("BF16", out)

@@ -131,6 +131,29 @@ class Faults(CliTest):
         shutil.rmtree(self.path("set"))
         shutil.copytree(self.path("before"), self.path("set"))
 
+    def assert_nothing_else_is_left(self, where=""):
+        index = json.loads(pathlib.Path(self.path("set/model.safetensors.index.json")).read_text())
+        self.assertEqual(set(os.listdir(self.path("set"))), set(index["weight_map"].values()) | {"model.safetensors.index.json"}, where)
+
+    def test_a_broken_index_leaves_nothing_of_its_set_when_it_is_replaced(self):
+        pathlib.Path(self.path("set/model.safetensors.index.json")).write_text("{")
+        pathlib.Path(self.path("set/model-notes.safetensors")).write_text("somebody's")
+        self.run_tool("shard", self.new, self.path("set"), "--size", "20KB", "-f")
+        os.remove(self.path("set/model-notes.safetensors"))  # not named as shards are: still there
+        self.assert_nothing_else_is_left()
+
+    def test_temporaries_of_dead_processes_are_swept_and_those_of_the_living_are_not(self):
+        dead = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=2", BALLAST, "shard", self.new, self.path("set"), "--size", "20KB", "-f"],
+                                stderr=subprocess.DEVNULL) if shutil.which("strace") else self.skipTest("no strace")
+        dead.wait()
+        left = [name for name in os.listdir(self.path("set")) if name.endswith(".tmp")]
+        self.assertNotEqual(left, [])
+        parts = left[0].rsplit("-", 2)
+        living = f"{parts[0]}-{os.getpid():x}-{parts[2]}"
+        pathlib.Path(self.path("set/" + living)).write_text("")
+        self.run_tool("shard", self.new, self.path("set"), "--size", "20KB", "-f")
+        self.assertEqual([name for name in os.listdir(self.path("set")) if name.endswith(".tmp")], [living])
+
     def count(self, call):
         """How often a run makes this call on temporaries and names of the set."""
         log = self.path("calls")
@@ -160,6 +183,11 @@ class Faults(CliTest):
                         self.assertEqual(leftover, [], where)
                         if state == "old":
                             self.assertEqual(sorted(os.listdir(self.path("set"))), sorted(os.listdir(self.path("before"))), where)
+                    if fault == "signal=KILL" and "rename" in call:  # between the names of a set
+                        again = subprocess.run(command, capture_output=True, text=True, env=environment())
+                        self.assertEqual(again.returncode, 0, where + again.stderr)
+                        self.assertEqual(self.state(), "new", where)
+                        self.assert_nothing_else_is_left(where)
                     self.restore()
         self.assertGreater(points, 40)
         self.assertGreater(outcomes["old"], 0)

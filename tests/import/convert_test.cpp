@@ -25,6 +25,7 @@ class ConvertTest : public Scratch {
   ConvertTest() {
     Checkpoint in;
     in.add("fc.weight", counting({3, 4}, 0.1F));
+    in.add("bn.running_mean", counting({4}, 0.1F));
     in.add("bn.running_var", counting({4}, 0.1F));
     in.add("ids", Tensor::from<std::int64_t>({1, 2}, {2}));
     save(in, path("in.safetensors"));
@@ -51,7 +52,7 @@ TEST_F(ConvertTest, CastsAndSparesStatistics) {
   EXPECT_EQ(out.at("fc.weight").dtype, DType::f16);
   EXPECT_EQ(out.at("bn.running_var").dtype, DType::f32);
   EXPECT_EQ(out.at("ids").dtype, DType::i64);
-  convert(path("in.safetensors"), path("all.safetensors"), {.dtype = DType::bf16, .keep_dtype = {}});
+  convert(path("in.safetensors"), path("all.safetensors"), {.dtype = DType::bf16, .keep_statistics = false});
   EXPECT_EQ(open(path("all.safetensors")).at("bn.running_var").dtype, DType::bf16);
   convert(path("in.safetensors"), path("wide.safetensors"), {.dtype = Precision::f64});
   EXPECT_EQ(open(path("wide.safetensors")).at("bn.running_var").dtype, DType::f64);

@@ -310,7 +310,8 @@ TEST(Asks, N37_TiedWeightsAreTiedByAnAliasAndStoredOnce) {  // tracel-ai/models#
                   .complete());
   EXPECT_TRUE(model.lm_head.weight.t().same_view(model.embed.weight));
   save(model, output("tied.safetensors"), {.overwrite = true});
-  EXPECT_EQ(open(output("tied.safetensors")).size(), 1U);
+  EXPECT_EQ(safetensors::open(output("tied.safetensors")).size(), 1U);
+  EXPECT_EQ(ties(open(output("tied.safetensors"))), (std::vector<Tie>{{.tensor = 1, .first = 0}}));
   Model again;
   EXPECT_TRUE(load(again, output("tied.safetensors")).complete());
   EXPECT_TRUE(again.lm_head.weight.t().same_view(again.embed.weight));
