@@ -141,7 +141,7 @@ bool is_wider(const Operand& operand, DType dtype) {
 }
 
 // False for a number that the dtype does not have.
-bool fits(const Operand& operand, DType dtype) {
+bool has_value(const Operand& operand, DType dtype) {
   if (!is_wider(operand, dtype)) return true;
   const Tensor number = dense(operand.tensor().to(DType::i64));
   return narrowed(number, dtype).to(DType::i64).span<std::int64_t>()[0] == number.span<std::int64_t>()[0];
@@ -216,7 +216,7 @@ Tensor comparison(const char* op, Compare which, const Operand& a, const Operand
   DType compute = promoted(op, a, b);
   if (is_floating(compute))
     compute = compute_dtype(compute);
-  else if (!fits(a, compute) || !fits(b, compute))
+  else if (!has_value(a, compute) || !has_value(b, compute))
     compute = DType::i64;
   const Shape shape = broadcast(op, a.tensor().shape(), b.tensor().shape());
   const Tensor x = operand_for(a, compute, shape);

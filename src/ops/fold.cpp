@@ -20,7 +20,7 @@ constexpr std::int64_t kColumns = 1024;  // totals that stay in the first cache 
 constexpr std::int64_t kEnoughPieces = 16;
 
 // x as [outer, length, inner], to be folded along `length`.
-struct Block {
+struct FoldBlock {
   Tensor values;
   std::int64_t outer = 1;
   std::int64_t length = 1;
@@ -28,11 +28,11 @@ struct Block {
   Shape result;
 };
 
-Block block_along(const char* op, const Tensor& given, const Dims& dims, bool keepdim) {
+FoldBlock block_along(const char* op, const Tensor& given, const Dims& dims, bool keepdim) {
   const std::vector<bool> reduced = reduced_axes(op, given, dims);
   const bool half = given.dtype() == DType::f16 || given.dtype() == DType::bf16;
   const Tensor x = half ? given.to(DType::f32) : given;
-  Block block;
+  FoldBlock block;
   Dims order;
   bool together = x.is_contiguous();
   bool begun = false;
@@ -61,8 +61,8 @@ Block block_along(const char* op, const Tensor& given, const Dims& dims, bool ke
 }
 
 template <class T, class Total>
-struct Job {
-  const Block& block;
+struct FoldJob {
+  const FoldBlock& block;
   const Fold<T, Total>& fold;
   const Fold<Total, Total>& join;
   Total first;  // what nothing folds to
@@ -72,7 +72,7 @@ struct Job {
 
 // Rows, each to one total; long ones by pieces.
 template <class T, class Total>
-void fold_rows(const Job<T, Total>& job) {
+void fold_rows(const FoldJob<T, Total>& job) {
   const std::int64_t length = job.block.length;
   const std::int64_t pieces = (length - 1) / kPiece + 1;
   std::vector<Total> parts(pieces > 1 ? static_cast<std::size_t>(job.block.outer * pieces) : 0, job.first);
@@ -90,7 +90,7 @@ void fold_rows(const Job<T, Total>& job) {
 
 // Rows of totals that whole rows are taken into; by pieces of rows where there are few totals.
 template <class T, class Total>
-void fold_columns(const Job<T, Total>& job) {
+void fold_columns(const FoldJob<T, Total>& job) {
   const auto& [values, outer, length, inner, result] = job.block;
   const std::int64_t width = std::min(inner, kColumns);
   const std::int64_t strips = (inner - 1) / width + 1;
@@ -117,14 +117,14 @@ void fold_columns(const Job<T, Total>& job) {
 }
 
 template <class T, class Total>
-Tensor run(const Block& block, DType dtype, const Fold<T, Total>& fold, const Fold<Total, Total>& join,
-           Total first) {
+Tensor run_fold(const FoldBlock& block, DType dtype, const Fold<T, Total>& fold,
+                const Fold<Total, Total>& join, Total first) {
   Tensor out = Tensor::empty(dtype, block.result);
   if (out.numel() == 0) return out;
   auto* to = reinterpret_cast<Total*>(out.mutable_data());
   std::fill_n(to, out.numel(), first);
   if (block.length == 0) return out;
-  const Job<T, Total> job{block, fold, join, first, reinterpret_cast<const T*>(block.values.data()), to};
+  const FoldJob<T, Total> job{block, fold, join, first, reinterpret_cast<const T*>(block.values.data()), to};
   block.inner == 1 ? fold_rows(job) : fold_columns(job);
   return out;
 }
@@ -138,29 +138,29 @@ const FoldKernels<TotalOf<T>>& folds_of_totals() {
 }
 
 template <class T>
-Tensor folded_as(Folding which, const Block& block, const FoldKernels<T>& folds) {
+Tensor folded_as(Folding which, const FoldBlock& block, const FoldKernels<T>& folds) {
   using Limits = std::numeric_limits<T>;
-  constexpr T kLeast = std::is_floating_point_v<T> ? -Limits::infinity() : Limits::lowest();
-  constexpr T kMost = std::is_floating_point_v<T> ? Limits::infinity() : Limits::max();
+  constexpr T kLowest = std::is_floating_point_v<T> ? -Limits::infinity() : Limits::lowest();
+  constexpr T kHighest = std::is_floating_point_v<T> ? Limits::infinity() : Limits::max();
   const DType total = std::is_floating_point_v<T> ? DType::f64 : DType::i64;
   switch (which) {
     case Folding::sum:
-      return run<T, TotalOf<T>>(block, total, folds.sum, folds_of_totals<T>().sum, 0);
+      return run_fold<T, TotalOf<T>>(block, total, folds.sum, folds_of_totals<T>().sum, 0);
     case Folding::prod:
-      return run<T, TotalOf<T>>(block, total, folds.prod, folds_of_totals<T>().prod, 1);
+      return run_fold<T, TotalOf<T>>(block, total, folds.prod, folds_of_totals<T>().prod, 1);
     case Folding::max:
-      return run<T, T>(block, block.values.dtype(), folds.max, folds.max, kLeast);
+      return run_fold<T, T>(block, block.values.dtype(), folds.max, folds.max, kLowest);
     case Folding::min:
       break;
   }
-  return run<T, T>(block, block.values.dtype(), folds.min, folds.min,
-                   block.values.dtype() == DType::boolean ? T{1} : kMost);
+  return run_fold<T, T>(block, block.values.dtype(), folds.min, folds.min,
+                        block.values.dtype() == DType::boolean ? T{1} : kHighest);
 }
 
 }  // namespace
 
 Tensor folded(const char* op, Folding which, const Tensor& x, const Dims& dims, bool keepdim) {
-  const Block block = block_along(op, x, dims, keepdim);
+  const FoldBlock block = block_along(op, x, dims, keepdim);
   if (block.values.dtype() == DType::f32) return folded_as(which, block, kernels().f32);
   return with_numbers(block.values.dtype(),
                       [&](const auto& table) { return folded_as(which, block, table.folds); });

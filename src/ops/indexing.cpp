@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements chosen by numbers: gather, scatter, index_select, embedding, one_hot; and padding, which is
-// choosing too.
+// Elements chosen by numbers: gather, scatter, index_select, embedding, one_hot.
 #include <algorithm>
 #include <cstring>
 
@@ -88,94 +87,7 @@ struct Line {
   }
 };
 
-// Where position i of a padded dimension comes from.
-std::int64_t source_of(PadMode mode, std::int64_t i, std::int64_t size) {
-  switch (mode) {
-    case PadMode::reflect:
-      if (i < 0) i = -i;
-      return i >= size ? 2 * (size - 1) - i : i;
-    case PadMode::replicate:
-      return std::clamp<std::int64_t>(i, 0, size - 1);
-    case PadMode::circular:
-      return (i % size + size) % size;
-    case PadMode::constant:
-      break;
-  }
-  return i;
-}
-
-Tensor pad_by_choosing(const Tensor& x, std::size_t axis, std::int64_t before, std::int64_t after,
-                       PadMode mode) {
-  const std::int64_t size = x.shape()[axis];
-  const std::int64_t most = mode == PadMode::reflect ? size - 1 : size;
-  if (before < 0 || after < 0 || size == 0 ||
-      (mode != PadMode::replicate && std::max(before, after) > most)) {
-    fail(Errc::shape_mismatch, "pad", "dimension {} of {} cannot be padded by {} and {} in this mode", axis,
-         form(x), before, after);
-  }
-  Tensor index = Tensor::empty(DType::i64, {before + size + after});
-  auto* to = reinterpret_cast<std::int64_t*>(index.mutable_data());
-  for (std::int64_t i = 0; i < index.numel(); ++i) to[i] = source_of(mode, i - before, size);
-  return index_select(x, static_cast<std::int64_t>(axis), index);
-}
-
-Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
-  for (const std::int64_t amount : amounts) {
-    if (amount > ops::kMostSpatial || amount < -ops::kMostSpatial) {
-      fail(Errc::invalid_argument, "pad", "{} is beyond all measure", to_string(amounts));
-    }
-  }
-  Tensor inside = x;
-  Shape shape = x.shape();
-  Dims start = Dims::filled(x.rank(), 0);
-  for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
-    const std::size_t axis = x.rank() - 1 - i;
-    const auto dim = static_cast<std::int64_t>(axis);
-    const std::int64_t before = amounts[2 * i];
-    const std::int64_t after = amounts[2 * i + 1];
-    shape[axis] += before + after;
-    const std::int64_t kept =
-        x.shape()[axis] + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(after, 0);
-    if (shape[axis] < 0 || kept < 0)
-      fail(Errc::shape_mismatch, "pad", "{} cannot be cut by {}", form(x), to_string(amounts));
-    inside = inside.narrow(dim, std::max<std::int64_t>(-before, 0), kept);
-    start[axis] = std::max<std::int64_t>(before, 0);
-  }
-  const Tensor out = ops::new_tensor(x.dtype(), shape);
-  const Tensor filling = full({}, value, x.dtype());
-  const auto fill = [&](const Tensor& part) { ops::copy_into(filling.expand(part.shape()), part); };
-  Tensor middle = out;
-  for (std::size_t i = 0; i < x.rank(); ++i) {
-    const auto dim = static_cast<std::int64_t>(i);
-    const std::int64_t end = start[i] + inside.shape()[i];
-    fill(middle.narrow(dim, 0, start[i]));
-    fill(middle.narrow(dim, end, shape[i] - end));
-    middle = middle.narrow(dim, start[i], inside.shape()[i]);
-  }
-  ops::copy_into(inside, middle);
-  return out;
-}
-
 }  // namespace
-
-Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode, double value) {
-  if (tracing::on())
-    return tracing::record(
-        "pad", {x}, {{"amounts", amounts}, {"mode", static_cast<std::int64_t>(mode)}, {"value", value}},
-        [&] { return pad(x, amounts, mode, value); });
-  ops::require_movable("pad", x);
-  if (amounts.size() % 2 != 0 || amounts.size() / 2 > x.rank()) {
-    fail(Errc::invalid_argument, "pad", "{} amounts for {}: two for each of the last dimensions are wanted",
-         amounts.size(), form(x));
-  }
-  if (mode == PadMode::constant) return pad_constant(x, amounts, value);
-  Tensor padded = x;
-  for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
-    if (amounts[2 * i] == 0 && amounts[2 * i + 1] == 0) continue;
-    padded = pad_by_choosing(padded, x.rank() - 1 - i, amounts[2 * i], amounts[2 * i + 1], mode);
-  }
-  return padded.contiguous();
-}
 
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
   if (tracing::on())

@@ -50,6 +50,10 @@ void cast_elements_with(Isa isa, DType from, const std::byte* in, DType to, std:
   if (hub != DType::f32 && is_floating(to) && info(to).bits <= 16)
     cast = {odd_kernel(from, isa), rounding_kernel(DType::f32, to, isa), info(from).bits, info(to).bits,
             false};
+  if (const CastKernel direct = direct_kernel(from, to, isa)) {
+    cast.widen = direct;
+    cast.round = nullptr;
+  }
   cast.stream = count * cast.to_bits / 8 >= kBeyondCaches;
   // Pieces are whole groups, so that each begins on a byte in every dtype.
   parallel_for((count - 1) / kGroup + 1, kGroupsPerThread, [&](std::uint64_t begin, std::uint64_t end) {

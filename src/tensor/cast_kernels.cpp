@@ -270,6 +270,11 @@ CastKernel widening_kernel(DType from, Isa isa) noexcept {
   return fast != nullptr ? fast : plain_widening_kernel(from);
 }
 
+CastKernel direct_kernel(DType from, DType to, Isa isa) noexcept {
+  const DType hub = hub_of(from);
+  return hub == from || hub == to ? nullptr : vector_kernel(from, to, isa);
+}
+
 CastKernel odd_kernel(DType from, Isa isa) noexcept {
   CastKernel fast = nullptr;
   if (isa >= Isa::avx512) fast = avx512_odd_kernel(from);

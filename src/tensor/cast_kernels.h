@@ -23,6 +23,8 @@ using CastKernel = void (*)(const std::byte* in, std::byte* out, std::size_t cou
 [[nodiscard]] CastKernel widening_kernel(DType from, Isa isa) noexcept;
 /// From a hub to `to`; null when they are the same.
 [[nodiscard]] CastKernel rounding_kernel(DType hub, DType to, Isa isa) noexcept;
+/// From `from` to `to` without a hub between them; null for most pairs.
+[[nodiscard]] CastKernel direct_kernel(DType from, DType to, Isa isa) noexcept;
 /// From a dtype whose hub is not f32 to f32, rounded to odd: enough to round it again, once, to a float of 16
 /// bits or fewer.
 [[nodiscard]] CastKernel odd_kernel(DType from, Isa isa) noexcept;

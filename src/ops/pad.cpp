@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "ballast/ops/create.h"
+#include "ballast/ops/movement.h"
+#include "ops/args.h"
+#include "ops/copy_into.h"
+#include "ops/walk.h"
+#include "tensor/trace.h"
+
+namespace ballast {
+
+using ops::form;
+
+namespace {
+
+// Where position i of a padded dimension comes from.
+std::int64_t source_of(PadMode mode, std::int64_t i, std::int64_t size) {
+  switch (mode) {
+    case PadMode::reflect:
+      if (i < 0) i = -i;
+      return i >= size ? 2 * (size - 1) - i : i;
+    case PadMode::replicate:
+      return std::clamp<std::int64_t>(i, 0, size - 1);
+    case PadMode::circular:
+      return (i % size + size) % size;
+    case PadMode::constant:
+      break;
+  }
+  return i;
+}
+
+Tensor pad_by_choosing(const Tensor& x, std::size_t axis, std::int64_t before, std::int64_t after,
+                       PadMode mode) {
+  const std::int64_t size = x.shape()[axis];
+  const std::int64_t most = mode == PadMode::reflect ? size - 1 : size;
+  if (before < 0 || after < 0 || size == 0 ||
+      (mode != PadMode::replicate && std::max(before, after) > most)) {
+    fail(Errc::shape_mismatch, "pad", "dimension {} of {} cannot be padded by {} and {} in this mode", axis,
+         form(x), before, after);
+  }
+  Tensor index = Tensor::empty(DType::i64, {before + size + after});
+  auto* to = reinterpret_cast<std::int64_t*>(index.mutable_data());
+  for (std::int64_t i = 0; i < index.numel(); ++i) to[i] = source_of(mode, i - before, size);
+  return index_select(x, static_cast<std::int64_t>(axis), index);
+}
+
+// Rows of `given` into the longer ones of `to`, `start` elements on; `filling` before and after them.
+void pad_rows(const Tensor& given, const Tensor& filling, std::int64_t start, Tensor to) {
+  const auto last = static_cast<std::int64_t>(to.rank()) - 1;
+  const std::int64_t length = given.shape()[given.rank() - 1];
+  const std::int64_t after = to.shape()[to.rank() - 1] - length - start;
+  if (to.numel() == 0) return;
+  if (length == 0) return ops::copy_into(filling.expand(to.shape()), to);
+  const Tensor from = ops::aligned(given);
+  const std::int64_t apart = from.strides()[from.rank() - 1];
+  const Tensor heads = to.narrow(last, 0, 1);  // the first of each row
+  const Tensor firsts = from.narrow(last, 0, 1);
+  const ops::Walk walk{&heads, &firsts};
+  const ops::Offsets step = walk.row_strides();
+  ops::with_element_type(to.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* in = reinterpret_cast<const T*>(from.data());
+    const T* value = reinterpret_cast<const T*>(filling.data());
+    T* out = reinterpret_cast<T*>(to.mutable_data());
+    walk.rows([&](const ops::Offsets& at, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const T* row = in + at[1] + i * step[1];
+        T* target = std::fill_n(out + at[0] + i * step[0], start, *value);
+        if (apart == 1)
+          std::memcpy(target, row, static_cast<std::size_t>(length) * sizeof(T));
+        else
+          for (std::int64_t k = 0; k < length; ++k) target[k] = row[k * apart];
+        std::fill_n(target + length, after, *value);
+      }
+    });
+  });
+}
+
+Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
+  for (const std::int64_t amount : amounts) {
+    if (amount > ops::kMostSpatial || amount < -ops::kMostSpatial) {
+      fail(Errc::invalid_argument, "pad", "{} is beyond all measure", to_string(amounts));
+    }
+  }
+  Tensor inside = x;
+  Shape shape = x.shape();
+  Dims start = Dims::filled(x.rank(), 0);
+  for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
+    const std::size_t axis = x.rank() - 1 - i;
+    const auto dim = static_cast<std::int64_t>(axis);
+    const std::int64_t before = amounts[2 * i];
+    const std::int64_t after = amounts[2 * i + 1];
+    shape[axis] += before + after;
+    const std::int64_t kept =
+        x.shape()[axis] + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(after, 0);
+    if (shape[axis] < 0 || kept < 0)
+      fail(Errc::shape_mismatch, "pad", "{} cannot be cut by {}", form(x), to_string(amounts));
+    inside = inside.narrow(dim, std::max<std::int64_t>(-before, 0), kept);
+    start[axis] = std::max<std::int64_t>(before, 0);
+  }
+  const Tensor out = ops::new_tensor(x.dtype(), shape);
+  const Tensor filling = full({}, value, x.dtype());
+  const auto fill = [&](const Tensor& part) { ops::copy_into(filling.expand(part.shape()), part); };
+  Tensor middle = out;
+  for (std::size_t i = 0; i + 1 < x.rank(); ++i) {
+    const auto dim = static_cast<std::int64_t>(i);
+    const std::int64_t end = start[i] + inside.shape()[i];
+    fill(middle.narrow(dim, 0, start[i]));
+    fill(middle.narrow(dim, end, shape[i] - end));
+    middle = middle.narrow(dim, start[i], inside.shape()[i]);
+  }
+  if (x.rank() > 0)
+    pad_rows(inside, filling, start[x.rank() - 1], middle);
+  else
+    ops::copy_into(inside, middle);
+  return out;
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode, double value) {
+  if (tracing::on())
+    return tracing::record(
+        "pad", {x}, {{"amounts", amounts}, {"mode", static_cast<std::int64_t>(mode)}, {"value", value}},
+        [&] { return pad(x, amounts, mode, value); });
+  ops::require_movable("pad", x);
+  if (amounts.size() % 2 != 0 || amounts.size() / 2 > x.rank()) {
+    fail(Errc::invalid_argument, "pad", "{} amounts for {}: two for each of the last dimensions are wanted",
+         amounts.size(), form(x));
+  }
+  if (mode == PadMode::constant) return pad_constant(x, amounts, value);
+  Tensor padded = x;
+  for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
+    if (amounts[2 * i] == 0 && amounts[2 * i + 1] == 0) continue;
+    padded = pad_by_choosing(padded, x.rank() - 1 - i, amounts[2 * i], amounts[2 * i + 1], mode);
+  }
+  return padded.contiguous();
+}
+
+}  // namespace ballast
