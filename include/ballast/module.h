@@ -126,9 +126,10 @@ consteval bool is_configuration() {
   }
 }
 
+/// A static `kind`: a member of that name is a member like any other.
 template <class T>
 concept HasKind = requires {
-  typename std::integral_constant<LayerKind, T::kind>;
+  requires std::is_same_v<decltype(&T::kind), const LayerKind*>;
 };
 
 template <class T>

@@ -21,6 +21,7 @@ std::string Call::in(std::size_t i, DType dtype) const {
   const std::int64_t id = node.inputs[i];
   const GraphValue& from = to.value(id);
   if (from.dtype == dtype) return to.name_of(id);
+  if (dtype == DType::f32 && !to.wide(id).empty()) return to.wide(id);
   // A number takes the dtype of the computation it stands in.
   if (from.kind == GraphValue::Kind::constant && from.number.is_constant())
     return to.constant(from.tensor.to(dtype));
@@ -30,6 +31,12 @@ std::string Call::in(std::size_t i, DType dtype) const {
 void Call::result(const std::string& name, std::optional<DType> computed, std::size_t i) const {
   const GraphValue& wanted = result_value(i);
   to.set(node.outputs[i], to.cast(name, computed.value_or(wanted.dtype), wanted.dtype));
+  if (computed == DType::f32 && (wanted.dtype == DType::f16 || wanted.dtype == DType::bf16))
+    to.set_wide(node.outputs[i], name);
+}
+
+DType Call::held(std::size_t i) const {
+  return to.wide(node.inputs[i]).empty() ? value(i).dtype : DType::f32;
 }
 
 const Attribute& Call::attribute(std::string_view name) const {

@@ -26,6 +26,7 @@ struct Node {
 struct ExternalSpan {
   std::string location;
   std::uint64_t offset = 0;
+  std::string sha1 = {};  ///< of the whole file; empty: not said
 };
 
 struct Initializer {
@@ -55,6 +56,7 @@ struct FileModel {
   std::map<std::string, std::string> metadata;
   std::vector<FileValue> inputs;
   std::vector<FileValue> outputs;
+  std::vector<FileValue> values;  // between them
   std::vector<Initializer> initializers;
   std::vector<Node> nodes;
 };

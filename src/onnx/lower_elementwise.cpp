@@ -242,8 +242,12 @@ void relu(const Call& call) {
   call.result(call.to.node("Where", {call.to.node("Less", {x, zero}), zero, x}), DType::i64);
 }
 
+// The model's own, so that it rounds.
 void cast(const Call& call) {
-  call.result(call.in(0, call.result_value().dtype));
+  const GraphValue& x = call.value(0);
+  const DType dtype = call.result_value().dtype;
+  call.result(x.kind == GraphValue::Kind::result ? call.to.cast(call.in(0), x.dtype, dtype)
+                                                 : call.in(0, dtype));
 }
 
 constexpr char kNeg[] = "Neg";

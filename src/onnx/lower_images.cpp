@@ -2,12 +2,15 @@
 // Pooling and resizing.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/fail.h"
 #include "onnx/lowering.h"
 
 namespace ballast::onnx {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // [channels, size…] is a batch of one.
 template <class Work>
@@ -27,51 +30,78 @@ std::int64_t size_in(const Call& call, std::size_t spatial, std::size_t i, const
   return size.constant;
 }
 
-// Rounding up is said as padding at the end, which all runtimes read alike.
+// Rounding up is said as padding at the end, which all runtimes read alike: as much as the last window may
+// want, whatever the size, and not so much that a window would begin in it.
 Dims end_padding(const Call& call, const Dims& kernel, const Dims& dilation) {
   const Dims stride = call.list("stride");
   Dims after = call.list("padding");
   if (call.number("ceil_mode") == 0) return after;
-  const GraphValue& y = call.result_value();
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    const std::int64_t in = size_in(call, kernel.size(), i, "ceil_mode");
-    const std::int64_t out = y.shape[y.shape.size() - kernel.size() + i];
-    after[i] = std::max(after[i], (out - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - in - after[i]);
-  }
+  for (std::size_t i = 0; i < kernel.size(); ++i)
+    after[i] = std::min(after[i] + stride[i] - 1, dilation[i] * (kernel[i] - 1));
   return after;
 }
 
-Attributes window(const Call& call, const Dims& kernel, const Dims& after) {
-  Dims pads = call.list("padding");
+// Padding before and behind as a node of its own.
+std::string padded(const Call& call, const std::string& x, const Dims& before, const Dims& after,
+                   double value) {
+  Dims pads = {0, 0};
+  for (const std::int64_t amount : before) pads.push_back(amount);
+  pads.push_back(0);
+  pads.push_back(0);
+  for (const std::int64_t amount : after) pads.push_back(amount);
+  return call.to.node("Pad", {x, call.to.ints(pads), call.to.real(value)},
+                      {{"mode", std::string("constant")}});
+}
+
+Attributes window(const Call& call, const Dims& kernel, const Dims& before, const Dims& after) {
+  Dims pads = before;
   for (const std::int64_t pad : after) pads.push_back(pad);
   return {{"kernel_shape", kernel}, {"strides", call.list("stride")}, {"pads", pads}};
+}
+
+bool any_beyond(const Dims& amounts, const Dims& limits) {
+  for (std::size_t i = 0; i < amounts.size(); ++i)
+    if (amounts[i] > limits[i]) return true;
+  return false;
 }
 
 void max_pool(const Call& call) {
   const Dims kernel = call.list("kernel");
   const Dims dilation = call.list("dilation");
-  Attributes attributes = window(call, kernel, end_padding(call, kernel, dilation));
+  const Dims before = call.list("padding");
+  const Dims after = end_padding(call, kernel, dilation);
+  Dims most = kernel;
+  for (std::int64_t& size : most) --size;  // what runtimes take
+  const bool apart = any_beyond(after, most);
+  const Dims none = Dims::filled(kernel.size(), 0);
+  Attributes attributes = apart ? window(call, kernel, none, none) : window(call, kernel, before, after);
   attributes.push_back({"dilations", dilation});
-  batched(call, kernel.size(),
-          [&](const std::string& x) { return call.to.node("MaxPool", {x}, attributes); });
+  batched(call, kernel.size(), [&](const std::string& x) {
+    return call.to.node("MaxPool", {apart ? padded(call, x, before, after, -kInfinity) : x}, attributes);
+  });
 }
 
 void avg_pool(const Call& call) {
   const Dims kernel = call.list("kernel");
   const std::int64_t divisor = call.number("divisor");
+  const Dims none = Dims::filled(kernel.size(), 0);
+  Dims before = call.list("padding");
+  Dims after = end_padding(call, kernel, Dims::filled(kernel.size(), 1));
   bool counts_padding = call.number("count_include_pad") != 0 || divisor != 0;
-  const Dims after = end_padding(call, kernel, Dims::filled(kernel.size(), 1));
-  const Dims padding = call.list("padding");
-  if (!(after == padding) && counts_padding && divisor == 0) {
-    // What lies beyond the padding asked for is not counted; without padding that is all there is.
-    if (std::any_of(padding.begin(), padding.end(), [](std::int64_t pad) { return pad != 0; }))
-      call.refuse("ceil_mode with padding that counts");
+  // What lies beyond the padding asked for is not counted, so that which counts becomes part of the image.
+  const bool beyond = divisor == 0 && counts_padding && !(after == before);
+  const bool apart = beyond && !(before == none);
+  const Dims counted = before;
+  if (beyond) {
+    for (std::size_t i = 0; i < after.size(); ++i) after[i] -= before[i];
+    before = none;
     counts_padding = false;
   }
-  Attributes attributes = window(call, kernel, after);
+  Attributes attributes = window(call, kernel, before, after);
   attributes.push_back({"count_include_pad", std::int64_t{counts_padding}});
   batched(call, kernel.size(), [&](const std::string& x) {
-    std::string mean = call.to.node("AveragePool", {x}, attributes);
+    std::string mean =
+        call.to.node("AveragePool", {apart ? padded(call, x, counted, counted, 0) : x}, attributes);
     if (divisor == 0) return mean;
     double count = 1;
     for (const std::int64_t size : kernel) count *= static_cast<double>(size);

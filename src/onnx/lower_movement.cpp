@@ -29,6 +29,15 @@ bool same(const SizeExpr& a, const SizeExpr& b) {
   return to_string(a) == to_string(b);
 }
 
+// Input 0 in the dtype it is held in, and the result in the same.
+std::string moved(const Call& call) {
+  return call.in(0, call.held(0));
+}
+
+void done(const Call& call, const std::string& name) {
+  call.result(name, call.held(0));
+}
+
 void clone(const Call& call) {
   call.result(call.in(0));
 }
@@ -39,15 +48,15 @@ void permute(const Call& call) {
   for (std::int64_t& dim : order) dim = dim < 0 ? dim + rank : dim;
   if (order == Dims{1, 0} && call.to.lies_transposed(call.node.inputs[0]))
     return call.result(call.to.transposed(call.node.inputs[0]));
-  call.result(call.to.node("Transpose", {call.in(0)}, {{"perm", order}}));
+  done(call, call.to.node("Transpose", {moved(call)}, {{"perm", order}}));
 }
 
 void unsqueeze(const Call& call) {
-  call.result(call.to.unsqueeze(call.in(0), {call.number("dim")}));
+  done(call, call.to.unsqueeze(moved(call), {call.number("dim")}));
 }
 
 void squeeze(const Call& call) {
-  call.result(call.to.squeeze(call.in(0), {call.number("dim")}));
+  done(call, call.to.squeeze(moved(call), {call.number("dim")}));
 }
 
 void narrow(const Call& call) {
@@ -56,50 +65,73 @@ void narrow(const Call& call) {
   const SizeExpr end = plus(start, call.size("length"));
   const SizeExpr& whole = call.value(0).sizes[static_cast<std::size_t>(axis)];
   const std::string stop = same(end, whole) ? call.to.ints({kEnd}) : call.to.size(end);
-  call.result(call.to.slice(call.in(0), call.to.size(start), stop, call.to.ints({axis})));
+  done(call, call.to.slice(moved(call), call.to.size(start), stop, call.to.ints({axis})));
 }
 
 void slice(const Call& call) {
   const std::int64_t step = call.number("step");
-  call.result(call.to.slice(call.in(0), call.to.size(call.size("start")), call.to.size(call.size("stop")),
-                            call.to.ints({call.axis("dim")}),
-                            step == 1 ? std::string() : call.to.ints({step})));
+  done(call,
+       call.to.slice(moved(call), call.to.size(call.size("start")), call.to.size(call.size("stop")),
+                     call.to.ints({call.axis("dim")}), step == 1 ? std::string() : call.to.ints({step})));
 }
 
 void select(const Call& call) {
   const std::string index = call.to.size_scalar(call.size("index"));
-  call.result(call.to.node("Gather", {call.in(0), index}, {{"axis", call.axis("dim")}}));
+  done(call, call.to.node("Gather", {moved(call), index}, {{"axis", call.axis("dim")}}));
 }
 
-// One dimension may be left to the runtime (-1), and those that stay in their place too (0).
+// To sizes that are computed, or 0.
+void reshape_to(const Call& call, const std::vector<SizeExpr>& wanted) {
+  Attributes attributes;
+  if (call.to.opset() >= 14)
+    attributes.push_back({"allowzero", std::int64_t{1}});  // below, a 0 is what the input has there
+  else if (std::any_of(wanted.begin(), wanted.end(),
+                       [](const SizeExpr& size) { return size.is_constant() && size.constant == 0; }))
+    call.refuse("a tensor without elements needs opset 14");
+  done(call, call.to.node("Reshape", {moved(call), call.to.sizes(wanted)}, attributes));
+}
+
+// The sizes of the result; -1 where nothing tells one but the result itself.
+std::vector<SizeExpr> sizes_after(const Call& call) {
+  std::vector<SizeExpr> wanted = call.sizes("shape");
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const SizeExpr& told = call.result_value().sizes[i];
+    const bool itself =
+        !told.is_constant() && !told.terms[0].dims.empty() && told.terms[0].dims[0].name.empty();
+    if (wanted[i].is_constant() && wanted[i].constant == -1 && !itself) wanted[i] = told;
+  }
+  return wanted;
+}
+
+// One dimension may be left to the runtime (-1), or those that stay in their place (0); not both when it can
+// be helped: of a tensor without elements nothing could be told from the rest then.
 void reshape(const Call& call) {
-  const std::vector<SizeExpr> wanted = call.sizes("shape");
+  const std::vector<SizeExpr> wanted = sizes_after(call);
   const GraphValue& x = call.value(0);
   const GraphValue& y = call.result_value();
   Dims shape;
+  std::size_t kept = 0;
   std::size_t open = 0;
+  bool told = true;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const bool kept = i < x.sizes.size() && !y.sizes[i].is_constant() && same(y.sizes[i], x.sizes[i]);
-    if (wanted[i].is_constant() && wanted[i].constant != 0 && wanted[i].constant != -1) {
-      shape.push_back(wanted[i].constant);
-    } else if (kept) {
-      shape.push_back(0);
-    } else if (wanted[i].is_constant() && wanted[i].constant == 0) {
-      call.refuse("a tensor without elements");
-    } else {
-      shape.push_back(-1);
-      ++open;
-    }
+    const bool fixed = wanted[i].is_constant() && wanted[i].constant != -1;
+    const bool stays = i < x.sizes.size() && !y.sizes[i].is_constant() && same(y.sizes[i], x.sizes[i]);
+    if (fixed && wanted[i].constant == 0) return reshape_to(call, wanted);
+    told = told && (fixed || !wanted[i].is_constant());
+    shape.push_back(fixed ? wanted[i].constant : (stays ? 0 : -1));
+    kept += shape[i] == 0 ? 1 : 0;
+    open += shape[i] == -1 ? 1 : 0;
   }
-  if (open <= 1) return call.result(call.to.reshape(call.in(0), shape));
-  call.result(call.to.node("Reshape", {call.in(0), call.to.sizes(wanted)}));
+  if (open == 0 || (open == 1 && (kept == 0 || !told)))
+    return done(call, call.to.reshape(moved(call), shape));
+  reshape_to(call, wanted);
 }
 
 void expand(const Call& call) {
   std::vector<SizeExpr> wanted = call.sizes("shape");
   for (SizeExpr& size : wanted)
     if (size.is_constant() && size.constant == -1) size.constant = 1;  // as it is
-  call.result(call.to.node("Expand", {call.in(0), call.to.sizes(wanted)}));
+  done(call, call.to.node("Expand", {moved(call), call.to.sizes(wanted)}));
 }
 
 void concat(const Call& call) {

@@ -32,6 +32,18 @@ std::string label(const GraphNode& node) {
   return node.place.empty() ? op : op + " in " + node.place;
 }
 
+// "layer1.0.bn1", "layer1.0.conv2" → "layer1.0"
+std::string shared_part(const std::string& a, const std::string& b) {
+  std::size_t end = 0;
+  for (std::size_t i = 0; i <= std::min(a.size(), b.size()); ++i) {
+    const bool a_ends = i == a.size() || a[i] == '.';
+    const bool b_ends = i == b.size() || b[i] == '.';
+    if (a_ends && b_ends) end = i;
+    if (i == a.size() || i == b.size() || a[i] != b[i]) break;
+  }
+  return a.substr(0, end);
+}
+
 // Made of the inputs' dimensions alone.
 bool is_named(const SizeExpr& size) {
   return std::all_of(size.terms.begin(), size.terms.end(), [](const SizeExpr::Term& term) {
@@ -59,7 +71,9 @@ Lowering::Lowering(const Graph& graph, const Weights& weights, const Options& op
   model_.opset = options.opset;
   if (options.fold_batch_norm) fold_batch_norms(graph_);
   names_.resize(graph_.values.size());
+  wide_.resize(graph_.values.size());
   mark_foldable();
+  find_scopes();
   for (const std::int64_t id : graph_.inputs) {
     names_[static_cast<std::size_t>(id)] = value(id).name;
     used_.insert(value(id).name);
@@ -67,6 +81,22 @@ Lowering::Lowering(const Graph& graph, const Weights& weights, const Options& op
   }
   for (const std::string& name : options.outputs) used_.insert(name);
   for (const auto& entry : weights.tensors) used_.emplace(entry.name);
+}
+
+// An operation between two layers belongs to what holds them both.
+void Lowering::find_scopes() {
+  const auto& nodes = graph_.nodes;
+  scopes_.assign(nodes.size(), {});
+  for (std::size_t i = 0; i < nodes.size(); ++i) scopes_[i] = path_of(nodes[i].place);
+  std::vector<std::string> next(nodes.size());
+  for (std::size_t i = nodes.size(); i-- > 1;) next[i - 1] = nodes[i].place.empty() ? next[i] : scopes_[i];
+  std::string before;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].place.empty())
+      scopes_[i] = shared_part(before, next[i]);
+    else
+      before = scopes_[i];
+  }
 }
 
 void Lowering::mark_foldable() {
@@ -90,29 +120,45 @@ Tensor Lowering::known(std::int64_t id) const {
   return fixed_[static_cast<std::size_t>(id)] ? value(id).tensor : Tensor();
 }
 
+// One line for each reason that several operations have.
+void Lowering::refuse_all(const std::vector<Reason>& reasons) const {
+  constexpr std::size_t kMany = 3;
+  std::map<std::string, std::size_t> counts;
+  for (const Reason& reason : reasons) ++counts[reason.why];
+  std::string all;
+  for (const Reason& reason : reasons) {
+    std::size_t& count = counts[reason.why];
+    if (count == 0) continue;  // said before
+    all += fmt::format("\n  {}: {}", reason.label, reason.why);
+    if (count <= kMany) continue;
+    all += fmt::format(" (and {} other operations)", count - 1);
+    count = 0;
+  }
+  fail(Errc::not_exportable, "onnx", "{} of {} operations cannot be exported at opset {}:{}", reasons.size(),
+       graph_.nodes.size(), options_.opset, all);
+}
+
 FileModel Lowering::run() {
-  std::vector<std::string> reasons;
-  for (const GraphNode& node : graph_.nodes) {
+  std::vector<Reason> reasons;
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const GraphNode& node = graph_.nodes[i];
+    place_ = scopes_[i];
     try {
       lower(node);
     } catch (const Unexportable& reason) {
-      reasons.push_back(fmt::format("{}: {}", label(node), reason.why));
+      reasons.push_back({label(node), reason.why});
       for (const std::int64_t id : node.outputs)
         if (id >= 0) set(id, "(not there)");
     }
   }
-  if (!reasons.empty()) {
-    std::string all;
-    for (const std::string& reason : reasons) all += "\n  " + reason;
-    fail(Errc::not_exportable, "onnx", "{} of {} operations cannot be exported at opset {}:{}",
-         reasons.size(), graph_.nodes.size(), options_.opset, all);
-  }
+  if (!reasons.empty()) refuse_all(reasons);
   name_outputs(model_);
+  drop_unused(model_);
+  describe_values(model_);
   return std::move(model_);
 }
 
 void Lowering::lower(const GraphNode& node) {
-  place_ = path_of(node.place);
   if (node.custom) return lower_custom(node);
   if (is_random(node.op)) refuse("makes other numbers at every call");
   const std::int64_t result = node.outputs[0];
@@ -265,6 +311,36 @@ std::vector<FileDim> Lowering::dims_of(const GraphValue& one) const {
     dims.push_back({-1, is_named(size) ? to_string(size) : std::string()});
   }
   return dims;
+}
+
+// Pieces that were asked for and not used after all, and what only they took: runtimes warn of them.
+void Lowering::drop_unused(FileModel& model) {
+  std::set<std::string> wanted;
+  for (const FileValue& output : model.outputs) wanted.insert(output.name);
+  for (std::size_t i = model.nodes.size(); i-- > 0;) {
+    Node& one = model.nodes[i];
+    const bool used = std::any_of(one.outputs.begin(), one.outputs.end(),
+                                  [&](const std::string& name) { return wanted.contains(name); });
+    if (used)
+      wanted.insert(one.inputs.begin(), one.inputs.end());
+    else
+      one.op.clear();
+  }
+  std::erase_if(model.nodes, [](const Node& one) { return one.op.empty(); });
+  std::erase_if(model.initializers, [&](const Initializer& one) { return !wanted.contains(one.name); });
+}
+
+// Dtypes and shapes of what lies between inputs and outputs, for those who look at the file.
+void Lowering::describe_values(FileModel& model) const {
+  std::set<std::string> open;
+  for (const Node& one : model.nodes) open.insert(one.outputs.begin(), one.outputs.end());
+  for (const FileValue& output : model.outputs) open.erase(output.name);
+  for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+    const GraphValue& one = graph_.values[i];
+    const bool stored_otherwise = one.dtype == DType::bf16 && opset() < 13;
+    if (one.kind != GraphValue::Kind::result || stored_otherwise || open.erase(names_[i]) == 0) continue;
+    model.values.push_back({names_[i], one.dtype, dims_of(one)});
+  }
 }
 
 // Results get the names the caller wants: the node that makes one is renamed, or a node is put behind it when

@@ -45,6 +45,9 @@ class Call {
   /// F32, whatever floating dtype it has: what the operations of layers compute in.
   [[nodiscard]] std::string floats(std::size_t i) const { return in(i, DType::f32); }
 
+  /// The dtype input i can be had in without a cast: F32 for F16 and BF16 that were computed just now.
+  [[nodiscard]] DType held(std::size_t i) const;
+
   /// Result i of the node is this value, computed in `computed` (the result's own dtype when absent).
   void result(const std::string& name, std::optional<DType> computed = {}, std::size_t i = 0) const;
 
@@ -117,6 +120,12 @@ class Lowering final : public Builder {
   [[nodiscard]] Tensor known(std::int64_t id) const;
   void set(std::int64_t id, const std::string& name) { names_[static_cast<std::size_t>(id)] = name; }
 
+  /// An F16 or BF16 value as it was computed, in F32, for those who compute on: no cast there and back. Empty
+  /// when there is none.
+  [[nodiscard]] const std::string& wide(std::int64_t id) const { return wide_[static_cast<std::size_t>(id)]; }
+
+  void set_wide(std::int64_t id, const std::string& name) { wide_[static_cast<std::size_t>(id)] = name; }
+
   [[nodiscard]] std::string cast(const std::string& name, DType from, DType to);
   [[nodiscard]] std::string ints(const Dims& numbers);    ///< I64 [n]
   [[nodiscard]] std::string scalar(std::int64_t number);  ///< I64 []
@@ -151,6 +160,7 @@ class Lowering final : public Builder {
 
  private:
   void lower(const GraphNode& node);
+  void find_scopes();
   void lower_custom(const GraphNode& node);
   void mark_foldable();
   [[nodiscard]] std::string parameter(const GraphValue& value, bool turned);
@@ -160,6 +170,15 @@ class Lowering final : public Builder {
   [[nodiscard]] std::string initializer(const std::string& wanted, const Tensor& tensor);
   [[nodiscard]] std::string unique(const std::string& wanted);
   void name_outputs(FileModel& model);
+  static void drop_unused(FileModel& model);
+  void describe_values(FileModel& model) const;
+
+  struct Reason {
+    std::string label;  // of the operation
+    std::string why;
+  };
+
+  [[noreturn]] void refuse_all(const std::vector<Reason>& reasons) const;
   [[nodiscard]] std::vector<FileDim> dims_of(const GraphValue& value) const;
   [[nodiscard]] std::string dim(const SizeExpr::Dim& dim);
   [[nodiscard]] std::string term(const SizeExpr::Term& term);
@@ -170,7 +189,9 @@ class Lowering final : public Builder {
   const Options& options_;
   FileModel model_;
   std::vector<std::string> names_;  // of the graph's values; "" before they have one
-  std::vector<bool> fixed_;         // known, and the same whatever the sizes
+  std::vector<std::string> wide_;
+  std::vector<bool> fixed_;          // known, and the same whatever the sizes
+  std::vector<std::string> scopes_;  // of the graph's nodes: where in the model
   std::set<std::string> used_;
   std::set<std::string> weights_taken_;
   std::unordered_map<std::string, std::string> cache_;  // pieces several nodes share

@@ -84,6 +84,8 @@ void put_initializer(::onnx::TensorProto& to, const Initializer& initializer) {
     put_entry(*to.add_external_data(), "location", initializer.external->location);
     put_entry(*to.add_external_data(), "offset", std::to_string(initializer.external->offset));
     put_entry(*to.add_external_data(), "length", std::to_string(tensor.size_bytes()));
+    if (!initializer.external->sha1.empty())
+      put_entry(*to.add_external_data(), "checksum", initializer.external->sha1);
     return;
   }
   std::string& bytes = *to.mutable_raw_data();
@@ -117,6 +119,7 @@ void put_model(::onnx::ModelProto& to, const FileModel& model, bool light) {
   if (!model.doc.empty()) graph.set_doc_string(model.doc);
   for (const FileValue& value : model.inputs) put_value(*graph.add_input(), value);
   for (const FileValue& value : model.outputs) put_value(*graph.add_output(), value);
+  for (const FileValue& value : model.values) put_value(*graph.add_value_info(), value);
   for (const Initializer& one : model.initializers) {
     if (light && (one.external || one.tensor.size_bytes() > kSmall))
       put_value(*graph.add_input(), declared(one));

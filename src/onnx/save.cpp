@@ -11,6 +11,8 @@
 #include "ballast/safetensors.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/file.h"
+#include "formats/onnx/external.h"
 #include "onnx/file.h"
 #include "onnx/lowering.h"
 
@@ -78,6 +80,7 @@ std::string location_of(const std::string& file, const std::string& path) {
 void point_into(FileModel& model, const std::string& file, const std::string& path) {
   const std::string location = location_of(file, path);
   const Checkpoint weights = safetensors::open(file);
+  const std::string sha1 = onnx_file::sha1_of(*File::open(file));  // an edited file is noticed
   std::size_t found = 0;
   for (Initializer& one : model.initializers) {
     if (!one.is_weight || !weights.contains(one.name)) continue;
@@ -91,7 +94,7 @@ void point_into(FileModel& model, const std::string& file, const std::string& pa
            ballast::quoted(one.name));
     const auto span = held.storage()->file_span();
     if (!span) fail(Errc::unsupported, file, "{} does not lie in one piece there", ballast::quoted(one.name));
-    one.external = {location, span->offset + held.bit_offset() / 8};
+    one.external = {location, span->offset + held.bit_offset() / 8, sha1};
     ++found;
   }
   if (found == 0) fail(Errc::not_found, file, "holds none of the model's weights by their names");
@@ -112,7 +115,7 @@ std::uint64_t place_outside(FileModel& model, const std::string& location) {
   for (Initializer& one : model.initializers) {
     if (one.external || one.tensor.size_bytes() < kInlineBytes) continue;
     const std::uint64_t offset = (end + kPage - 1) / kPage * kPage;
-    one.external = {location, offset};
+    one.external = {location, offset, {}};
     end = offset + one.tensor.size_bytes();
   }
   return end;

@@ -171,6 +171,29 @@ TEST(Module, KindIsATraitAndNotAName) {
   EXPECT_EQ(kinds.at("lstm.weight_hr_l1_reverse"), LayerKind::lstm);
 }
 
+struct KindOfTensor {
+  Tensor kind{DType::f32, {2}};
+};
+
+struct KindOfSetting {
+  LayerKind kind = LayerKind::linear;
+  Tensor weight{DType::f32, {2, 3}};
+};
+
+struct KindsAsMembers {
+  KindOfTensor kind;
+  KindOfSetting other;
+};
+
+TEST(Module, AMemberCalledKindIsAMemberLikeAnyOther) {
+  std::vector<std::pair<std::string, LayerKind>> seen;
+  for_each_tensor(KindsAsMembers{}, [&](std::string_view path, const Tensor&, LayerKind kind) {
+    seen.emplace_back(path, kind);
+  });
+  EXPECT_THAT(seen, ElementsAre(testing::Pair("kind.kind", LayerKind::none),
+                                testing::Pair("other.weight", LayerKind::none)));
+}
+
 TEST(Module, SlotsKnowLayersAndPositions) {
   const Net net;
   const Slots slots = detail::collect_slots(net, detail::Collector::Alternatives::all);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include "ballast/onnx.h"
 #include "ballast/ops.h"
 #include "ballast/safetensors.h"
+#include "ballast/verify.h"
 #include "base/scratch.h"
 #include "onnx/python.h"
 
@@ -119,6 +121,25 @@ TEST_F(Onnx, StoresHalfPrecisionWeights) {
             HasSubstr("node Cast"), HasSubstr("output output FLOAT [batch, 3]")));
 }
 
+TEST_F(Onnx, CastsHalfPrecisionWeightsAndEndsAlone) {
+  struct Half {
+    nn::Linear a{4, 4};
+    nn::Linear b{4, 4};
+    Tensor forward(const Tensor& x) const {
+      const Tensor y = relu(a.forward(x)).reshape({2, 2, 2}).permute({0, 2, 1});
+      return gelu(b.forward(y.reshape({2, 4})));
+    }
+  } model;
+  init(model);
+  for_each_tensor(model, [](std::string_view, Tensor& tensor, LayerKind) { tensor = tensor.to(DType::f16); });
+  onnx::save(model, path("half.onnx"), {.inputs = {{"x", {2, 4}, DType::f16}}});
+  const std::string seen = look(path("half.onnx"));
+  std::size_t casts = 0;
+  for (std::size_t at = seen.find("node Cast"); at != std::string::npos; at = seen.find("node Cast", at + 1))
+    ++casts;
+  EXPECT_EQ(casts, 4U + 2U) << seen;  // parameters, the input and the result
+}
+
 TEST_F(Onnx, ComputesConstantsOnceUnlessToldNotTo) {
   struct Scaled {
     Tensor scale{DType::f32, {4}};
@@ -162,6 +183,29 @@ TEST_F(Onnx, PointsIntoASafetensorsFileWithoutCopying) {
   EXPECT_THAT(look(path("net.onnx")),
               AllOf(HasSubstr("weight fc.weight FLOAT [3, 144] in weights/net.safetensors"),
                     HasSubstr("equal conv.weight"), HasSubstr("equal fc.weight")));
+}
+
+TEST_F(Onnx, SaysTheChecksumOfTheWeightsSoThatVerifyNoticesAnEdit) {
+  const Net model = net();
+  safetensors::save(to_checkpoint(model), path("net.safetensors"));
+  onnx::save(model, path("net.onnx"), {.inputs = kImage, .weights = path("net.safetensors")});
+  EXPECT_THAT(look(path("net.onnx")), AllOf(HasSubstr("checksum fc.weight right"), Not(HasSubstr("wrong"))));
+  const auto faults = [&] {
+    try {
+      const VerifyReport report = verify(path("net.onnx"));
+      return std::count_if(report.findings.begin(), report.findings.end(),
+                           [](const VerifyFinding& one) { return one.kind == Fault::checksum; });
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::bad_crc);
+      return std::ptrdiff_t{1};
+    }
+  };
+  EXPECT_EQ(faults(), 0);
+  std::fstream file(path("net.safetensors"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end);
+  file.put('\x7f');
+  file.close();
+  EXPECT_EQ(faults(), 1);
 }
 
 TEST_F(Onnx, RefusesASafetensorsFileThatHoldsOtherWeights) {
@@ -217,6 +261,63 @@ TEST_F(Onnx, NamesEveryOperationThatCannotBeExportedAtOnce) {
               AllOf(HasSubstr("3 of"), HasSubstr("lstm in lstm (LSTM): ONNX's LSTM has no projection"),
                     HasSubstr("rand: makes other numbers at every call"), HasSubstr("one_hot: ")));
   EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(Onnx, SaysOnceWhatManyOperationsLack) {
+  struct Deep {
+    std::vector<nn::Linear> layers;
+    Tensor forward(const Tensor& x) const {
+      Tensor y = x;
+      for (const nn::Linear& layer : layers) y = relu(layer.forward(y));
+      return y;
+    }
+  } model;
+  for (int i = 0; i < 30; ++i) model.layers.emplace_back(4, 4);
+  init(model);
+  const Error error = error_of([&] {
+    onnx::save(model, path("deep.onnx"), {.inputs = {{"x", {2, 4}, DType::bf16}}, .opset = 11});
+  });
+  EXPECT_EQ(error.code(), Errc::not_exportable);
+  const std::string text = error.what();
+  EXPECT_THAT(text, AllOf(HasSubstr("60 of 60"), HasSubstr("BF16 needs opset 13 (and 59 other operations)")));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
+struct Attending {
+  nn::MultiheadAttention attention{8, 2, {.batch_first = true}};
+  nn::Linear fc{8, 3};
+  Tensor forward(const Tensor& x) const { return fc.forward(relu(attention.forward(x) + x)); }
+};
+
+struct Whole {
+  std::vector<Attending> blocks = std::vector<Attending>(1);
+  Tensor forward(const Tensor& x) const { return softmax(blocks[0].forward(x), -1); }
+};
+
+TEST_F(Onnx, HasNoInitializerThatNoNodeTakes) {
+  for (const bool folded : {true, false}) {
+    Whole model;
+    init(model);
+    onnx::save(model, path("whole.onnx"),
+               {.inputs = {{"x", {"batch", "seq", 8}}}, .fold_constants = folded, .overwrite = true});
+    EXPECT_THAT(look(path("whole.onnx")), Not(HasSubstr("unused")));
+  }
+}
+
+TEST_F(Onnx, NamesNodesByTheirPlaceFunctionalOnesToo) {
+  Whole model;
+  init(model);
+  onnx::save(model, path("whole.onnx"), {.inputs = {{"x", {"batch", "seq", 8}}}});
+  EXPECT_THAT(look(path("whole.onnx")),
+              AllOf(HasSubstr("name blocks.0.fc/MatMul"), HasSubstr("name blocks.0/Relu"),
+                    HasSubstr("name blocks.0/Add"), HasSubstr("name Softmax")));
+}
+
+TEST_F(Onnx, DescribesTheValuesBetweenInputsAndOutputs) {
+  onnx::save(net(), path("net.onnx"), {.inputs = kImage});
+  EXPECT_THAT(look(path("net.onnx")),
+              AllOf(HasSubstr("FLOAT [batch, 4, 6, 6]"), HasSubstr("FLOAT [batch, 144]"),
+                    HasSubstr("value conv/Conv_output_0")));
 }
 
 TEST_F(Onnx, RefusesOptionsThatMakeNoSense) {

@@ -1,4 +1,5 @@
 """look.py FILE: checks an ONNX file with the official package and prints what is in it, a line for each thing."""
+import hashlib
 import json
 import os
 import struct
@@ -33,6 +34,9 @@ def weight(one, folder):
         path = os.path.join(folder, external["location"])
         array = numpy_helper.to_array(one, base_dir=folder)
         assert list(array.shape) == list(one.dims)
+        if "checksum" in external:
+            with open(path, "rb") as file:
+                print(f"checksum {one.name} {'right' if hashlib.sha1(file.read()).hexdigest() == external['checksum'] else 'wrong'}")
         if path.endswith(".safetensors") and array.tobytes() == safetensors_bytes(path, one.name):
             print(f"equal {one.name}")
 
@@ -52,12 +56,18 @@ def main(path):
         value("input", info)
     for info in model.graph.output:
         value("output", info)
+    for info in model.graph.value_info:
+        value("value", info)
+    taken = {name for node in model.graph.node for name in node.input}
     for one in model.graph.initializer:
         weight(one, os.path.dirname(path))
+        if one.name not in taken:
+            print(f"unused {one.name}")
     for node in model.graph.node:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         text = " ".join(f"{a.name}={a.f:g}" for a in node.attribute if a.type == onnx.AttributeProto.FLOAT)
         print(f"node {name} {text}".rstrip())
+        print(f"name {node.name}")
 
 
 main(sys.argv[1])

@@ -95,6 +95,15 @@ void add_elementwise(std::vector<Case>& cases) {
       kTwo);
   cases.back().tolerance = 1e-3;
   add_case(
+      cases, "half_precision_chain", {{{"x", {"n", 6}, DType::f16}, -2, 2}},
+      [](auto in) {
+        const Tensor w = linspace(-1, 1, 36).reshape({6, 6}).to(DType::f16);
+        const Tensor y = gelu(linear(in[0], w)).reshape({in[0].shape()[0], 2, 3}).permute({0, 2, 1});
+        return Tensors{(softmax(y, 1) * y).to(DType::f32), relu(y), y.to(DType::f32) * 2};
+      },
+      kTwo);
+  cases.back().tolerance = 2e-3;
+  add_case(
       cases, "double_precision", {{{"x", {"n", 4}, DType::f64}, -2, 2}},
       [](auto in) {
         return Tensors{in[0] * 0.1 + 1, sum(in[0], {1}), exp(in[0])};

@@ -39,6 +39,16 @@ const std::pair<const char*, Way> kWays[] = {
      [](const Tensor& x) {
        return avg_pool(x, {3, 3}, {.stride = {2}, .padding = {1}});
      }},
+    {"max_pool_up",
+     [](const Tensor& x) {
+       return max_pool(max_pool(x, {3, 2}, {.stride = {2, 3}, .padding = {1, 0}, .ceil_mode = true}), {2, 2},
+                       {.stride = {3}, .dilation = {2, 3}, .ceil_mode = true});
+     }},
+    {"avg_pool_up",
+     [](const Tensor& x) {
+       return avg_pool(avg_pool(x, {3, 3}, {.stride = {2}, .padding = {1}, .ceil_mode = true}), {2, 2},
+                       {.stride = {3, 2}, .padding = {0, 1}, .ceil_mode = true, .count_include_pad = false});
+     }},
     {"conv_transpose",
      [](const Tensor& x) {
        return conv_transpose(x, kernel(2, 2, 3), {}, {.stride = {2}, .padding = {1}}) * 0.1;
@@ -133,7 +143,7 @@ void add_sized(std::vector<Case>& cases, const std::string& name, const CaseInpu
                const std::vector<Sizes>& all) {
   const std::vector<Sizes> sizes = taken(forward, {input}, all);
   add_case(cases, "sizes_" + name, {input}, std::move(forward), sizes);
-  cases.back().opsets = {11, 17};
+  cases.back().opsets = {cases.size() % 2 == 0 ? 11 : 17};  // by turns
   cases.back().all_opsets = false;
 }
 
@@ -185,11 +195,30 @@ void add_texts(std::vector<Case>& cases) {
   });
 }
 
+// A batch of nothing, where the operators can say so.
+void add_empty(std::vector<Case>& cases) {
+  std::vector<Sizes> sizes;
+  for (const std::int64_t batch : {0, 1, 3}) sizes.push_back({{"batch", batch}, {"seq", 5}});
+  add_case(
+      cases, "sizes_empty_batch", {{{"x", {"batch", "seq", 6}}, -2, 2}},
+      [](auto in) {
+        const std::int64_t n = in[0].shape()[0];
+        const std::int64_t t = in[0].shape()[1];
+        return Tensors{flatten(in[0]), in[0].reshape({n * t, 6}),
+                       in[0].reshape({n, t, 2, 3}).permute({0, 2, 1, 3}).reshape({n * 2, t, 3}),
+                       in[0].reshape({-1, 3}), in[0].reshape({t, n, 6})};
+      },
+      sizes);
+  cases.back().opsets = {14, 17};
+  cases.back().all_opsets = false;
+}
+
 }  // namespace
 
 void add_size_cases(std::vector<Case>& cases) {
   add_images(cases);
   add_texts(cases);
+  add_empty(cases);
 }
 
 }  // namespace onnx_cases

@@ -14,7 +14,6 @@
 #include "formats/onnx/onnx.h"
 
 namespace ballast::onnx_file {
-namespace {
 
 std::string sha1_of(const File& file) {
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
@@ -32,6 +31,8 @@ std::string sha1_of(const File& file) {
   for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
 }
+
+namespace {
 
 std::string lower(std::string text) {
   for (char& c : text) {

@@ -16,6 +16,9 @@ namespace ballast::onnx_file {
 /// Where a location leads, from a model at `model`; empty when there is no such file. Errc::path_escape.
 [[nodiscard]] std::string locate(const std::string& model, const std::string& location);
 
+/// The checksum external_data may have: of the whole file, in hexadecimal.
+[[nodiscard]] std::string sha1_of(const File& file);
+
 class ExternalFiles {
  public:
   /// For the model in `source`; tensors elsewhere are Errc::unsupported when it is not a file.
