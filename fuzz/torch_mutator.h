@@ -4,14 +4,14 @@
 // the storages it names.
 #pragma once
 
-#include <zlib.h>
-
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/crc32.h"
 #include "pickle_mutator.h"
 
 namespace ballast::fuzzing {
@@ -52,8 +52,7 @@ inline std::string put_together(const std::vector<ZipPart>& parts) {
   std::string file;
   std::string directory;
   for (const ZipPart& part : parts) {
-    const auto crc =
-        crc32(0, reinterpret_cast<const Bytef*>(part.data.data()), static_cast<uInt>(part.data.size()));
+    const auto crc = crc32(0, std::as_bytes(std::span(part.data)));
     const std::string shared = Pieces::le(20, 2) + Pieces::le(0, 4) + Pieces::le(0x210000, 4) +
                                Pieces::le(crc, 4) + Pieces::le(part.data.size(), 4) +
                                Pieces::le(part.data.size(), 4) + Pieces::le(part.name.size(), 2) +
