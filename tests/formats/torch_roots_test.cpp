@@ -64,7 +64,7 @@ TEST(Root, SeveralStateDictsAreAQuestionThatListsThem) {
       EXPECT_NE(std::string(error.what()).find("\"" + std::string(path) + "\""), std::string::npos)
           << error.what();
   }
-  EXPECT_EQ(questions, 7U);
+  EXPECT_EQ(questions, 8U);
 }
 
 TEST(Root, ExplicitPathsReachAnyPart) {
