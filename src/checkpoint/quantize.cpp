@@ -8,11 +8,11 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <unordered_map>
 
 #include "ballast/display.h"
 #include "ballast/quantized.h"
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/thread_pool.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
@@ -340,7 +340,7 @@ Checkpoint dequantize(const Checkpoint& given) {
   if (!is_quantized(given)) return given;
   const Checkpoint in = marks::with_ties(given);
   Restorer restorer(in, display(in.path) + ": metadata " + quoted(marks::kQuantizedKey));
-  std::unordered_map<std::string, Tensor> tensors;
+  NameMap<Tensor> tensors;
   std::set<std::string, std::less<>> scales;
   for (const auto& [name, mark] : marks::quantized_of(in)) {
     tensors.emplace(name, restorer(name, mark));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "ballast/display.h"
 #include "ballast/quantized.h"
 #include "base/fail.h"
+#include "base/hash.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
@@ -129,7 +129,7 @@ class Runner {
     std::vector<Pattern::Replacement> templates;
     for (const std::string& other : rule.others) templates.push_back(pattern.replacement(other));
     templates.push_back(pattern.replacement(rule.to));
-    std::unordered_map<std::string, std::size_t> by_name;
+    NameMap<std::size_t> by_name;
     for (std::size_t i = 0; i < items_.size(); ++i) by_name.emplace(items_[i].name, i);
     std::vector<bool> gone(items_.size(), false);
     bool matched = false;

@@ -5,11 +5,11 @@
 #include <array>
 #include <charconv>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "base/hash.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
@@ -134,7 +134,7 @@ Renamed reindex(const Checkpoint& given, const std::vector<std::string>& prefixe
     std::from_chars(digits.data(), digits.data() + digits.size(), number);
     return number;
   };
-  std::unordered_map<std::string_view, std::map<long, std::size_t>> seen;
+  NameViewMap<std::map<long, std::size_t>> seen;
   for (const Entry& entry : in) {
     for (const auto& [prefix, number] : numbered_segments(entry.name)) {
       if (is_wanted(prefix)) seen[prefix].emplace(value(number), 0);

@@ -3,6 +3,7 @@
 #include "ballast/scan.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_set>
 
 #include "ballast/display.h"
@@ -90,6 +91,24 @@ void scan_other_pickles(const std::shared_ptr<const File>& file, ScanReport& rep
   for (const ZipEntry* entry : others) scan_pickle(zip, *entry, report);
 }
 
+// A storage that begins like an array of NumPy's is one to numpy.load(), which unpickles objects when it is
+// asked to.
+void find_arrays(const ZipArchive& zip, ScanReport& report) {
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  for (const ZipEntry& entry : zip.entries()) {
+    if (entry.size < kMagic.size()) continue;
+    std::array<std::byte, kMagic.size()> head{};
+    zip.storage(entry, FileAccess::read)->read(0, head);
+    if (as_text(head) != kMagic) continue;
+    report.findings.push_back({.severity = Severity::warning,
+                               .code = Errc::zip_ambiguous,
+                               .what = "is an array to numpy.load()",
+                               .offset = 0,
+                               .entry = std::string(entry.name)});
+    return;
+  }
+}
+
 void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
   torch::Reader reader(
       Source(file, FileAccess::read),
@@ -126,9 +145,16 @@ void find_other_readings(const std::shared_ptr<const File>& file, ScanReport& re
   }
 }
 
+std::vector<std::byte> head_of(const File& file) {
+  auto head = file.read(0, std::min<std::uint64_t>(file.size(), kMagicBytes));
+  if (const std::size_t telling = telling_bytes(head); telling > head.size())
+    head = file.read(0, std::min<std::uint64_t>(file.size(), telling));
+  return head;
+}
+
 Family family_of_file(const std::string& path) {
   const auto file = File::open(path);
-  return family_of(file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes)), file->size(), path);
+  return family_of(head_of(*file), file->size(), path);
 }
 
 bool is_zip(const File& file) {
@@ -218,8 +244,7 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
   if (shards::is_folder(path)) return scan(shards::find_in_folder(path), options);
   ScanReport report;
   const auto file = File::open(path);
-  const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
-  const Family family = family_of(head, file->size(), path);
+  const Family family = family_of(head_of(*file), file->size(), path);
   if (family == Family::index) return scan_shards(path, options);
   find_other_readings(file, report);
   if (family != Family::torch) {
@@ -234,6 +259,7 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
   if (!is_zip(*file)) return report;
   try {
     scan_other_pickles(file, report);
+    find_arrays(ZipArchive::open(file), report);
     if (options.checksums) static_cast<void>(check_zip(file));
   } catch (const Error& error) {
     add_refusal(report, error);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ballast/load.h"
+#include "base/hash.h"
 #include "checkpoint/pattern.h"
 
 namespace ballast {
@@ -40,7 +41,7 @@ class Positions {
 
   std::unordered_map<std::string, Numbers> model_;     // prefix ("layers.") → positions
   std::unordered_map<std::string, Numbers> required_;  // those not of empty members alone
-  std::unordered_map<std::string, Numbers> file_;
+  NameMap<Numbers> file_;
   std::unordered_map<std::string, std::map<std::int64_t, std::int64_t>> mappings_;
   std::vector<Pattern> except_;
   bool on_;

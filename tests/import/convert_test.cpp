@@ -137,7 +137,7 @@ TEST_F(ConvertTest, QuantizedFilesLoadByThemselvesAndConvertBack) {
   EXPECT_NEAR(floats(model.fc.weight)[0], 0.1F, done.quantized[0].max_error + 1e-6);
   convert(path("q.safetensors"), path("back.safetensors"));
   EXPECT_EQ(open(path("back.safetensors")).at("fc.weight").dtype, DType::f32);
-  EXPECT_EQ(open(path("back.safetensors")).size(), 3U);
+  EXPECT_EQ(open(path("back.safetensors")).size(), 4U);
   EXPECT_EQ(
       error_of([&] { convert(path("in.safetensors"), path("q.pt"), {.quantize = Quantize::int8}); }).code(),
       Errc::not_representable);
@@ -179,14 +179,20 @@ TEST_F(ConvertTest, AReceiptDoesNotFitAnotherFile) {
   EXPECT_THAT(problems, testing::Contains(HasSubstr("tensor \"ids\" of the receipt is not there")));
 }
 
-TEST_F(ConvertTest, InputAndOutputMayBeOneFileAlsoWithAReceipt) {
+TEST_F(ConvertTest, TheInputIsNeverAnOutputOfTheSameRun) {
   const std::string before = hash_file(path("in.safetensors"));
-  convert(path("in.safetensors"), path("in.safetensors"),
-          {.dtype = Precision::half, .receipt = path("r.json"), .overwrite = true});
-  const Receipt receipt = read_receipt(path("r.json"));
-  EXPECT_EQ(receipt.input.files.at(0).sha256, before);
-  EXPECT_EQ(receipt.steps.rounded, 12U);
-  EXPECT_THAT(check_receipt(path("in.safetensors"), receipt).problems, IsEmpty());
+  std::filesystem::create_symlink(path("in.safetensors"), path("link.safetensors"));
+  for (const char* out : {"in.safetensors", "link.safetensors"}) {
+    EXPECT_EQ(error_of([&] { convert(path("in.safetensors"), path(out), {.overwrite = true}); }).code(),
+              Errc::invalid_argument);
+  }
+  EXPECT_EQ(error_of([&] {
+              convert(path("in.safetensors"), path("o.safetensors"),
+                      {.receipt = path("in.safetensors"), .overwrite = true});
+            }).code(),
+            Errc::invalid_argument);
+  EXPECT_EQ(hash_file(path("in.safetensors")), before);
+  EXPECT_FALSE(std::filesystem::exists(path("o.safetensors")));
 }
 
 TEST_F(ConvertTest, AnExistingReceiptStopsTheWorkBeforeItBegins) {

@@ -11,10 +11,10 @@
 //   6. data        offsets count from here; every tensor begins on a multiple of 256
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 
 #include "ballast/display.h"
 #include "base/checked.h"
+#include "base/hash.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/cbor.h"
 #include "formats/burn/parts.h"
@@ -107,7 +107,7 @@ class BpkReader {
   }
 
   void read_tensors(CborCursor& cbor) {
-    std::unordered_set<std::string_view> names;
+    NameViewSet names;
     const std::uint64_t count = cbor.map();
     if (count > kMaxTensors)
       fail(Errc::too_many, cbor.where(), "{} tensors, Burnpack allows {}", count, kMaxTensors);

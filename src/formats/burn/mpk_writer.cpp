@@ -2,11 +2,11 @@
 // Burn's NamedMpk records, written: dotted names become maps in maps, positions from 0 on become arrays.
 #include <algorithm>
 #include <charconv>
-#include <unordered_map>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/sizes.h"
 #include "checkpoint/require_data.h"
 #include "formats/burn/burn.h"
@@ -222,8 +222,8 @@ class MpkWriter {
   std::string where_;
   Metadata metadata_;
   Extras extras_;
-  std::vector<Node> nodes_;                                    // the first is the item
-  std::unordered_map<std::string_view, std::size_t> by_path_;  // names up to a dot or their end → node
+  std::vector<Node> nodes_;           // the first is the item
+  NameViewMap<std::size_t> by_path_;  // names up to a dot or their end → node
   MsgpackWriter out_;
   std::vector<Part> parts_;
   std::uint64_t size_ = 0;

@@ -4,12 +4,12 @@
 #include "formats/npy/npy.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/hash.h"
 #include "checkpoint/require_data.h"
 #include "formats/expansion.h"
 #include "formats/tensor_image.h"
@@ -77,7 +77,7 @@ std::string stem_of(const std::string& path) {
 
 // What could not be read back: names that are no names of entries, or the same to a reader that ignores case.
 void check_names(std::span<const ZipRecord> records, const std::string& where) {
-  std::unordered_set<std::string> folded;
+  NameSet folded;
   for (const ZipRecord& record : records) {
     check_zip_name(record.name, true, where);
     std::string name;

@@ -5,7 +5,8 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
+
+#include "base/hash.h"
 
 namespace ballast::onnx_file {
 
@@ -23,9 +24,9 @@ class Names {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  std::unordered_map<std::string, std::uint32_t> graph_of_;  // by full name
-  std::unordered_map<std::string, std::uint64_t> scopes_;    // how often each was asked for
-  std::unordered_map<std::string, std::uint64_t> numbers_;   // the last one given to each that needed one
+  NameMap<std::uint32_t> graph_of_;  // by full name
+  NameMap<std::uint64_t> scopes_;    // how often each was asked for
+  NameMap<std::uint64_t> numbers_;   // the last one given to each that needed one
   std::uint64_t bytes_ = 0;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Another header before the same data.
-#include <unordered_map>
 
 #include "ballast/display.h"
 #include "ballast/nearest.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "formats/safetensors/header.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kBetweenReports = 64U << 20U;  // of progress
 
-using Renames = std::unordered_map<std::string_view, std::string_view>;
+using Renames = NameViewMap<std::string_view>;
 
 Renames renames_of(const HeaderEdit& change, const std::string& where) {
   Renames renames;

@@ -7,6 +7,7 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/hash_xxh3.h"
 #include "base/sizes.h"
 #include "checkpoint/record_metadata.h"
@@ -16,8 +17,8 @@
 namespace ballast {
 namespace {
 
-std::unordered_map<std::string, std::string> parsed(const std::string& text, const std::string& where) {
-  std::unordered_map<std::string, std::string> sums;
+NameMap<std::string> parsed(const std::string& text, const std::string& where) {
+  NameMap<std::string> sums;
   const Value object = parse_json(text, where);
   if (object.kind() != Kind::dict) fail(Errc::bad_json, where, "is no object");
   for (std::size_t i = 0; i < object.size(); ++i) {
@@ -84,7 +85,7 @@ class RecordData final : public ForwardingStorage {
 
 }  // namespace
 
-std::unordered_map<std::string, std::string> checksums_in(const Checkpoint& checkpoint) {
+NameMap<std::string> checksums_in(const Checkpoint& checkpoint) {
   const std::string* text = record::find(checkpoint, record::kChecksumsKey);
   if (text == nullptr) return {};
   return parsed(*text, where_in(display(checkpoint.path)));
@@ -94,7 +95,7 @@ struct RecordSums::State {
   std::string text;
   std::string where;
   std::once_flag once;
-  std::unordered_map<std::string, std::string> by_name;
+  NameMap<std::string> by_name;
 };
 
 RecordSums::RecordSums(std::string text, std::string where) : state_(std::make_unique<State>()) {

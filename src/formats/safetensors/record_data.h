@@ -6,17 +6,17 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "ballast/checkpoint.h"
 #include "ballast/storage.h"
+#include "base/hash.h"
 
 namespace ballast {
 
 /// "ballast.xxh3" by name; what is no text there is no checksum. Empty when there is none, Errc::bad_json
 /// when it makes no sense.
-[[nodiscard]] std::unordered_map<std::string, std::string> checksums_in(const Checkpoint& checkpoint);
+[[nodiscard]] NameMap<std::string> checksums_in(const Checkpoint& checkpoint);
 
 /// What a record says of its tensors' bytes: a JSON text, parsed when the first is compared.
 class RecordSums {

@@ -2,12 +2,12 @@
 // StreamWriter: every byte exactly once, from wherever it comes.
 #include <map>
 #include <mutex>
-#include <unordered_map>
 
 #include "ballast/display.h"
 #include "ballast/nearest.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
+#include "base/hash.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 
@@ -157,8 +157,8 @@ struct StreamWriter::State {
   Layout layout;
   Progress progress;
   AtomicFile out;
-  std::unordered_map<std::string_view, Slot> slots;  // the map itself never changes after construction
-  std::mutex mutex;                                  // for Slot::written and what follows
+  NameViewMap<Slot> slots;  // the map itself never changes after construction
+  std::mutex mutex;         // for Slot::written and what follows
   std::uint64_t done = 0;
   std::size_t under_way = 0;
   bool failed = false;

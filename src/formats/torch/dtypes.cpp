@@ -30,6 +30,10 @@ std::uint64_t item_bytes(DType dtype) noexcept {
   return std::max<std::uint64_t>(info(dtype).bits / 8, 1);
 }
 
+std::uint64_t swap_unit(DType dtype) noexcept {
+  return info(dtype).kind == DTypeKind::complex ? item_bytes(dtype) / 2 : item_bytes(dtype);
+}
+
 std::optional<DType> Objects::dtype_of_class(Ref global) {
   const Node* node = as_kind(global, NodeKind::global);
   if (node == nullptr) refuse(Errc::type_mismatch, "{} where a storage class belongs", describe(global));

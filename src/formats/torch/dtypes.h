@@ -14,5 +14,7 @@ namespace ballast::torch {
 [[nodiscard]] std::optional<DType> dtype_of_torch_name(std::string_view name) noexcept;
 /// Bytes of one element as PyTorch counts them; sub-byte types are packed into bytes of their own.
 [[nodiscard]] std::uint64_t item_bytes(DType dtype) noexcept;
+/// Bytes that change places together when the byte order changes: of a complex number those of each part.
+[[nodiscard]] std::uint64_t swap_unit(DType dtype) noexcept;
 
 }  // namespace ballast::torch

@@ -65,7 +65,7 @@ struct Promises {
   NameMap<Window> windows;
 };
 
-Promise& promise_of(Objects& objects, Promises& promises, StorageId& id) {
+Promise& promise_of(Objects& objects, Promises& promises, const StorageId& id) {
   if (promises.windows.contains(id.key))
     objects.refuse(Errc::duplicate_key, "storage {} has the key of a window of another", quoted(id.key));
   const auto [slot, added] = promises.storages.try_emplace(id.key);
@@ -79,7 +79,7 @@ Promise& promise_of(Objects& objects, Promises& promises, StorageId& id) {
     promise.bytes = id.bytes;
     objects.tree().storages.push_back(promise.storage);
   } else {
-    promise.mention.apply(objects, id);
+    promise.mention.check(objects, id);
   }
   return promise;
 }
@@ -97,7 +97,7 @@ void check_window(Objects& objects, Promises& promises, const std::string& key, 
 Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
   const auto parts = objects.need_sequence(id, "a persistent id");
   if (parts.size() >= 2 && Objects::as_text(parts[0]) == "module") return parts[1];
-  StorageId storage = parse_storage_id(objects, id);
+  const StorageId storage = parse_storage_id(objects, id);
   const std::uint32_t index = promise_of(objects, promises, storage).index;
   StorageInfo info{.dtype = storage.dtype,
                    .location = storage.location,

@@ -168,7 +168,9 @@ class Objects {
   /// An inert object of the callee's class.
   Ref inert(const Call& call);
   /// The call is not what the callee's role is: the verdict is unknown.
-  void note_misfit(const Call& call);
+  void note_misfit(const Call& call) { note_misfit(call.callee->type); }
+
+  void note_misfit(TypeId type);
 
   Ref misfit(const Call& call) {
     note_misfit(call);
@@ -200,6 +202,7 @@ class Objects {
   void note_call(TypeId type, Verdict verdict);
   void build_object(Node* node, Ref state);
   void add_attributes(Node* node, Ref state);
+  void check_attributes(const Node* node, const Node* attributes);
   void need_hashable(Ref key);
   void make_unique(Node* container);
   void check_depth(Ref root);

@@ -67,11 +67,11 @@ void Objects::note_call(TypeId type, Verdict verdict) {
     call.offsets.push_back(machine->offset());
 }
 
-void Objects::note_misfit(const Call& call) {
-  unknown_.insert(std::string(tree_->type_name(call.callee->type)));
+void Objects::note_misfit(TypeId type) {
+  unknown_.insert(std::string(tree_->type_name(type)));
   if (settings_.report == nullptr) return;
-  const auto found = called_.find(std::uint64_t{machine->number()} << 32U | call.callee->type);
-  if (found == called_.end()) return note_call(call.callee->type, Verdict::unknown);
+  const auto found = called_.find(std::uint64_t{machine->number()} << 32U | type);
+  if (found == called_.end()) return note_call(type, Verdict::unknown);
   ScanCall& row = settings_.report->calls[found->second];
   row.verdict = std::max(row.verdict, Verdict::unknown);
   if (row.offsets.size() < kReportedOffsets) row.offsets.push_back(machine->offset());

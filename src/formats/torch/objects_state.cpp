@@ -129,10 +129,23 @@ void Objects::build(Ref target, Ref state) {
   add_attributes(node, state);
 }
 
+// An attribute of such a name, or one that can be called, may stand in for a method: then Python calls what
+// is not to be seen here.
+void Objects::check_attributes(const Node* node, const Node* attributes) {
+  budget_->step(attributes->size);
+  for (std::uint32_t i = 0; i < attributes->size; ++i) {
+    const auto name = as_text(attributes->refs[std::size_t{i} * 2]);
+    const Ref value = attributes->refs[std::size_t{i} * 2 + 1];
+    if (!name || name->starts_with("__") || as_kind(value, NodeKind::global) != nullptr)
+      return note_misfit(node->type);
+  }
+}
+
 // Python adds them to those that are there.
 void Objects::add_attributes(Node* node, Ref state) {
   const Node* more = as_dict(state);
   if (more == nullptr) refuse(Errc::type_mismatch, "{} for attributes", describe(state));
+  check_attributes(node, more);
   const Ref held = tree_->attributes_of(node);
   Node* all = copy_dict(as_dict(held) != nullptr ? held.node() : more);
   if (!held.is_none()) tree_->append_pairs(all, {more->refs, std::size_t{more->size} * 2});

@@ -83,14 +83,15 @@ std::string key_text(Objects& objects, Ref key, const char* what) {
   return std::string(objects.need_text(key, what));
 }
 
-void FirstMention::apply(const Objects& objects, StorageId& again) const {
+void FirstMention::check(const Objects& objects, const StorageId& again) const {
   if (bytes != again.bytes) {
     objects.refuse(Errc::size_mismatch, "storage {} has {} bytes here, {} where it was named first",
                    quoted(again.key), again.bytes, bytes);
   }
-  again.dtype = dtype;
-  again.type = type;
-  again.numel = numel;
+  // Old releases go by the first mention, new ones by each.
+  if (dtype.value_or(DType::u8) != again.dtype.value_or(DType::u8))
+    objects.refuse(Errc::bad_dtype, "storage {} is of another class than where it was named first",
+                   quoted(again.key));
 }
 
 StorageId parse_storage_id(Objects& objects, Ref id) {

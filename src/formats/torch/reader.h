@@ -59,7 +59,8 @@ struct StorageId {
   Ref view;  // old files: (key, offset, count), or None
 };
 
-/// What a storage of some key was first said to be: PyTorch goes by that, whatever a later mention says.
+/// What a storage of some key was first said to be: some releases of PyTorch go by that, whatever a later
+/// mention says, and others do not.
 struct FirstMention {
   std::optional<DType> dtype;
   TypeId type = 0;
@@ -71,8 +72,8 @@ struct FirstMention {
 
   FirstMention() = default;
 
-  /// Makes `again` what PyTorch takes it for; Errc::size_mismatch when it is of another size.
-  void apply(const Objects& objects, StorageId& again) const;
+  /// Errc::size_mismatch, Errc::bad_dtype when `again` is something else.
+  void check(const Objects& objects, const StorageId& again) const;
 };
 
 [[nodiscard]] StorageId parse_storage_id(Objects& objects, Ref id);

@@ -23,6 +23,7 @@ NumpyType need_type(Objects& objects, Ref value) {
   if (node == nullptr || static_cast<Role>(node->role) != Role::numpy_dtype) {
     objects.refuse(Errc::type_mismatch, "{} where a numpy.dtype belongs", objects.describe(value));
   }
+  const_cast<Node*>(node)->flag = true;  // it is what it is from here on: NumPy's arrays share it
   std::string_view text(node->text, node->size);
   NumpyType type;
   if (!text.empty() && std::string_view("<>|=").find(text[0]) != std::string_view::npos) {
@@ -53,10 +54,6 @@ bool is_type_name(std::string_view text) {
 // "numpy.float64": but for one, NumPy's scalars are called like PyTorch's dtypes.
 std::string scalar_class(DType dtype) {
   return dtype == DType::boolean ? "numpy.bool_" : "numpy." + std::string(info(dtype).torch_name);
-}
-
-std::uint64_t swap_unit(DType dtype) {
-  return info(dtype).kind == DTypeKind::complex ? item_bytes(dtype) / 2 : item_bytes(dtype);
 }
 
 void swap_bytes(std::span<std::byte> bytes, std::size_t unit) {
@@ -219,8 +216,14 @@ Ref Rebuild::numpy(Objects& objects, const Call& call, Role role) {
       objects.need_arguments(call, 1, 3);  // (name, align, copy)
       const std::string_view name = objects.need_bytes(call.args[0], "the name of a numpy.dtype");
       if (!is_type_name(name)) return objects.misfit(call);
+      const auto is = [&](std::size_t index, bool wanted) {
+        const Ref flag = Objects::argument(call, index);
+        return flag == Ref::boolean(wanted) || flag == Ref::small(wanted ? 1 : 0);
+      };
+      if (!is(1, false) && call.args.size() > 1) return objects.misfit(call);
       const Ref made = objects.tree().string(name, objects.tree().type_id("numpy.dtype"));
       made.node()->role = static_cast<std::uint8_t>(Role::numpy_dtype);
+      made.node()->flag = !is(2, true);  // one of NumPy's own, which no state changes
       return made;
     }
     default: {  // _reconstruct(class, (0,), b'b'): an empty array until its state comes
@@ -239,28 +242,74 @@ Ref Rebuild::numpy(Objects& objects, const Call& call, Role role) {
 
 namespace {
 
+// What NumPy writes for a plain type behind its name: item size, alignment, flags. Flags say whether items
+// are pointers to objects, and NumPy believes them.
+struct TypeTail {
+  std::int64_t item = -1;
+  std::int64_t alignment = -1;
+  std::int64_t flags = 0;
+
+  friend bool operator==(const TypeTail&, const TypeTail&) = default;
+};
+
+std::optional<TypeTail> tail_of(const NumpyType& type) {
+  const auto bytes = static_cast<std::int64_t>(type.bytes);
+  if (type.kind == 'O') return TypeTail{.flags = 63};
+  if (type.kind == 'U') return TypeTail{.item = bytes, .alignment = 4, .flags = 8};
+  if (type.kind == 'S') return TypeTail{.item = bytes, .alignment = 1};
+  if (type.dtype) return TypeTail{};
+  return std::nullopt;
+}
+
 // (version, byte order, subtype, names, fields, item size, alignment, flags [, metadata]): of plain types
 // only the order says something the name does not.
 void build_dtype(Objects& objects, Node* node, std::span<const Ref> parts) {
+  if (node->flag) objects.refuse(Errc::type_mismatch, "BUILD on a numpy.dtype that is in use");
   if (parts.size() < 8 || parts.size() > 9)
     objects.refuse(Errc::type_mismatch, "a numpy.dtype state of {} parts", parts.size());
   for (const std::size_t part : {2, 3, 4}) {
     if (!parts[part].is_none()) objects.refuse(Errc::unsupported, "a structured numpy.dtype");
   }
+  const std::int64_t version = objects.need_int(parts[0], "the version of a numpy.dtype");
   const auto order = objects.need_bytes(parts[1], "a byte order");
-  if (order.size() != 1 || std::string_view("<>|=").find(order[0]) == std::string_view::npos)
-    objects.refuse(Errc::bad_pickle, "byte order {} of a numpy.dtype", quoted(order));
+  if ((version != 3 && version != 4) || order.size() != 1 ||
+      std::string_view("<>|=").find(order[0]) == std::string_view::npos)
+    objects.refuse(Errc::bad_pickle, "version {}, byte order {} of a numpy.dtype", version, quoted(order));
   const std::string_view old(node->text, node->size);
   const bool has_order = std::string_view("<>|=").find(old[0]) != std::string_view::npos;
   const std::string_view text =
       objects.tree().store(std::string(order) + std::string(old.substr(has_order ? 1 : 0)));
   node->text = text.data();
   node->size = static_cast<std::uint32_t>(text.size());
-  const NumpyType type = need_type(objects, Ref(node));
-  const std::int64_t item = objects.need_int(parts[5], "the item size of a numpy.dtype");
-  if (item != -1 && static_cast<std::uint64_t>(item) != type.bytes) {
-    objects.refuse(Errc::size_mismatch, "a numpy.dtype {} of {} bytes", quoted(text), item);
+  const auto usual = tail_of(need_type(objects, Ref(node)));
+  const TypeTail tail{.item = objects.need_int(parts[5], "the item size of a numpy.dtype"),
+                      .alignment = objects.need_int(parts[6], "the alignment of a numpy.dtype"),
+                      .flags = objects.need_int(parts[7], "the flags of a numpy.dtype")};
+  if (!usual || parts.size() == 9) return objects.note_misfit(node->type);  // dates, and what has metadata
+  if (!(tail == *usual)) {
+    objects.refuse(Errc::size_mismatch, "a numpy.dtype {} with item size {}, alignment {} and flags {}",
+                   quoted(text), tail.item, tail.alignment, tail.flags);
   }
+}
+
+// Text, objects, dates: kept as they are. NumPy takes what stands for objects on trust, so that is looked at.
+void keep_array(Objects& objects, Node* node, const NumpyType& type, std::span<const Ref> parts, Ref state) {
+  const Node* list = Objects::as_kind(parts[4], NodeKind::list);
+  const ArrayShape shape = need_shape(objects, parts[1], std::max<std::uint64_t>(type.bytes, 1), false);
+  const std::uint64_t count = shape.bytes / std::max<std::uint64_t>(type.bytes, 1);
+  if (type.kind == 'O') {
+    if (list == nullptr || list->size != count)
+      objects.refuse(Errc::type_mismatch, "a NumPy array of {} objects made of {}", count,
+                     objects.describe(parts[4]));
+  } else if (type.kind != 'U' && type.kind != 'S') {
+    objects.note_misfit(node->type);
+  } else if (objects.need_bytes(parts[4], "the bytes of a NumPy array").size() != shape.bytes) {
+    objects.refuse(Errc::size_mismatch, "a NumPy array of text that needs {} bytes", shape.bytes);
+  }
+  node->role = 0;
+  node->object->state = state;
+  if (list != nullptr)
+    node->object->items = objects.tree().sequence(NodeKind::list, {list->refs, list->size});
 }
 
 }  // namespace
@@ -271,13 +320,9 @@ void Rebuild::build_numpy(Objects& objects, Node* node, Ref state) {
   // array: (version, shape, dtype, Fortran order, bytes or list)
   if (parts.size() != 5) objects.refuse(Errc::type_mismatch, "a NumPy array state of {} parts", parts.size());
   const NumpyType type = need_type(objects, parts[2]);
-  if (!type.dtype) {  // text, objects, dates: kept as they are
-    node->role = 0;
-    node->object->state = state;
-    if (const Node* list = Objects::as_kind(parts[4], NodeKind::list))
-      node->object->items = objects.tree().sequence(NodeKind::list, {list->refs, list->size});
-    return;
-  }
+  if (!parts[3].is_bool())
+    objects.refuse(Errc::type_mismatch, "{} for the order of a NumPy array", objects.describe(parts[3]));
+  if (!type.dtype) return keep_array(objects, node, type, parts, state);
   const ArrayShape shape = need_shape(objects, parts[1], type.bytes, parts[3].is_true());
   const Ref made =
       array(objects, type, shape, objects.need_bytes(parts[4], "the bytes of a NumPy array"), node->type);
@@ -300,9 +345,16 @@ Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
   if (Objects::as_kind(data, NodeKind::tensor) != nullptr) {
     tensor = value_of(objects, data);
   } else {
-    tensor = Tensor::from<double>({ValueTree::value(objects.shared_tree(), data).as_float()}, {});
+    const Value number = ValueTree::value(objects.shared_tree(), data);
+    if (number.kind() == Kind::integer && number.fits_int())
+      tensor = Tensor::from<std::int64_t>({number.as_int()}, {});
+    else if (number.kind() == Kind::floating)
+      tensor = Tensor::from<double>({number.as_float()}, {});
+    else
+      objects.refuse(Errc::unsupported, "a device tensor made of {}", objects.describe(data));
   }
-  if (*dtype != tensor.dtype() && !(is_real(*dtype) && is_real(tensor.dtype()))) {
+  // Floats are rounded as PyTorch rounds them; of integers out of range everybody makes something else.
+  if (*dtype != tensor.dtype() && !(is_floating(*dtype) && is_floating(tensor.dtype()))) {
     objects.refuse(Errc::bad_dtype, "a device tensor of {} made of {}", info(*dtype).code,
                    info(tensor.dtype()).code);
   }

@@ -264,6 +264,7 @@ void Rebuild::build_plain(Objects& objects, Node* node, Ref state) {
     const Node* fields = Objects::as_dict(state);
     if (fields == nullptr)
       objects.refuse(Errc::type_mismatch, "{} for a namespace's state", objects.describe(state));
+    objects.check_attributes(node, fields);
     return objects.tree().append_pairs(node, {fields->refs, std::size_t{fields->size} * 2});
   }
   const auto role = static_cast<Role>(node->role);

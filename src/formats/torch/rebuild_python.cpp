@@ -59,7 +59,8 @@ Ref make_dict(Objects& objects, const Call& call, Role role) {
   if (call.args.size() > first + 1 || (call.how == How::make && !call.args.empty()) ||
       (role == Role::default_dict && !is_factory(Objects::argument(call, 0))) ||
       (!is_empty && role == Role::counter && Objects::as_dict(content) == nullptr) ||
-      Objects::as_kind(content, NodeKind::object) != nullptr)
+      Objects::as_kind(content, NodeKind::object) != nullptr ||
+      (content.is_node() && content.node()->has_attributes))  // which may stand in for its methods
     return objects.misfit(call);
   Node* dict = objects.tree().make(NodeKind::dict, plain_or(objects, call, "builtins.dict"));
   if (!is_empty) add_pairs(objects, dict, content);

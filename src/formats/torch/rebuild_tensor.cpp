@@ -32,7 +32,11 @@ Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
   const bool neg = is_set("neg");
   for (std::uint32_t i = 0; i < dict->size; ++i) {
     const auto key = Objects::as_text(dict->refs[i * 2]);
-    if ((key != "conj" && key != "neg") || !dict->refs[i * 2 + 1].is_bool()) objects.note_misfit(call);
+    if (key != "conj" && key != "neg") objects.note_misfit(call);
+    // PyTorch looks whether the key is there, not at what it says.
+    else if (!dict->refs[i * 2 + 1].is_true())
+      objects.refuse(Errc::unsupported, "{} of a tensor that is {}", quoted(*key),
+                     objects.describe(dict->refs[i * 2 + 1]));
   }
   if (!conj && !neg) return tensor;
   const Tensor plain = Rebuild::value_of(objects, tensor);
@@ -114,7 +118,8 @@ void check_attributes(Objects& objects, const Call& call, const Node* attributes
   constexpr std::string_view kOfTensors[] = {"data", "grad", "requires_grad", "names", "real", "imag"};
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
     const auto name = Objects::as_text(attributes->refs[i * 2]);
-    if (!name || name->starts_with("__")) {
+    const bool is_callable = Objects::as_kind(attributes->refs[i * 2 + 1], NodeKind::global) != nullptr;
+    if (!name || name->starts_with('_') || is_callable) {
       objects.note_misfit(call);
     } else if (std::find(std::begin(kOfTensors), std::end(kOfTensors), *name) != std::end(kOfTensors)) {
       objects.refuse(Errc::unsupported, "an attribute {} of a tensor, which replaces what it holds",
@@ -315,13 +320,18 @@ void Rebuild::build_tensor(Objects& objects, Node* node, Ref state) {
       objects.refuse(Errc::bad_dtype, "a {} over a storage of {}", name, info(made.dtype).code);
     return become(made);
   }
-  // Variable and Parameter: (data, requires_grad or volatile, …)
+  // Variable and Parameter: (data, gradient, hooks, requires_grad, volatile); other releases had other tuples
   const Node* data = parts.size() >= 2 ? Objects::as_kind(parts[0], NodeKind::tensor) : nullptr;
   if (data == nullptr || static_cast<Role>(node->role) != Role::parameter_class)
     objects.refuse(Errc::type_mismatch, "a state of {} parts for {}", parts.size(), name);
   TensorRecord record = *data->tensor;
   record.is_parameter = name.ends_with("Parameter");
-  for (const Ref part : parts.subspan(1)) record.requires_grad |= part.is_true();
+  const Node* hooks = parts.size() == 5 ? Objects::as_dict(parts[2]) : nullptr;
+  const bool is_usual = parts.size() == 5 && parts[3].is_bool() &&
+                        (parts[2].is_none() || (hooks != nullptr && hooks->size == 0));
+  if (!is_usual) objects.note_misfit(node->type);
+  if (parts.size() == 5) record.requires_grad = parts[3].is_true();
+  for (const Ref part : parts.subspan(1)) record.requires_grad |= parts.size() != 5 && part.is_true();
   become(record);
 }
 

@@ -94,6 +94,9 @@ Ref Objects::tensor(Ref storage, const ViewArguments& view, std::optional<DType>
     std::copy(packed.begin(), packed.end(), doubled + kept_rank);
     dims = doubled;
   }
+  // PyTorch swaps a storage by its own class, when it is loaded.
+  if (info.big_endian && swap_unit(dtype) != swap_unit(info.dtype.value_or(DType::u8)))
+    refuse(Errc::unsupported, "a big-endian storage that is seen as {}", ballast::info(dtype).code);
   const std::uint32_t index = info.big_endian ? swapped_storage(info.index, dtype) : info.index;
   return tree_->tensor({.dtype = dtype,
                         .requires_grad = requires_grad,
@@ -109,8 +112,7 @@ Ref Objects::tensor(Ref storage, const ViewArguments& view, std::optional<DType>
 // Files of big-endian machines: the bytes of each number reversed, by what the tensor says they are. Done
 // when they are read.
 std::uint32_t Objects::swapped_storage(std::uint32_t index, DType dtype) {
-  const bool complex = ballast::info(dtype).kind == DTypeKind::complex;
-  const std::uint64_t unit = complex ? item_bytes(dtype) / 2 : item_bytes(dtype);
+  const std::uint64_t unit = swap_unit(dtype);
   if (unit == 1) return index;
   const auto [slot, added] = swapped_.try_emplace(std::uint64_t{index} * 16 + unit,
                                                   static_cast<std::uint32_t>(tree_->storages.size()));

@@ -80,6 +80,7 @@ class Archive {
   Ref load_storage(Ref id, const std::string& folder);
   void check_expansion(const ZipEntry& entry) const;
   void read_script(Document& document);
+  void find_strangers();
 
   [[nodiscard]] const ZipEntry* find_storage(const std::string& folder, std::string_view key) const;
   void number_storages();
@@ -205,7 +206,7 @@ const ZipEntry* Archive::find_storage(const std::string& folder, std::string_vie
 }
 
 Ref Archive::load_storage(Ref id, const std::string& folder) {
-  StorageId storage = parse_storage_id(objects_, id);
+  const StorageId storage = parse_storage_id(objects_, id);
   const ZipEntry* entry = find_storage(folder, storage.key);
   if (entry == nullptr) {
     objects_.refuse(Errc::missing_storage,
@@ -219,7 +220,7 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
   const auto number = static_cast<std::size_t>(entry - zip_.entries().data());
   std::uint32_t& loaded = loaded_[number];
   if (loaded != 0) {
-    mentions_[number].apply(objects_, storage);
+    mentions_[number].check(objects_, storage);
   } else {
     check_expansion(*entry);
     objects_.budget().take(sizeof(RecordStorage) + 64);
@@ -235,6 +236,21 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
                            .index = loaded - 1,
                            .big_endian = big_endian_},
                           storage.type);
+}
+
+// Records that are no part of what torch.save writes may be read by somebody else.
+void Archive::find_strangers() {
+  constexpr std::string_view kParts[] = {"data.pkl",        "byteorder",          "version",
+                                         ".format_version", ".storage_alignment", ".data/serialization_id"};
+  for (std::size_t i = 0; objects_.settings().report != nullptr && i < zip_.entries().size(); ++i) {
+    const ZipEntry& entry = zip_.entries()[i];
+    const bool is_part = entry.name.starts_with(prefix_) &&
+                         std::find(std::begin(kParts), std::end(kParts), entry.name.substr(prefix_.size())) !=
+                             std::end(kParts);
+    if (loaded_[i] == 0 && !is_part && entry.size != 0)
+      objects_.find(Severity::warning, Errc::trailing_data, "a record that the object does not name", 0,
+                    entry.name);
+  }
 }
 
 void Archive::read_script(Document& document) {
@@ -264,9 +280,14 @@ Ref Archive::read(Document& document) {
       fail(Errc::unsupported, zip_.where(*order), "byte order {}", quoted(text));
     big_endian_ = text == "big";
   }
+  if (big_endian_)
+    objects_.find(Severity::note, Errc::unsupported, "big-endian: read so since PyTorch 2.1", 0, {});
   const bool is_script = find("constants.pkl") != nullptr;
   const Ref root = run(*find("data.pkl"), "data/");
-  if (is_script) read_script(document);
+  if (is_script)
+    read_script(document);
+  else
+    find_strangers();
   return root;
 }
 
