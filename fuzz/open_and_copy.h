@@ -60,8 +60,11 @@ inline std::optional<Checkpoint> copy_of(const Checkpoint& checkpoint, const std
   try {
     save(checkpoint, path, options);
   } catch (const Error& error) {
-    // Burn packs without names of their own, records whose names cannot be told apart, limits.
-    if (error.code() == Errc::not_representable || error.code() == Errc::bad_json) return std::nullopt;
+    // Burn packs without names of their own, records whose names cannot be told apart, limits; names that
+    // the format keeps for itself.
+    const Errc code = error.code();
+    if (code == Errc::not_representable || code == Errc::bad_json || code == Errc::bad_name)
+      return std::nullopt;
     complain("not written: " + std::string(error.what()));
   }
   try {
