@@ -61,9 +61,10 @@ inline std::optional<Checkpoint> copy_of(const Checkpoint& checkpoint, const std
     save(checkpoint, path, options);
   } catch (const Error& error) {
     // Burn packs without names of their own, records whose names cannot be told apart, limits; names that
-    // the format keeps for itself.
+    // the format keeps for itself; damage, which is not passed on.
     const Errc code = error.code();
-    if (code == Errc::not_representable || code == Errc::bad_json || code == Errc::bad_name)
+    if (code == Errc::not_representable || code == Errc::bad_json || code == Errc::bad_name ||
+        code == Errc::bad_crc)
       return std::nullopt;
     complain("not written: " + std::string(error.what()));
   }
