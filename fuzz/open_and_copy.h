@@ -64,7 +64,7 @@ inline std::optional<Checkpoint> copy_of(const Checkpoint& checkpoint, const std
     // the format keeps for itself; damage, which is not passed on.
     const Errc code = error.code();
     if (code == Errc::not_representable || code == Errc::bad_json || code == Errc::bad_name ||
-        code == Errc::bad_crc)
+        code == Errc::bad_utf8 || code == Errc::bad_crc)
       return std::nullopt;
     complain("not written: " + std::string(error.what()));
   }
