@@ -100,9 +100,9 @@ def rows_cost():
     """Little that asks for much."""
     text = val("x" * 1000000)
     big = 1 << 27
-    wide = tensor(storage(kind="LongStorage", numel=2), 0, (1, big), (0, 0))
+    wide = tensor(storage("1", "LongStorage", 2), 0, (1, big), (0, 0))
     yield "sparse-indices", sparse(wide, tensor(size=(big,), stride=(0,)), (16,)), "2^27 indices that are one number"
-    yield "sparse-count", {str(i): sparse(tensor(storage(kind="LongStorage", numel=2), 0, (1, 1 << 21), (0, 0)),
+    yield "sparse-count", {str(i): sparse(tensor(storage("1", "LongStorage", 2), 0, (1, 1 << 21), (0, 0)),
            tensor(size=(1 << 21,), stride=(0,)), (16,)) for i in range(40)}, "40 sparse tensors of 2^21 indices that are one number"
     yield "expanded-often", {str(i): tensor(size=(1 << 22,), stride=(0,)) for i in range(40)}, "40 views of 16 MB of one number"
     yield ("one-tensor-many-names", code(tensor(storage(numel=4), 0, (1 << 20,), (0,)), put(0), POP,
@@ -147,7 +147,7 @@ def rows_sizes():
            "size-overflow", "the same without data")
     yield ("zero-numpy", code(call(glob("numpy.core.multiarray", "_reconstruct"), glob("numpy", "ndarray"), (0,), b"b"), val(
         (1, huge, call(glob("numpy", "dtype"), "f4"), True, b"")), BUILD), "size-overflow", "the same in a NumPy array")
-    yield "zero-sparse", sparse(tensor(storage(kind="LongStorage", numel=2), 0, (3, 0), (1, 1)), tensor(size=(0,)), huge), "size-overflow", "the same in a sparse tensor"
+    yield "zero-sparse", sparse(tensor(storage("1", "LongStorage", 2), 0, (3, 0), (1, 1)), tensor(size=(0,)), huge), "size-overflow", "the same in a sparse tensor"
     yield "zero-float4", call(glob("torch._utils", "_rebuild_tensor_v3"), storage(kind=cls("UntypedStorage", "torch.storage"), numel=16), 0,
                               (0, (1 << 62) + 1), (1, 1), False, ORDERED_DICT, cls("float4_e2m1fn_x2")), "size-overflow", "pairs of numbers that wrap"
 

@@ -37,6 +37,7 @@ std::vector<std::uint64_t> place(const Checkpoint& checkpoint, const std::string
   std::vector<std::uint64_t> begin;
   std::uint64_t end = 0;
   for (const Entry& entry : checkpoint) {
+    require_readable(entry.name, entry.shape.size(), where);
     if (entry.bytes > kMaxTensorBytes)
       fail(Errc::not_representable, where, "tensor {} has {} bytes, Burnpack allows {}", quoted(entry.name),
            entry.bytes, kMaxTensorBytes);

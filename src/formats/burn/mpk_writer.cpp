@@ -67,7 +67,10 @@ class MpkWriter {
   void build() {
     nodes_.push_back({});
     by_path_.reserve(checkpoint_.size() * 2);
-    for (std::size_t i = 0; i < checkpoint_.size(); ++i) node_of(checkpoint_[i].name).tensor = i;
+    for (std::size_t i = 0; i < checkpoint_.size(); ++i) {
+      require_readable(checkpoint_[i].name, checkpoint_[i].shape.size(), where_);
+      node_of(checkpoint_[i].name).tensor = i;
+    }
     for (const auto& [name, scalar] : extras_.scalars) node_of(name).scalar = &scalar;
   }
 

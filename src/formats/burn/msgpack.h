@@ -14,10 +14,10 @@
 
 namespace ballast::burn {
 
+inline constexpr std::uint64_t kLongestText = 4096;  ///< that is held in memory
+
 class MsgpackCursor {
  public:
-  static constexpr std::uint64_t kLongestText = 4096;
-
   enum class Kind : std::uint8_t { nil, boolean, integer, floating, text, binary, array, map };
 
   /// Bytes that stay where they are.

@@ -11,6 +11,7 @@
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
 #include "checkpoint/record_metadata.h"
+#include "formats/burn/msgpack.h"
 
 namespace ballast::burn {
 namespace {
@@ -122,6 +123,15 @@ std::string_view name_of(DType dtype, std::string_view tensor, const std::string
   }
   fail(Errc::not_representable, where, "tensor {} is {}, which Burn does not have (cast it first)",
        quoted(tensor), info(dtype).code);
+}
+
+void require_readable(std::string_view name, std::size_t rank, const std::string& where) {
+  if (rank > kMaxRank)
+    fail(Errc::not_representable, where, "tensor {} has {} dimensions, at most {} are read again",
+         quoted(name), rank, kMaxRank);
+  if (name.size() > kLongestText)
+    fail(Errc::not_representable, where, "tensor {} has a name of {} bytes, at most {} are read again",
+         quoted(name), name.size(), kLongestText);
 }
 
 DType dtype_from_variant(std::string_view variant, std::string_view store, std::string_view tensor,

@@ -23,6 +23,8 @@ namespace ballast::burn {
 [[nodiscard]] std::optional<DType> dtype_from_name(std::string_view name) noexcept;
 /// Errc::not_representable, naming the tensor, for dtypes Burn lacks.
 [[nodiscard]] std::string_view name_of(DType dtype, std::string_view tensor, const std::string& where);
+/// Refuses to write a tensor that the reader would refuse.
+void require_readable(std::string_view name, std::size_t rank, const std::string& where);
 /// A dtype with a parameter: {"Bool": "Native"}, {"QFloat": …}. Fails for those Ballast does not read; says
 /// in `notes` what it reads as something else.
 [[nodiscard]] DType dtype_from_variant(std::string_view variant, std::string_view store,

@@ -96,9 +96,11 @@ std::optional<std::int64_t> try_count(ShapeView sizes, std::uint64_t item) {
 // "cpu", "cuda:0"
 bool is_device_name(std::string_view text) noexcept {
   const std::string_view kind = text.substr(0, text.find(':'));
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  constexpr std::string_view kKinds[] = {
+      "cpu", "cuda", "fpga", "hip",    "hpu",    "ideep",         "ipu", "lazy",   "maia", "meta", "mkldnn",
+      "mps", "mtia", "npu",  "opencl", "opengl", "privateuseone", "ve",  "vulkan", "xla",  "xpu"};
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (kind.empty() || kind.size() > 32 || !std::all_of(kind.begin(), kind.end(), is_letter)) return false;
+  if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) return false;
   if (kind.size() == text.size()) return true;
   const std::string_view index = text.substr(kind.size() + 1);
   return !index.empty() && index.size() <= 3 && (index == "0" || index[0] != '0') &&

@@ -20,7 +20,7 @@ Form string_form(std::string_view type, bool simplify) {
   if (type == "torch.dtype") return Form::dtype;
   if (type == "torch.device") return Form::device;
   if (type == "torch.layout") return Form::layout;
-  if (type == "torch.qscheme" || type == "torch.memory_format") return Form::constant;
+  if (type == "torch.qscheme") return Form::constant;  // memory formats are not among what weights_only takes
   return simplify ? Form::string : Form::unrepresentable;
 }
 
@@ -59,8 +59,13 @@ Form form_of(const Value& value, const FormOptions& options) {
       return type == "torch.Size" ? Form::size : plain("tuple", Form::tuple);
     case Kind::set:
       return plain("set", Form::set);
-    case Kind::dict:
-      return dict_form(type, options);
+    case Kind::dict: {
+      const Form form = dict_form(type, options);
+      // Nothing but an OrderedDict can be told of its attributes again.
+      const bool loses =
+          form == Form::counter && value.attributes().kind() == Kind::dict && value.attributes().size() != 0;
+      return loses && !options.simplify ? Form::unrepresentable : form;
+    }
     case Kind::tensor: {
       if (options.simplify) return Form::tensor;
       return is_plain_tensor(type) && value.attributes().is_none() ? Form::tensor : Form::unrepresentable;
@@ -75,14 +80,22 @@ std::string_view without_torch(std::string_view name) noexcept {
   return name.starts_with("torch.") ? name.substr(6) : name;
 }
 
+namespace {
+
+bool is_written(Role role, std::string_view name) {
+  const KnownGlobal* known = find_torch_constant(role, name);
+  return known != nullptr && known->verdict == Verdict::clean;
+}
+
+}  // namespace
+
 bool is_real_constant(const Value& value, Form form) {
   const std::string_view name = without_torch(value.as_string());
   switch (form) {
     case Form::dtype:
-      return find_torch_constant(Role::dtype, name) != nullptr;
+      return is_written(Role::dtype, name);
     case Form::constant:
-      return find_torch_constant(Role::qscheme, name) != nullptr ||
-             find_torch_constant(Role::memory_format, name) != nullptr;
+      return is_written(Role::qscheme, name);
     case Form::layout:
       return find_torch_constant(Role::layout, name) != nullptr;
     case Form::device:

@@ -133,10 +133,12 @@ constexpr std::pair<std::string_view, std::string_view> kMovedModules[] = {
 };
 
 // PyTorch's dtypes that Ballast has no numbers for; as values they are as good as any.
-constexpr std::string_view kOtherDtypes[] = {"bcomplex32", "int1",  "int2",  "int3",  "int4",  "int5",
-                                             "int6",       "int7",  "uint1", "uint2", "uint3", "uint4",
-                                             "uint5",      "uint6", "uint7", "half",  "float", "double",
-                                             "cfloat",     "chalf", "short", "int",   "long",  "cdouble"};
+constexpr std::string_view kOtherDtypes[] = {"bcomplex32", "int1",  "int2",  "int3",  "int4",
+                                             "int5",       "int6",  "int7",  "uint1", "uint2",
+                                             "uint3",      "uint4", "uint5", "uint6", "uint7"};
+// Other names of constants, which nobody writes.
+constexpr std::string_view kOtherNames[] = {"cdouble", "cfloat", "chalf", "double", "float",
+                                            "half",    "int",    "long",  "short"};
 constexpr std::string_view kQschemes[] = {"per_channel_affine", "per_channel_affine_float_qparams",
                                           "per_channel_symmetric", "per_tensor_affine",
                                           "per_tensor_symmetric"};
@@ -192,8 +194,8 @@ class Table {
                      .verdict = row.verdict});
   }
 
-  void add_constant(std::string_view name, Role role) {
-    add("torch", {"torch", name, role, Callable::constant, kClean}, "torch");
+  void add_constant(std::string_view name, Role role, Verdict verdict = kClean) {
+    add("torch", {"torch", name, role, Callable::constant, verdict}, "torch");
   }
 
   void add_constants() {
@@ -202,6 +204,7 @@ class Table {
       if (!name.empty()) add_constant(name, Role::dtype);
     }
     for (const std::string_view name : kOtherDtypes) add_constant(name, Role::dtype);
+    for (const std::string_view name : kOtherNames) add_constant(name, Role::dtype, kUnknown);
     for (const std::string_view name : kQschemes) add_constant(name, Role::qscheme);
     for (const std::string_view name : kLayouts) add_constant(name, Role::layout);
     for (const std::string_view name : kMemoryFormats) add_constant(name, Role::memory_format);
