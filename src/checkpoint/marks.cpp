@@ -142,14 +142,19 @@ Ties ties_of(const Checkpoint& checkpoint) {
 
 void set_ties(Checkpoint& checkpoint, const Ties& ties) {
   if (ties.empty()) return take(checkpoint, kTiesKey);
+  if (!checkpoint.metadata) checkpoint.metadata.emplace();
+  bool are_plain = true;  // the pairs of save_model() say it all
+  for (const auto& [name, of] : ties) {
+    if (!is_reserved(name)) checkpoint.metadata->emplace(name, of);
+    const std::string* said = record::find(checkpoint, name.c_str());
+    are_plain = are_plain && is_tie_of_save_model(name, of) && said != nullptr && *said == of;
+  }
+  if (are_plain) return take(checkpoint, kTiesKey);
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, of] : ties) json.member(name, of);
   json.end_object();
   put(checkpoint, kTiesKey, std::move(json).text());
-  for (const auto& [name, of] : ties) {
-    if (!is_reserved(name)) checkpoint.metadata->emplace(name, of);
-  }
 }
 
 Checkpoint with_ties(Checkpoint in) {

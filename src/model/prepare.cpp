@@ -7,6 +7,7 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
 #include "checkpoint/steps.h"
 #include "model/adapter.h"
@@ -37,7 +38,7 @@ class Preparation {
       : slots_(slots), options_(options), report_(report) {}
 
   Prepared run(const std::vector<Checkpoint>& state_dicts) {
-    result_.checkpoint = state_dicts.size() == 1 ? state_dicts.front() : merge(state_dicts);
+    result_.checkpoint = state_dicts.size() == 1 ? marks::with_ties(state_dicts.front()) : merge(state_dicts);
     for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
     apply_rules();
     if (options_.strip_prefixes && !has_member(slots_, "module.") && !has_member(slots_, "_orig_mod.")) {

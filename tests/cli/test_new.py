@@ -33,7 +33,7 @@ class New(CliTest):
     def test_json_has_the_header_and_where_the_weights_were(self):
         result = self.run_json("new", str(TORCH / "import_config.pt"))
         self.assertEqual((result["root"], result["tensors"], result["output"], result["name"]), ("my_model", 2, None, "Model"))
-        self.assertIn("nn::Linear", result["header"])
+        self.assertIn("weight", result["header"])  # a square matrix alone says nothing of how it lies
 
     def test_wrappers_are_left_out_and_whole_models_named(self):
         _, err = self.run_tool("new", str(TORCH / "state_data_parallel.pt"))

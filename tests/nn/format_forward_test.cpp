@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 
 #include "ballast/init.h"
 #include "ballast/io.h"
@@ -76,6 +77,7 @@ TEST_F(FormatForward, EveryFormatGivesTheSameAnswersAtBatch1To9) {
   }
   save_record(model_, path("model.record"));
   expect_same_answers("model.record", {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 4});
+  std::filesystem::create_directories(path("shards"));
   const SavedShards shards =
       save_shards(to_checkpoint(model_), path("shards/model.safetensors"), {.shard_bytes = 20'000});
   EXPECT_GT(shards.files.size(), 1U);

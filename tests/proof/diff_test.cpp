@@ -145,10 +145,10 @@ TEST(Diff, NamesShapesAndRenamesAreTold) {
 }
 
 TEST(Diff, TiedNamesInTheMetadataAreThere) {
-  Checkpoint a = with("w", floats({1, 2}));
-  a.add("head", a.tensor("w"));
-  Checkpoint b = with("w", floats({1, 2}));
-  b.metadata = Metadata{{"head", "w"}};
+  Checkpoint a = with("wte.weight", floats({1, 2}));
+  a.add("head.weight", a.tensor("wte.weight"));
+  Checkpoint b = with("wte.weight", floats({1, 2}));
+  b.metadata = Metadata{{"head.weight", "wte.weight"}};
   EXPECT_TRUE(diff(a, b).same());
 }
 

@@ -74,11 +74,11 @@ TEST(Hash, EverythingThatCountsChangesIt) {
 TEST(Hash, TiedNamesInTheMetadataCount) {
   const Tensor tensor = Tensor::from<float>({1, 2}, {2});
   Checkpoint twice;
-  twice.add("w", tensor);
-  twice.add("head", tensor);
+  twice.add("wte.weight", tensor);
+  twice.add("head.weight", tensor);
   Checkpoint once;
-  once.add("w", tensor);
-  once.metadata = Metadata{{"head", "w"}, {"format", "pt"}};
+  once.add("wte.weight", tensor);
+  once.metadata = Metadata{{"head.weight", "wte.weight"}, {"format", "pt"}};
   EXPECT_EQ(hash(twice).root, hash(once).root);
 }
 

@@ -214,7 +214,8 @@ TEST_F(RecordTest, TiedTensorsAreThereOnceAndStayTied) {
   model.wte.weight = counting({10, 4});
   model.head = model.wte.weight;
   save_record(model, path("t.record"));
-  EXPECT_EQ(open_record(path("t.record")).size(), 1U);
+  EXPECT_EQ(safetensors::open(path("t.record")).size(), 1U);
+  EXPECT_EQ(open_record(path("t.record")).size(), 2U);
   Tied read;
   load_record(read, path("t.record"));
   EXPECT_TRUE(read.head.same_view(read.wte.weight));
