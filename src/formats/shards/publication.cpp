@@ -81,7 +81,12 @@ void publish(const Publication& what, const std::vector<std::unique_ptr<AtomicFi
   }
   std::deque<ProvisionalFile> named;
   for (const auto& file : files) {
-    file->commit();
+    try {
+      file->commit();
+    } catch (...) {
+      if (file->has_final_name()) named.emplace_back(file->path());  // it has its name, and may not keep it
+      throw;
+    }
     named.emplace_back(file->path());
   }
   try {
@@ -101,6 +106,7 @@ void publish(const Publication& what, const std::vector<std::unique_ptr<AtomicFi
 void recover(const std::string& stem, const std::string& index) {
   sweep_temporaries(stem);
   const std::string journal = journal_of(index);
+  sweep_temporaries(journal);
   std::error_code ignored;
   if (!fs::exists(journal, ignored)) return;
   const Publication unfinished = read_journal(journal, index);

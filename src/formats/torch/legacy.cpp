@@ -96,7 +96,11 @@ void check_window(Objects& objects, Promises& promises, const std::string& key, 
 // ('module', class, file, source): the class. ('storage', …): the storage, or a window of it.
 Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
   const auto parts = objects.need_sequence(id, "a persistent id");
-  if (parts.size() >= 2 && Objects::as_text(parts[0]) == "module") return parts[1];
+  if (parts.size() >= 2 && Objects::as_text(parts[0]) == "module") {
+    objects.find(Severity::warning, Errc::unsupported,
+                 "a class with its source, which PyTorch compares with its own", 0, {});
+    return parts[1];
+  }
   const StorageId storage = parse_storage_id(objects, id);
   const std::uint32_t index = promise_of(objects, promises, storage).index;
   StorageInfo info{.dtype = storage.dtype,

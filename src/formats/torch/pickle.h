@@ -25,8 +25,8 @@ namespace ballast::torch {
 class Objects;
 
 inline constexpr std::uint64_t kMaxPickleBytes = std::uint64_t{512} << 20U;
-inline constexpr std::size_t kMaxDepth = 1000;         // Python's own pickler gives up near this
-inline constexpr std::size_t kMaxIntegerBytes = 1024;  // printing one takes the square of it
+inline constexpr std::size_t kMaxDepth = 1000;        // Python's own pickler gives up near this
+inline constexpr std::size_t kMaxIntegerBytes = 512;  // printing one takes the square of it
 
 /// What a stream needs besides its bytes.
 struct Stream {

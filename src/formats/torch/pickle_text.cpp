@@ -15,7 +15,7 @@
 namespace ballast::torch {
 namespace {
 
-constexpr std::size_t kMaxDigits = 2468;  // of kMaxIntegerBytes and a sign
+constexpr std::size_t kMaxDigits = 1236;  // of kMaxIntegerBytes and a sign
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';

@@ -107,6 +107,9 @@ StorageId parse_storage_id(Objects& objects, Ref id) {
   storage.key = key_text(objects, parts[2], "a storage's key");
   if (const auto location = Objects::as_text(parts[3]); location && *location != "cpu")
     storage.location = objects.tree().type_id(*location);
+  if (Objects::as_text(parts[3]) == "meta")
+    objects.find(Severity::warning, Errc::unsupported,
+                 "a storage of the device meta, of which PyTorch reads no numbers", 0, {});
   const std::int64_t numel = objects.need_int(parts[4], "a storage's element count");
   if (numel < 0) objects.refuse(Errc::size_mismatch, "a storage of {} elements", numel);
   storage.numel = static_cast<std::uint64_t>(numel);

@@ -121,6 +121,7 @@ Ref scalar_of(Objects& objects, const NumpyType& type, std::string_view data, st
 Ref numpy_text(Objects& objects, const NumpyType& type, std::string_view data) {
   ValueTree& tree = objects.tree();
   if (type.kind == 'S') return tree.bytes(data, tree.type_id("numpy.bytes_"));
+  objects.budget().step(data.size());
   std::string text;
   for (std::size_t at = 0; at + 4 <= data.size(); at += 4) {
     auto character = load<std::uint32_t>(reinterpret_cast<const std::byte*>(data.data()) + at);
@@ -306,7 +307,7 @@ void keep_array(Objects& objects, Node* node, const NumpyType& type, std::span<c
   } else if (objects.need_bytes(parts[4], "the bytes of a NumPy array").size() != shape.bytes) {
     objects.refuse(Errc::size_mismatch, "a NumPy array of text that needs {} bytes", shape.bytes);
   }
-  node->role = 0;
+  node->role = static_cast<std::uint8_t>(Role::numpy_ndarray);  // no state comes again
   node->object->state = state;
   if (list != nullptr)
     node->object->items = objects.tree().sequence(NodeKind::list, {list->refs, list->size});

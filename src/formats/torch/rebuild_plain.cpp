@@ -94,6 +94,7 @@ std::optional<std::string> zone_text(Objects& objects, Ref zone) {
   for (std::size_t i = 0; i < 2 && i < numbers.size(); ++i)
     parts[i] = std::clamp<std::int64_t>(Objects::as_int(numbers[i]).value_or(0), -100'000, 100'000);
   const std::int64_t seconds = parts[0] * 86'400 + parts[1];
+  if (seconds % 60 != 0) return std::nullopt;
   const std::int64_t minutes = (seconds < 0 ? -seconds : seconds) / 60;
   return fmt::format("{}{:02}:{:02}", seconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }

@@ -240,6 +240,18 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
 
 // Records that are no part of what torch.save writes may be read by somebody else.
 void Archive::find_strangers() {
+  // `.format_version` promises storages in the order of their first use; newer PyTorch may compute their
+  // places.
+  std::uint32_t last = 0;
+  for (std::size_t i = 0; find(".format_version") != nullptr && i < loaded_.size(); ++i) {
+    if (loaded_[i] == 0) continue;
+    if (loaded_[i] < last) {
+      objects_.find(Severity::warning, Errc::zip_ambiguous,
+                    "storages in another order than .format_version promises", 0, zip_.entries()[i].name);
+      break;
+    }
+    last = loaded_[i];
+  }
   constexpr std::string_view kParts[] = {"data.pkl",        "byteorder",          "version",
                                          ".format_version", ".storage_alignment", ".data/serialization_id"};
   for (std::size_t i = 0; objects_.settings().report != nullptr && i < zip_.entries().size(); ++i) {
