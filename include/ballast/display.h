@@ -19,4 +19,17 @@ inline constexpr std::size_t kDisplayLimit = 512;  // bytes of source text shown
 /// display() in double quotes, with quotes and backslashes escaped: for names inside sentences.
 [[nodiscard]] std::string quoted(std::string_view text);
 
+// Where <iomanip> is included, std::quoted() would be found for these, and would fit better.
+[[nodiscard]] inline std::string quoted(const std::string& text) {
+  return quoted(std::string_view(text));
+}
+
+[[nodiscard]] inline std::string quoted(std::string& text) {
+  return quoted(std::string_view(text));
+}
+
+[[nodiscard]] inline std::string quoted(const char* text) {
+  return quoted(std::string_view(text));
+}
+
 }  // namespace ballast
