@@ -300,7 +300,7 @@ void JsonScanner::unexpected(std::string_view expected) {
   if (at_ >= end_)
     fail(Errc::bad_json, where_, "the header ends after {} bytes where {} should come", offset(), expected);
   fail(Errc::bad_json, where_, "expected {} at byte {} of the JSON text, found {}", expected, offset(),
-       quoted({&c, 1}));
+       quoted(std::string_view(&c, 1)));
 }
 
 void JsonScanner::too_deep() const {

@@ -268,7 +268,7 @@ void build_dtype(Objects& objects, Node* node, std::span<const Ref> parts) {
   if (node->flag) objects.refuse(Errc::type_mismatch, "BUILD on a numpy.dtype that is in use");
   if (parts.size() < 8 || parts.size() > 9)
     objects.refuse(Errc::type_mismatch, "a numpy.dtype state of {} parts", parts.size());
-  for (const std::size_t part : {2, 3, 4}) {
+  for (const std::size_t part : {std::size_t{2}, std::size_t{3}, std::size_t{4}}) {
     if (!parts[part].is_none()) objects.refuse(Errc::unsupported, "a structured numpy.dtype");
   }
   const std::int64_t version = objects.need_int(parts[0], "the version of a numpy.dtype");

@@ -172,7 +172,8 @@ class TarReader {
       while (name.ends_with('/')) name.pop_back();
       if (name != ".") check_name(name);
     } else {
-      bad("a member of type {}: only regular files belong into a checkpoint", quoted({&type, 1}));
+      bad("a member of type {}: only regular files belong into a checkpoint",
+          quoted(std::string_view(&type, 1)));
     }
     position_ = content + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
     return true;
