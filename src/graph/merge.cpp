@@ -48,7 +48,7 @@ void add_attribute(Numbers& numbers, const GraphNode& node, const Attribute& a, 
   if (!(a == b)) differ(node, fmt::format("{} is a number that depends on a size", a.name));
 }
 
-bool same_bytes(const Tensor& a, const Tensor& b) {
+bool same_numbers(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size_bytes())) == 0;
 }
@@ -61,7 +61,7 @@ bool is_number(const GraphValue& value) {
 void add_constant(Numbers& numbers, const GraphNode& node, const GraphValue& a, const GraphValue& b) {
   if (a.kind != b.kind) differ(node, "an operand comes from elsewhere");
   if (a.kind != GraphValue::Kind::constant) return;
-  const bool same = same_bytes(a.tensor, b.tensor);
+  const bool same = same_numbers(a.tensor, b.tensor);
   if (!is_number(a)) {
     if (same) return;
     differ(node, a.shape == b.shape

@@ -10,7 +10,7 @@
 namespace ballast::onnx {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
 // [channels, size…] is a batch of one.
 template <class Work>
@@ -77,7 +77,7 @@ void max_pool(const Call& call) {
   Attributes attributes = apart ? window(call, kernel, none, none) : window(call, kernel, before, after);
   attributes.push_back({"dilations", dilation});
   batched(call, kernel.size(), [&](const std::string& x) {
-    return call.to.node("MaxPool", {apart ? padded(call, x, before, after, -kInfinity) : x}, attributes);
+    return call.to.node("MaxPool", {apart ? padded(call, x, before, after, kLowest) : x}, attributes);
   });
 }
 
