@@ -208,6 +208,7 @@ void collect_value(Collector& out, std::uint32_t choice, T value, const Emplace&
 // model.
 template <class T, class Emplace>
 void collect_fresh(Collector& out, std::uint32_t choice, const Emplace& emplace) {
+  // NOLINTNEXTLINE(bugprone-branch-clone): what is no constructible T must not be looked at further
   if constexpr (!std::is_move_constructible_v<T>) {
     out.alternative_without_default(choice, type_name<T>());
   } else if constexpr (MadeFromShapes<T>) {

@@ -19,7 +19,7 @@ struct Place {
   const Storage* storage;
   std::uint64_t bit_offset;
   std::size_t tensor;
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // Where tensors with elements begin, sorted: those of one place stand side by side.
@@ -142,19 +142,14 @@ Ties ties_of(const Checkpoint& checkpoint) {
 
 void set_ties(Checkpoint& checkpoint, const Ties& ties) {
   if (ties.empty()) return take(checkpoint, kTiesKey);
-  if (!checkpoint.metadata) checkpoint.metadata.emplace();
-  bool are_plain = true;  // the pairs of save_model() say it all
-  for (const auto& [name, of] : ties) {
-    if (!is_reserved(name)) checkpoint.metadata->emplace(name, of);
-    const std::string* said = record::find(checkpoint, name.c_str());
-    are_plain = are_plain && is_tie_of_save_model(name, of) && said != nullptr && *said == of;
-  }
-  if (are_plain) return take(checkpoint, kTiesKey);
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, of] : ties) json.member(name, of);
   json.end_object();
   put(checkpoint, kTiesKey, std::move(json).text());
+  for (const auto& [name, of] : ties) {
+    if (!is_reserved(name)) checkpoint.metadata->emplace(name, of);
+  }
 }
 
 Checkpoint with_ties(Checkpoint in) {

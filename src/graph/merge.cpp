@@ -100,6 +100,7 @@ Numbers numbers_of(const Graph& base, const Graph& other) {
   return numbers;
 }
 
+// NOLINTNEXTLINE(modernize-pass-by-value): the header has it so
 Merger::Merger(const Graph& base, const std::vector<Numbers>& traces, const std::vector<Known>& symbols)
     : traces_(traces), out_(base) {
   for (const Known& symbol : symbols) {

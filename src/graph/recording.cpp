@@ -291,7 +291,7 @@ std::vector<Tensor> Recording::known_results(const std::string& key, std::span<c
     for (const Tensor& input : inputs)
       if (input.defined() && unwrapped(input).storage() == plain.storage()) return results;  // a view
     // Read-only: the next recording's host may not write what this one's graph holds.
-    const auto bytes = plain.storage();
+    const auto& bytes = plain.storage();
     auto shared = Storage::borrow(static_cast<const void*>(bytes->data()), bytes->size(), [bytes] {});
     kept.emplace_back(plain.dtype(), plain.shape(), plain.strides(), std::move(shared), plain.bit_offset());
   }

@@ -35,7 +35,7 @@ void check_index_shape(const char* op, const Tensor& x, std::size_t axis, const 
 // of the index is left out.
 class IndexRows {
  public:
-  IndexRows(const Shape& index, const Strides& strides, std::size_t axis)
+  IndexRows(const Shape& index, const Strides& strides, std::size_t axis)  // NOLINT(modernize-pass-by-value)
       : sizes_(index), strides_(strides), at_(index.size(), 0) {
     strides_[axis] = 0;
   }

@@ -100,7 +100,7 @@ Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
     inside = inside.narrow(dim, std::max<std::int64_t>(-before, 0), kept);
     start[axis] = std::max<std::int64_t>(before, 0);
   }
-  const Tensor out = ops::new_tensor(x.dtype(), shape);
+  Tensor out = ops::new_tensor(x.dtype(), shape);
   const Tensor filling = full({}, value, x.dtype());
   const auto fill = [&](const Tensor& part) { ops::copy_into(filling.expand(part.shape()), part); };
   Tensor middle = out;

@@ -177,7 +177,7 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sha
   const std::string index_path = stem + std::string(kIndexSuffix);
   if (options.check) require_sound(checkpoint);
   shards::recover(stem, index_path);
-  const SavedShards saved{.index = index_path, .files = free_names(stem, parts.size(), options.overwrite)};
+  SavedShards saved{.index = index_path, .files = free_names(stem, parts.size(), options.overwrite)};
   const std::vector<std::string> old = old_files(stem, saved.index);
   // Before the files in it, so that it goes after them when something fails.
   std::optional<NewFolder> folder;

@@ -31,12 +31,12 @@ Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
   const bool conj = is_set("conj");
   const bool neg = is_set("neg");
   for (std::uint32_t i = 0; i < dict->size; ++i) {
-    const auto key = Objects::as_text(dict->refs[i * 2]);
+    const auto key = Objects::as_text(dict->refs[std::size_t{i} * 2]);
     if (key != "conj" && key != "neg") objects.note_misfit(call);
     // PyTorch looks whether the key is there, not at what it says.
-    else if (!dict->refs[i * 2 + 1].is_true())
+    else if (!dict->refs[std::size_t{i} * 2 + 1].is_true())
       objects.refuse(Errc::unsupported, "{} of a tensor that is {}", quoted(*key),
-                     objects.describe(dict->refs[i * 2 + 1]));
+                     objects.describe(dict->refs[std::size_t{i} * 2 + 1]));
   }
   if (!conj && !neg) return tensor;
   const Tensor plain = Rebuild::value_of(objects, tensor);
@@ -117,8 +117,9 @@ Ref meta(Objects& objects, DType dtype, Ref size) {
 void check_attributes(Objects& objects, const Call& call, const Node* attributes) {
   constexpr std::string_view kOfTensors[] = {"data", "grad", "requires_grad", "names", "real", "imag"};
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
-    const auto name = Objects::as_text(attributes->refs[i * 2]);
-    const bool is_callable = Objects::as_kind(attributes->refs[i * 2 + 1], NodeKind::global) != nullptr;
+    const auto name = Objects::as_text(attributes->refs[std::size_t{i} * 2]);
+    const bool is_callable =
+        Objects::as_kind(attributes->refs[std::size_t{i} * 2 + 1], NodeKind::global) != nullptr;
     if (!name || name->starts_with('_') || is_callable) {
       objects.note_misfit(call);
     } else if (std::find(std::begin(kOfTensors), std::end(kOfTensors), *name) != std::end(kOfTensors)) {
