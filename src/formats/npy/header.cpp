@@ -188,6 +188,10 @@ Header header_of(std::span<const std::byte> first, std::uint64_t size, const std
 }
 
 std::string header_text(const Entry& entry, const std::string& where) {
+  constexpr std::size_t kMostDimensions = 64;  // NumPy's own limit
+  if (entry.shape.size() > kMostDimensions)
+    fail(Errc::not_representable, where, "tensor {} has {} dimensions, NumPy has at most {}",
+         quoted(entry.name), entry.shape.size(), kMostDimensions);
   const DTypeInfo& type = info(entry.dtype);
   if (type.numpy.empty())
     fail(Errc::not_representable, where, "tensor {} is {}, which NumPy does not have (cast it first)",
