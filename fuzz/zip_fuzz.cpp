@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::uint64_t kMost = 1U << 20U;  // inflating more than this only costs time
   try {
     const ZipArchive archive =
-        ZipArchive::open(Storage::borrow(static_cast<const void*>(data), size), "fuzz");
+        ZipArchive::open(memory_source(Storage::borrow(static_cast<const void*>(data), size), "fuzz"));
     for (const ZipEntry& entry : archive.entries()) {
       if (archive.find(entry.name) != &entry) __builtin_trap();
       try {

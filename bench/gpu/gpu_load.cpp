@@ -74,22 +74,22 @@ class Ring {
 
 /// The part of a file that holds every tensor of a checkpoint, gaps between them included.
 struct Part {
-  std::shared_ptr<const File> file;
+  std::shared_ptr<const ByteSource> file;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   Cuda::Address device = 0;
 };
 
 std::vector<Part> parts_of(const Checkpoint& checkpoint) {
-  std::map<const File*, Part> parts;
+  std::map<const ByteSource*, Part> parts;
   for (const Entry& entry : checkpoint) {
     const Tensor tensor = entry.tensor();
-    const auto span = tensor.storage() ? tensor.storage()->file_span() : std::nullopt;
+    const auto span = tensor.storage() ? tensor.storage()->source_span() : std::nullopt;
     if (!span || !tensor.is_contiguous())
       throw std::runtime_error(std::string(entry.name) + " does not lie in a file as it is");
     const std::uint64_t first = span->offset + tensor.bit_offset() / 8;
     const std::uint64_t last = first + tensor.size_bytes();
-    auto [found, fresh] = parts.try_emplace(span->file.get(), Part{span->file, first, last, 0});
+    auto [found, fresh] = parts.try_emplace(span->source.get(), Part{span->source, first, last, 0});
     found->second.first = std::min(found->second.first, first);
     found->second.last = std::max(found->second.last, last);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ballast/attribute.h"
+#include "ballast/byte_source.h"
 #include "ballast/checkpoint.h"
 #include "ballast/config.h"
 #include "ballast/convert.h"

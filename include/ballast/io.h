@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ballast/byte_source.h"
 #include "ballast/checkpoint.h"
 #include "ballast/io_mode.h"
 #include "ballast/progress.h"
@@ -26,6 +28,10 @@ struct OpenOptions {
 /// Any file Ballast reads, and a checkpoint in several: an index.json of shards, or a folder with one such
 /// index or one model file in it. What a file is is decided by its content, never by its name.
 [[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
+
+/// The same for bytes that lie elsewhere: in memory, in a part of a file, on another machine (byte_source.h).
+[[nodiscard]] Checkpoint open(const std::shared_ptr<const ByteSource>& source,
+                              const OpenOptions& options = {});
 
 /// What a file holds besides tensors, or a JSON file, as a tree of values; `dotted` leads to a part of it
 /// ("config.optimizer.lr"). Errc::not_found when that is not there, or the format has no such thing.

@@ -14,9 +14,9 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+#include "ballast/byte_source.h"
 
-class File;
+namespace ballast {
 
 enum class DeviceType : std::uint8_t { cpu, cuda };
 
@@ -24,12 +24,6 @@ struct Device {
   DeviceType type = DeviceType::cpu;
   int index = 0;
   friend bool operator==(Device, Device) = default;
-};
-
-/// Bytes that lie unchanged in a file, so that they can be copied without passing through memory.
-struct FileSpan {
-  std::shared_ptr<const File> file;
-  std::uint64_t offset = 0;
 };
 
 class Storage {
@@ -82,8 +76,9 @@ class Storage {
   /// not tie them.
   [[nodiscard]] virtual bool holds_many() const noexcept { return false; }
 
-  /// Where these bytes lie in a file, when they do.
-  [[nodiscard]] virtual std::optional<FileSpan> file_span() const { return std::nullopt; }
+  /// Where these bytes lie, unchanged, in a file or another source, when they do: so that they can be copied
+  /// without passing through memory.
+  [[nodiscard]] virtual std::optional<SourceSpan> source_span() const { return std::nullopt; }
 
   /// Throws Errc::file_changed when the bytes come from a file that is not as it was when it was opened: for
   /// writers, before they publish a copy.

@@ -208,18 +208,21 @@ void AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes
   write_fully(descriptor_, path_, offset, bytes);
 }
 
-void AtomicFile::copy_at(std::uint64_t offset, const File& source, std::uint64_t source_offset,
+void AtomicFile::copy_at(std::uint64_t offset, const ByteSource& source, std::uint64_t source_offset,
                          std::uint64_t length) {
   if (!fits(source_offset, length, source.size())) {
-    fail(Errc::truncated, display(source.path()), "needs {} bytes at offset {}, the file has {}", length,
+    fail(Errc::truncated, source.where(), "needs {} bytes at offset {}, the file has {}", length,
          source_offset, source.size());
   }
-  const bool by_kernel = source.io() != Io::direct;  // which would go through the page cache
-  while (by_kernel && length > 0) {
+  const File* file = file_of(source);
+  const bool by_kernel =
+      file != nullptr && file->io() != Io::direct;  // which would go through the page cache
+  const auto held = by_kernel ? std::make_unique<File::Descriptor>(*file) : nullptr;
+  while (held && held->get() >= 0 && length > 0) {
     auto from = static_cast<off_t>(source_offset);
     auto to = static_cast<off_t>(offset);
-    const ssize_t count = copy_file_range(source.descriptor(), &from, descriptor_, &to,
-                                          std::min<std::uint64_t>(length, 1U << 30U), 0);
+    const ssize_t count =
+        copy_file_range(held->get(), &from, descriptor_, &to, std::min<std::uint64_t>(length, 1U << 30U), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;  // other file systems, old kernels, or nothing left: the plain way finds out which
     source_offset += static_cast<std::uint64_t>(count);

@@ -11,7 +11,7 @@
 
 namespace ballast {
 
-class File;
+class ByteSource;
 
 class AtomicFile {
  public:
@@ -40,7 +40,8 @@ class AtomicFile {
   /// Writes at a place of its own; safe from several threads.
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Copies a range of another file inside the kernel where the file systems can; safe from several threads.
-  void copy_at(std::uint64_t offset, const File& source, std::uint64_t source_offset, std::uint64_t length);
+  void copy_at(std::uint64_t offset, const ByteSource& source, std::uint64_t source_offset,
+               std::uint64_t length);
   /// fsync and close: every byte is on the disk, still without its name. Only commit() may follow. For files
   /// that are published together.
   void seal();

@@ -12,8 +12,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <utility>
 
 #include "ballast/display.h"
 #include "base/checked.h"
@@ -89,6 +93,27 @@ int open_without_links(const std::string& path) {
   return open_by_parts(path);
 }
 
+struct OwnedDescriptor {
+  int number;
+
+  explicit OwnedDescriptor(int opened) : number(opened) {}
+  OwnedDescriptor(const OwnedDescriptor&) = delete;
+  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
+
+  ~OwnedDescriptor() {
+    if (number >= 0) close(number);
+  }
+};
+
+int open_file(const std::string& path, bool follow_links) {
+  return follow_links ? ::open(path.c_str(), kOpenFlags) : open_without_links(path);
+}
+
+// How many files keep a descriptor after they were opened: a process may mostly have 1024, and needs some for
+// other things.
+constexpr int kMostHeld = 256;
+std::atomic<int> held_descriptors{0};
+
 }  // namespace
 
 struct File::Mapping {
@@ -100,112 +125,148 @@ struct File::Mapping {
   }
 };
 
-File::File(std::string path, int descriptor, const FileOptions& options)
-    : path_(std::move(path)),
-      sharing_(options.sharing),
-      io_(options.io),
+File::File(const std::string& path, int descriptor, const FileOptions& options, const State& state)
+    : ByteSource(path, state.size),
+      options_(options),
+      state_(state),
       descriptor_(descriptor),
-      mapping_(std::make_unique<Mapping>()) {}
+      mapping_(std::make_unique<Mapping>()) {
+  held_descriptors.fetch_add(1, std::memory_order_relaxed);
+}
 
 File::~File() {
-  close(descriptor_);
+  release();
+}
+
+void File::release() const noexcept {
+  if (descriptor_ < 0) return;
+  close(std::exchange(descriptor_, -1));
+  held_descriptors.fetch_sub(1, std::memory_order_relaxed);
+}
+
+File::State File::state_of(int descriptor, const std::string& where) {
+  struct stat status {};
+
+  if (fstat(descriptor, &status) != 0) {
+    const int reason = errno;
+    fail_errno(reason, where, "cannot look at");
+  }
+  if (!S_ISREG(status.st_mode))
+    fail(Errc::not_regular_file, where, "is {}, a regular file is needed", kind_of(status.st_mode));
+  return {.device = status.st_dev,
+          .number = status.st_ino,
+          .size = static_cast<std::uint64_t>(status.st_size),
+          .seconds = status.st_mtim.tv_sec,
+          .nanoseconds = status.st_mtim.tv_nsec};
 }
 
 std::shared_ptr<const File> File::open(const std::string& path, const FileOptions& options) {
   if (path.find('\0') != std::string::npos)
     fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
-  const int descriptor = options.follow_links ? ::open(path.c_str(), kOpenFlags) : open_without_links(path);
-  if (descriptor < 0) {
+  OwnedDescriptor descriptor(open_file(path, options.follow_links));
+  if (descriptor.number < 0) {
     const int reason = errno;
     if (reason == ELOOP && !options.follow_links)
       fail(Errc::path_escape, display(path), "has become a link since it was looked at");
     fail_errno(reason, display(path), "cannot open");
   }
-  const std::shared_ptr<File> file(new File(path, descriptor, options));
-
-  struct stat status {};
-
-  if (fstat(descriptor, &status) != 0) {
-    const int reason = errno;
-    fail_errno(reason, display(path), "cannot look at");
-  }
-  if (!S_ISREG(status.st_mode)) {
-    fail(Errc::not_regular_file, display(path), "is {}, a regular file is needed", kind_of(status.st_mode));
-  }
-  file->size_ = static_cast<std::uint64_t>(status.st_size);
-  file->modified_seconds_ = status.st_mtim.tv_sec;
-  file->modified_nanoseconds_ = status.st_mtim.tv_nsec;
-  if (options.io == Io::automatic) file->io_ = is_remote(descriptor) ? Io::read : Io::map;
-  if (options.io == Io::direct) file->direct_ = std::make_unique<DirectFile>(descriptor, path);
+  const State state = state_of(descriptor.number, display(path));
+  FileOptions how = options;
+  if (how.io == Io::automatic) how.io = is_remote(descriptor.number) ? Io::read : Io::map;
+  const std::shared_ptr<File> file(new File(path, descriptor.number, how, state));
+  descriptor.number = -1;
+  if (how.io == Io::direct) file->direct_ = std::make_unique<DirectFile>(file->descriptor_, path);
   return file;
 }
 
-void File::read(std::uint64_t offset, std::span<std::byte> out) const {
-  if (!fits(offset, out.size(), size_)) {
-    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", out.size(), offset,
-         size_);
-  }
+void File::settle() const {
+  if (io() == Io::direct || descriptor_ < 0) return;
+  if (is_mapped()) static_cast<void>(map());
+  if (!is_mapped() && held_descriptors.load(std::memory_order_relaxed) <= kMostHeld) return;
+  std::error_code ignored;  // then it is not found again
+  reopened_ = std::filesystem::absolute(path(), ignored).string();
+  release();
+}
+
+File::Descriptor::Descriptor(const File& file)
+    : descriptor_(file.descriptor_), is_own_(file.descriptor_ < 0) {
+  if (!is_own_) return;
+  OwnedDescriptor again(open_file(file.reopened_, file.options_.follow_links));
+
+  struct stat status {};
+
+  const bool is_same = again.number >= 0 && fstat(again.number, &status) == 0 &&
+                       status.st_dev == file.state_.device && status.st_ino == file.state_.number;
+  if (is_same) descriptor_ = std::exchange(again.number, -1);
+}
+
+File::Descriptor::~Descriptor() {
+  if (is_own_ && descriptor_ >= 0) close(descriptor_);
+}
+
+void File::read_bytes(std::uint64_t offset, std::span<std::byte> out) const {
   if (direct_ && out.size() >= DirectFile::kSmallest) {
     const std::size_t count = direct_->read(offset, out);
     out = out.subspan(count);
     offset += count;
   }
+  if (out.empty()) return;
+  const Descriptor descriptor(*this);
+  if (descriptor.get() < 0) {
+    if (!is_mapped()) fail(Errc::file_changed, where(), "is not there any more, or is another file");
+    std::memcpy(out.data(), map().data() + offset, out.size());
+    return;
+  }
   while (!out.empty()) {
     const ssize_t count =
-        pread(descriptor_, out.data(), std::min(out.size(), kLargestRead), static_cast<off_t>(offset));
+        pread(descriptor.get(), out.data(), std::min(out.size(), kLargestRead), static_cast<off_t>(offset));
     const int reason = errno;
     if (count < 0 && reason == EINTR) continue;
-    if (count < 0) fail_errno(reason, display(path_), fmt::format("cannot read at offset {}", offset));
+    if (count < 0) fail_errno(reason, where(), fmt::format("cannot read at offset {}", offset));
     if (count == 0) {
-      fail(Errc::file_changed, display(path_), "ends at offset {}, it had {} bytes when it was opened",
-           offset, size_);
+      fail(Errc::file_changed, where(), "ends at offset {}, it had {} bytes when it was opened", offset,
+           size());
     }
     out = out.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
 }
 
-std::vector<std::byte> File::read(std::uint64_t offset, std::uint64_t length) const {
-  if (!fits(offset, length, size_)) {  // before the allocation: the length may come from the file
-    fail(Errc::truncated, display(path_), "needs {} bytes at offset {}, the file has {}", length, offset,
-         size_);
-  }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(length));
-  read(offset, bytes);
-  return bytes;
-}
-
 std::span<const std::byte> File::map() const {
   std::call_once(mapping_->once, [this] {
-    if (size_ == 0) return;
+    if (size() == 0) return;
+    const Descriptor descriptor(*this);
+    if (descriptor.get() < 0) fail(Errc::file_changed, where(), "is not there any more, or is another file");
     // Without NORESERVE a private mapping counts as memory that will be needed, and a file larger than that
     // is refused.
-    void* address = copies_on_write() ? mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_NORESERVE, descriptor_, 0)
-                                      : mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
+    void* address = is_writable() ? mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
+                                         descriptor.get(), 0)
+                                  : mmap(nullptr, size(), PROT_READ, MAP_SHARED, descriptor.get(), 0);
     if (address == MAP_FAILED) {
       const int reason = errno;
-      fail_errno(reason, display(path_), fmt::format("cannot map {} bytes", size_));
+      fail_errno(reason, where(), fmt::format("cannot map {} bytes", size()));
     }
-    mapping_->bytes = {static_cast<const std::byte*>(address), static_cast<std::size_t>(size_)};
+    mapping_->bytes = {static_cast<const std::byte*>(address), static_cast<std::size_t>(size())};
   });
   return mapping_->bytes;
 }
 
-void File::check_unchanged() const {
-  struct stat status {};
+std::string File::identity() const {
+  return fmt::format("{:x}:{:x} {} {}.{:09}", state_.device, state_.number, state_.size, state_.seconds,
+                     state_.nanoseconds);
+}
 
-  if (fstat(descriptor_, &status) != 0) {
-    const int reason = errno;
-    fail_errno(reason, display(path_), "cannot look at");
+void File::check_unchanged() const {
+  const Descriptor descriptor(*this);
+  if (descriptor.get() < 0) {
+    if (is_mapped()) return;  // nobody finds the old file any more to write to it
+    fail(Errc::file_changed, where(), "is not there any more, or is another file");
   }
-  if (static_cast<std::uint64_t>(status.st_size) != size_) {
-    fail(Errc::file_changed, display(path_), "has {} bytes, it had {} when it was opened", status.st_size,
-         size_);
-  }
-  if (status.st_mtim.tv_sec != modified_seconds_ || status.st_mtim.tv_nsec != modified_nanoseconds_) {
-    fail(Errc::file_changed, display(path_), "was written to while it was read");
-  }
+  const State now = state_of(descriptor.get(), where());
+  if (now.size != state_.size)
+    fail(Errc::file_changed, where(), "has {} bytes, it had {} when it was opened", now.size, state_.size);
+  if (now.seconds != state_.seconds || now.nanoseconds != state_.nanoseconds)
+    fail(Errc::file_changed, where(), "was written to while it was read");
 }
 
 }  // namespace ballast

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, read: a regular file held open, its size known once, read by position or mapped. The size is checked
-// again by whoever depends on it (check_unchanged()); a file that shrinks gives an Error and not zeros.
+// Files, read: a regular file, its size known once, read by position or mapped. The size is checked again by
+// whoever depends on it (check_unchanged()); a file that shrinks gives an Error and not zeros.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "ballast/byte_source.h"
 #include "ballast/io_mode.h"
 
 namespace ballast {
@@ -27,47 +27,79 @@ struct FileOptions {
   bool follow_links = true;
 };
 
-class File : public std::enable_shared_from_this<File> {
+class File final : public ByteSource {
  public:
   /// Regular files only: a folder, pipe or device is Errc::not_regular_file, and opening one never blocks.
   static std::shared_ptr<const File> open(const std::string& path, const FileOptions& options = {});
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File();
+  ~File() override;
 
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
-  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] const std::string& path() const noexcept { return name(); }
 
   /// How its tensors come into memory: never automatic.
-  [[nodiscard]] Io io() const noexcept { return io_; }
+  [[nodiscard]] Io io() const noexcept { return options_.io; }
 
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] bool is_mapped() const noexcept override { return io() == Io::map; }
 
-  /// Exactly out.size() bytes at `offset`; Errc::truncated when the range lies outside the file as it was
-  /// opened, Errc::file_changed when the file is shorter than that by now.
-  void read(std::uint64_t offset, std::span<std::byte> out) const;
-  [[nodiscard]] std::vector<std::byte> read(std::uint64_t offset, std::uint64_t length) const;
-  [[nodiscard]] bool copies_on_write() const noexcept { return sharing_ == Sharing::copy_on_write; }
+  /// Mapped on first use.
+  [[nodiscard]] std::span<const std::byte> map() const override;
 
-  /// The whole file, mapped on first use and kept until the File is gone. Empty for an empty file.
-  [[nodiscard]] std::span<const std::byte> map() const;
-  /// Throws Errc::file_changed when size or modification time differ from those at opening.
-  void check_unchanged() const;
+  [[nodiscard]] bool is_writable() const noexcept override {
+    return options_.sharing == Sharing::copy_on_write;
+  }
+
+  /// Device, number, size and time of the last change.
+  [[nodiscard]] std::string identity() const override;
+  /// By size and modification time. A file that was replaced by another is still there, behind its mapping.
+  void check_unchanged() const override;
+
+  /// For the end of opening: maps the file when its tensors are views of it, and gives its descriptor back,
+  /// which a program has only a thousand of; where it is needed again, the file is opened anew. Files that
+  /// are read keep theirs as long as there are few.
+  void settle() const;
+
+  /// A descriptor for as long as it lives. get() is -1 where the path leads to another file by now.
+  class Descriptor {
+   public:
+    explicit Descriptor(const File& file);
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor();
+
+    [[nodiscard]] int get() const noexcept { return descriptor_; }
+
+   private:
+    int descriptor_;
+    bool is_own_;
+  };
 
  private:
   struct Mapping;
-  File(std::string path, int descriptor, const FileOptions& options);
 
-  std::string path_;
-  Sharing sharing_;
-  Io io_;
-  int descriptor_;
-  std::uint64_t size_ = 0;
-  std::int64_t modified_seconds_ = 0;
-  std::int64_t modified_nanoseconds_ = 0;
+  /// What tells one state of a file from another.
+  struct State {
+    std::uint64_t device = 0;
+    std::uint64_t number = 0;
+    std::uint64_t size = 0;
+    std::int64_t seconds = 0;
+    std::int64_t nanoseconds = 0;
+  };
+
+  File(const std::string& path, int descriptor, const FileOptions& options, const State& state);
+  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override;
+  void release() const noexcept;
+  static State state_of(int descriptor, const std::string& where);
+
+  FileOptions options_;
+  State state_;
+  mutable int descriptor_;        // -1: given back
+  mutable std::string reopened_;  // under which path, when it was given back
   std::unique_ptr<Mapping> mapping_;
   std::unique_ptr<const DirectFile> direct_;
 };
+
+/// Null when it is none.
+[[nodiscard]] inline const File* file_of(const ByteSource& source) noexcept {
+  return dynamic_cast<const File*>(&source);
+}
 
 }  // namespace ballast

@@ -10,7 +10,6 @@
 #include "ballast/display.h"
 #include "ballast/steps.h"
 #include "base/checked.h"
-#include "base/file.h"
 #include "base/sizes.h"
 #include "base/thread_pool.h"
 #include "checkpoint/steps.h"
@@ -22,9 +21,9 @@ namespace {
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::uint64_t kSmallGap = std::uint64_t{4} << 10U;  // cheaper to read than to call again
 
-/// Bytes some tensors look at, in a file or in a storage that is none.
+/// Bytes some tensors look at, in a source or in a storage that is in none.
 struct Extent {
-  const void* source;  // the File, else the Storage: what the positions count in
+  const void* source;  // the ByteSource, else the Storage: what the positions count in
   std::uint64_t begin;
   std::uint64_t end;
   const Storage* storage;
@@ -35,8 +34,8 @@ struct Extent {
 Extent extent_of(const Tensor& tensor) {
   const Storage& storage = *tensor.storage();
   const ByteRange range = touched_bytes(tensor);
-  if (const auto span = storage.file_span())
-    return {span->file.get(), span->offset + range.begin, span->offset + range.end, &storage, range.begin};
+  if (const auto span = storage.source_span())
+    return {span->source.get(), span->offset + range.begin, span->offset + range.end, &storage, range.begin};
   return {&storage, range.begin, range.end, &storage, range.begin};
 }
 
@@ -115,7 +114,7 @@ void bring(const Piece& piece, const std::vector<Extent>& extents, std::byte* ar
     return;
   }
   scratch.resize(static_cast<std::size_t>(piece.end - piece.begin));
-  static_cast<const File*>(first.source)->read(piece.begin, scratch);
+  static_cast<const ByteSource*>(first.source)->read(piece.begin, scratch);
   for (std::size_t i = piece.first; i < piece.first + piece.count; ++i)
     std::memcpy(arena + extents[i].place, scratch.data() + (extents[i].begin - piece.begin),
                 static_cast<std::size_t>(extents[i].end - extents[i].begin));

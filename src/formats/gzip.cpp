@@ -59,7 +59,7 @@ class Inflater {
 // A source read in blocks.
 class Blocks {
  public:
-  explicit Blocks(const Source& source) : source_(source), buffer_(kBlockBytes) {}
+  explicit Blocks(const ByteSource& source) : source_(source), buffer_(kBlockBytes) {}
 
   std::span<const std::byte>& next() {
     if (rest_.empty() && position_ < source_.size()) {
@@ -75,14 +75,14 @@ class Blocks {
   [[nodiscard]] std::uint64_t used() const noexcept { return position_ - rest_.size(); }
 
  private:
-  const Source& source_;
+  const ByteSource& source_;
   std::vector<std::byte> buffer_;
   std::uint64_t position_ = 0;
   std::span<const std::byte> rest_;
 };
 
 // The trailer's word for the size, modulo 2^32: a good first guess, never trusted.
-std::uint64_t promised_size(const Source& source) {
+std::uint64_t promised_size(const ByteSource& source) {
   if (source.size() < kTrailer) return 0;
   std::array<std::byte, 4> bytes{};
   source.read(source.size() - bytes.size(), bytes);
@@ -91,7 +91,7 @@ std::uint64_t promised_size(const Source& source) {
 
 }  // namespace
 
-std::shared_ptr<const Storage> gunzip(const Source& source) {
+std::shared_ptr<const Storage> gunzip(const ByteSource& source) {
   const std::uint64_t most = expansion_limit(source.size());
   // One more than promised: the end of the data is then found without a look for more room.
   auto memory = Storage::heap(std::clamp<std::uint64_t>(promised_size(source) + 1, kBlockBytes, most));
@@ -125,7 +125,7 @@ std::shared_ptr<const Storage> gunzip(const Source& source) {
   return slice_storage(std::move(memory), 0, made);
 }
 
-std::vector<std::byte> gunzip_head(const Source& source, std::size_t most) {
+std::vector<std::byte> gunzip_head(const ByteSource& source, std::size_t most) {
   std::vector<std::byte> head(most);
   Inflater inflater(kGzip);
   Blocks blocks(source);
@@ -142,8 +142,8 @@ std::vector<std::byte> inflate_head(const Storage& deflated, std::size_t most, c
   std::vector<std::byte> head(most);
   Inflater inflater(kRaw);
   std::span<std::byte> out(head);
-  const Source source({&deflated, [](const Storage*) {}}, where);
-  Blocks blocks(source);
+  const auto source = memory_source({&deflated, [](const Storage*) {}}, where);
+  Blocks blocks(*source);
   while (!out.empty() && !inflater.ended()) {
     auto& in = blocks.next();
     if (in.empty() || !inflater.step(in, out))

@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast {
 
 /// What the one member of a gzip file unpacks to, in memory. Errc::expansion_limit, before the memory is
 /// taken, when that is absurdly much; Errc::trailing_data when something follows it.
-[[nodiscard]] std::shared_ptr<const Storage> gunzip(const Source& source);
+[[nodiscard]] std::shared_ptr<const Storage> gunzip(const ByteSource& source);
 
 /// Its first bytes, at most `most`; fewer, and no error, when it is damaged. To find out what it is.
-[[nodiscard]] std::vector<std::byte> gunzip_head(const Source& source, std::size_t most);
+[[nodiscard]] std::vector<std::byte> gunzip_head(const ByteSource& source, std::size_t most);
 
 /// The first `most` bytes of raw deflated data, fewer when there are fewer. Errc::bad_zip when it is damaged.
 [[nodiscard]] std::vector<std::byte> inflate_head(const Storage& deflated, std::size_t most,

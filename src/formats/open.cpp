@@ -3,8 +3,6 @@
 #include "formats/open.h"
 
 #include "ballast/display.h"
-#include "ballast/safetensors.h"
-#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/magic.h"
@@ -18,18 +16,18 @@
 #include "formats/shards/shards.h"
 #include "formats/sniff.h"
 #include "formats/torch/reader.h"
+#include "tensor/source_storage.h"
 
 namespace ballast {
 namespace {
 
-Checkpoint open_gzip(const Source& source) {
+Checkpoint open_gzip(const ByteSource& source) {
   if (!burn::is_mpk(gunzip_head(source, kMagicBytes)))
     fail(Errc::unknown_format, source.where(), "is a gzip file, and what is in it is no Burn record");
-  return burn::open_mpk(Source(gunzip(source), source.where()));
+  return burn::open_mpk(*memory_source(gunzip(source), source.name()));
 }
 
-Checkpoint open_source(const Source& source, Family family, const std::string& path,
-                       const OpenOptions& options) {
+Checkpoint open_as(Family family, const ByteSource& source, const OpenOptions& options) {
   switch (family) {
     case Family::bpk:
       return burn::open_bpk(source);
@@ -38,13 +36,16 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
     case Family::gzip:
       return open_gzip(source);
     case Family::npy:
-      return npy::open_npy(source, path);
+      return npy::open_npy(source);
     case Family::npz:
       return npy::open_npz(source);
     case Family::onnx:
       return onnx_file::open_onnx(source);
     case Family::safetensors:
+      return safetensors::open(source, safetensors::Mode::strict);
     case Family::index:
+      fail(Errc::unsupported, source.where(),
+           "is JSON text: a list of shards must be a file in their folder");
     case Family::torch:
       break;
   }
@@ -55,18 +56,14 @@ Checkpoint open_source(const Source& source, Family family, const std::string& p
 Checkpoint open_file(const std::string& path, const OpenOptions& options, bool is_shard) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
   const auto file = File::open(path, {.sharing = sharing, .io = options.io, .follow_links = !is_shard});
-  auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
-  if (const std::size_t telling = telling_bytes(head); telling > head.size())
-    head = file->read(0, std::min<std::uint64_t>(file->size(), telling));
-  const Family family = family_of(head, file->size(), path);
+  const Family family = family_of(*file);
   if (family == Family::index && is_shard)
     fail(Errc::index_mismatch, display(path), "is JSON text, where a shard should be");
   if (family == Family::index) return shards::open_index(path, options);
-  if (family == Family::safetensors)
-    return safetensors::open(file, safetensors::Mode::strict, options.writable);
-  Checkpoint checkpoint = open_source(Source(file), family, path, options);
-  record::take_layout_from_tree(checkpoint);
+  Checkpoint checkpoint = open_as(family, *file, options);
   checkpoint.path = path;
+  record::take_layout_from_tree(checkpoint);
+  file->settle();
   return checkpoint;
 }
 
@@ -81,14 +78,15 @@ Checkpoint open_single(const std::string& path, const OpenOptions& options) {
   return open_file(path, options, true);
 }
 
+Checkpoint open(const std::shared_ptr<const ByteSource>& source, const OpenOptions& options) {
+  if (!source) fail(Errc::invalid_argument, "open", "there is no source");
+  Checkpoint checkpoint = open_as(family_of(*source), *source, options);
+  record::take_layout_from_tree(checkpoint);
+  return marks::with_ties(std::move(checkpoint));
+}
+
 Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& options) {
-  const auto first = [&](std::size_t count) {
-    return std::span(bytes->data(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes->size(), count)));
-  };
-  const std::span<const std::byte> head = first(telling_bytes(first(kMagicBytes)));
-  const Family family = family_of(head, bytes->size(), {});
-  if (family == Family::safetensors) return marks::with_ties(safetensors::parse(std::move(bytes)));
-  return open_source(Source(std::move(bytes), "bytes"), family, {}, options);
+  return open(memory_source(std::move(bytes), "bytes"), options);
 }
 
 }  // namespace ballast

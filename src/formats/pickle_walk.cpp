@@ -19,7 +19,7 @@ enum class Step : std::uint8_t { go_on, import, end };
 
 class Walker {
  public:
-  explicit Walker(const Source& source) : source_(source) {}
+  explicit Walker(const ByteSource& source) : source_(source) {}
 
   std::optional<std::uint64_t> run() {
     for (std::uint64_t i = 0; i < kMostOpcodes; ++i) {
@@ -109,7 +109,7 @@ class Walker {
 
   Step follow(unsigned char opcode);
 
-  const Source& source_;
+  const ByteSource& source_;
   std::uint64_t position_ = 0;
   std::uint64_t depth_ = 0;
   std::vector<std::uint64_t> marks_;  // no more than opcodes
@@ -219,7 +219,7 @@ Step Walker::follow(unsigned char opcode) {
 
 }  // namespace
 
-std::optional<std::uint64_t> first_pickle_import(const Source& source) {
+std::optional<std::uint64_t> first_pickle_import(const ByteSource& source) {
   return Walker(source).run();
 }
 

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <optional>
 
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast {
 
 /// Where an unpickler that begins at the first byte would first import or call something; none when it stops
 /// or fails before. After very many opcodes: where that was, as no honest file gets so far.
-[[nodiscard]] std::optional<std::uint64_t> first_pickle_import(const Source& source);
+[[nodiscard]] std::optional<std::uint64_t> first_pickle_import(const ByteSource& source);
 
 }  // namespace ballast

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kTarBlock = 512;
 
-std::vector<std::byte> bytes_at(const Source& source, std::uint64_t offset, std::uint64_t most) {
+std::vector<std::byte> bytes_at(const ByteSource& source, std::uint64_t offset, std::uint64_t most) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(most, source.size() - offset)));
   source.read(offset, bytes);
   return bytes;
@@ -49,7 +49,7 @@ bool is_tar(std::span<const std::byte> block) {
 }
 
 // An end record near the end, and a directory where it says, or right before it.
-std::optional<std::uint64_t> zip_end(const Source& source) {
+std::optional<std::uint64_t> zip_end(const ByteSource& source) {
   using namespace zip;
   const std::uint64_t window = std::min<std::uint64_t>(source.size(), kEndSize + 0x10000);
   const std::uint64_t start = source.size() - window;
@@ -77,7 +77,7 @@ std::optional<std::uint64_t> zip_end(const Source& source) {
   return std::nullopt;
 }
 
-bool is_safetensors(const Source& source, std::span<const std::byte> head) {
+bool is_safetensors(const ByteSource& source, std::span<const std::byte> head) {
   if (head.size() < 10 || head[8] != std::byte{'{'}) return false;
   const auto length = load_le<std::uint64_t>(head.data());
   if (length < 2 || length > safetensors::kMaxHeaderBytes || !fits(8, length, source.size())) return false;
@@ -89,7 +89,7 @@ bool is_safetensors(const Source& source, std::span<const std::byte> head) {
 }
 
 // HDF5 may begin behind a block of the user's, of 512, 1024, 2048… bytes.
-std::optional<std::uint64_t> hdf5_start(const Source& source) {
+std::optional<std::uint64_t> hdf5_start(const ByteSource& source) {
   constexpr std::string_view kMagic = "\x89HDF\r\n\x1A\n";
   for (std::uint64_t at = 512; fits(at, kMagic.size(), source.size()); at *= 2) {
     if (as_text(bytes_at(source, at, kMagic.size())) == kMagic) return at;
@@ -99,11 +99,10 @@ std::optional<std::uint64_t> hdf5_start(const Source& source) {
 
 }  // namespace
 
-std::vector<OtherReading> other_readings(const Source& source) {
+std::vector<OtherReading> other_readings(const ByteSource& source) {
   const auto head = bytes_at(source, 0, std::max<std::uint64_t>(kMagicBytes, kTarBlock));
   const auto magic = std::span(head).first(std::min<std::size_t>(head.size(), kMagicBytes));
-  const std::string path = source.file() ? source.file()->path() : std::string();
-  const Family family = family_of(magic, source.size(), path);
+  const Family family = family_of(magic, source.size(), source.name());
   const bool zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
   const bool tar = is_tar(head);
   const bool opened_as_tar = family == Family::torch && !zip && tar;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast {
 
@@ -21,6 +21,6 @@ struct OtherReading {
 /// than at the first bytes, or at nothing before they begin. Looks at the head, the tail and the opcodes a
 /// pickle would begin with: a few MB at most of reading, whatever the size, and no memory to speak of. Empty
 /// for honest files.
-[[nodiscard]] std::vector<OtherReading> other_readings(const Source& source);
+[[nodiscard]] std::vector<OtherReading> other_readings(const ByteSource& source);
 
 }  // namespace ballast

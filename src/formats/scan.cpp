@@ -61,7 +61,7 @@ void scan_pickle(const ZipArchive& zip, const ZipEntry& entry, ScanReport& repor
       fail(Errc::unsupported, where, "is not looked into here");
     };
     if (entry.method != ZipMethod::stored) objects.budget().take(entry.size);
-    const auto bytes = zip.storage(entry, FileAccess::read);
+    const auto bytes = zip.storage(entry, Access::read);
     static_cast<void>(torch::run_whole_pickle(
         objects, bytes,
         {.where = zip.where(entry), .entry = std::string(entry.name), .base = 0, .persistent = [](Ref id) {
@@ -78,8 +78,8 @@ void scan_pickle(const ZipArchive& zip, const ZipEntry& entry, ScanReport& repor
 
 // Pickles that loading does not need: TorchScript's bytecode and debug records, whatever somebody put beside
 // data.pkl.
-void scan_other_pickles(const std::shared_ptr<const File>& file, ScanReport& report) {
-  const ZipArchive zip = ZipArchive::open(file);
+void scan_other_pickles(const std::shared_ptr<const ByteSource>& source, ScanReport& report) {
+  const ZipArchive zip = ZipArchive::open(source);
   std::unordered_set<std::string_view, NameHash> loaded;
   for (const ScanGlobal& global : report.globals) loaded.insert(global.entry);
   std::vector<const ZipEntry*> others;
@@ -98,7 +98,7 @@ void find_arrays(const ZipArchive& zip, ScanReport& report) {
   for (const ZipEntry& entry : zip.entries()) {
     if (entry.size < kMagic.size()) continue;
     std::array<std::byte, kMagic.size()> head{};
-    zip.storage(entry, FileAccess::read)->read(0, head);
+    zip.storage(entry, Access::read)->read(0, head);
     if (as_text(head) != kMagic) continue;
     report.findings.push_back({.severity = Severity::warning,
                                .code = Errc::zip_ambiguous,
@@ -109,10 +109,9 @@ void find_arrays(const ZipArchive& zip, ScanReport& report) {
   }
 }
 
-void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
+void scan_torch(const std::shared_ptr<const ByteSource>& source, ScanReport& report) {
   torch::Reader reader(
-      Source(file, FileAccess::read),
-      {.inert = true, .report = &report, .input_bytes = file->size(), .where = display(file->path())});
+      source, {.inert = true, .report = &report, .input_bytes = source->size(), .where = source->where()});
   try {
     const torch::Document document = reader.read();
     report.format = document.format;
@@ -126,7 +125,7 @@ void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
            .entry = {}});
     }
     Checkpoint checkpoint;
-    checkpoint.path = file->path();
+    checkpoint.path = source->name();
     checkpoint.tree = ValueTree::value(reader.objects().shared_tree(), document.root);
     torch::name_tensors(reader, document, checkpoint);
   } catch (const Error& error) {
@@ -135,8 +134,8 @@ void scan_torch(const std::shared_ptr<const File>& file, ScanReport& report) {
 }
 
 // A file that somebody else reads as something else has not been looked at as that.
-void find_other_readings(const std::shared_ptr<const File>& file, ScanReport& report) {
-  for (const OtherReading& reading : other_readings(Source(file, FileAccess::read))) {
+void find_other_readings(const std::shared_ptr<const ByteSource>& source, ScanReport& report) {
+  for (const OtherReading& reading : other_readings(*source)) {
     report.findings.push_back({.severity = Severity::warning,
                                .code = reading.format == "zip" ? Errc::zip_ambiguous : Errc::trailing_data,
                                .what = reading.what,
@@ -145,24 +144,12 @@ void find_other_readings(const std::shared_ptr<const File>& file, ScanReport& re
   }
 }
 
-std::vector<std::byte> head_of(const File& file) {
-  auto head = file.read(0, std::min<std::uint64_t>(file.size(), kMagicBytes));
-  if (const std::size_t telling = telling_bytes(head); telling > head.size())
-    head = file.read(0, std::min<std::uint64_t>(file.size(), telling));
-  return head;
+bool is_zip(const ByteSource& source) {
+  return source.size() >= 4 && as_text(source.read(0, 4)) == "PK\3\4";
 }
 
-Family family_of_file(const std::string& path) {
-  const auto file = File::open(path);
-  return family_of(head_of(*file), file->size(), path);
-}
-
-bool is_zip(const File& file) {
-  return file.size() >= 4 && as_text(file.read(0, 4)) == "PK\3\4";
-}
-
-Checksums check_zip(const std::shared_ptr<const File>& file) {
-  const ZipArchive zip = ZipArchive::open(file);
+Checksums check_zip(const std::shared_ptr<const ByteSource>& source) {
+  const ZipArchive zip = ZipArchive::open(source);
   Checksums sums;
   for (const ZipEntry& entry : zip.entries()) {
     static_cast<void>(zip.check_header(entry));
@@ -219,7 +206,7 @@ ScanReport scan_shards(const std::string& path, const ScanOptions& options) {
     for (const std::string& name : index.files) {
       const std::string shard = shards::locate(folder_of(path), name);
       if (shard.empty()) fail(Errc::missing_shard, display(path), "shard {} is not there", quoted(name));
-      if (family_of_file(shard) == Family::index)
+      if (family_of(*File::open(shard)) == Family::index)
         fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(name));
       ScanReport part = scan(shard, options);
       const auto take = [&](auto& to, auto& from) {
@@ -243,24 +230,24 @@ ScanReport scan_shards(const std::string& path, const ScanOptions& options) {
 ScanReport scan(const std::string& path, const ScanOptions& options) {
   if (shards::is_folder(path)) return scan(shards::find_in_folder(path), options);
   ScanReport report;
-  const auto file = File::open(path);
-  const Family family = family_of(head_of(*file), file->size(), path);
+  const std::shared_ptr<const ByteSource> source = File::open(path, {.io = Io::read});
+  const Family family = family_of(*source);
   if (family == Family::index) return scan_shards(path, options);
-  find_other_readings(file, report);
+  find_other_readings(source, report);
   if (family != Family::torch) {
     try {
-      report.format = open(path).format;
+      report.format = open(source).format;
     } catch (const Error& error) {
       add_refusal(report, error);
     }
     return report;
   }
-  scan_torch(file, report);
-  if (!is_zip(*file)) return report;
+  scan_torch(source, report);
+  if (!is_zip(*source)) return report;
   try {
-    scan_other_pickles(file, report);
-    find_arrays(ZipArchive::open(file), report);
-    if (options.checksums) static_cast<void>(check_zip(file));
+    scan_other_pickles(source, report);
+    find_arrays(ZipArchive::open(source), report);
+    if (options.checksums) static_cast<void>(check_zip(source));
   } catch (const Error& error) {
     add_refusal(report, error);
   }
@@ -268,9 +255,9 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
 }
 
 Checksums check_integrity(const std::string& path) {
-  const auto file = File::open(path);
-  if (is_zip(*file)) return check_zip(file);
-  if (family_of_file(path) == Family::onnx) return onnx_file::check_external(Source(file, FileAccess::read));
+  const std::shared_ptr<const ByteSource> source = File::open(path, {.io = Io::read});
+  if (is_zip(*source)) return check_zip(source);
+  if (family_of(*source) == Family::onnx) return onnx_file::check_external(*source);
   return {.checked = 0, .without = open(path).total_bytes()};
 }
 

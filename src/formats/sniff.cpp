@@ -46,6 +46,13 @@ std::size_t telling_bytes(std::span<const std::byte> head) noexcept {
   return std::max(head.size(), zip::kLocalSize + load_le<std::uint16_t>(head.data() + 26));
 }
 
+Family family_of(const ByteSource& source) {
+  auto head = source.read(0, std::min<std::uint64_t>(source.size(), kMagicBytes));
+  if (const std::size_t telling = telling_bytes(head); telling > head.size())
+    head = source.read(0, std::min<std::uint64_t>(source.size(), telling));
+  return family_of(head, source.size(), source.name());
+}
+
 Family family_of(std::span<const std::byte> head, std::uint64_t size, std::string_view path) {
   if (burn::is_bpk(head)) return Family::bpk;
   if (npy::is_npy(head)) return Family::npy;

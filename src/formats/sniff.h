@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "ballast/byte_source.h"
+
 namespace ballast {
 
 enum class Family : std::uint8_t {
@@ -24,6 +26,9 @@ enum class Family : std::uint8_t {
 /// How many bytes from the beginning tell what a file is of which these are the first kMagicBytes: the name
 /// of a zip archive's first record, which says much, may be longer.
 [[nodiscard]] std::size_t telling_bytes(std::span<const std::byte> head) noexcept;
+
+/// What open() takes it for.
+[[nodiscard]] Family family_of(const ByteSource& source);
 
 /// `head` holds kMagicBytes (base/magic.h) or telling_bytes(), or all of a smaller file. A name counts only
 /// for what could be nothing else.

@@ -25,7 +25,7 @@
 
 #include "ballast/detail/name_index.h"
 #include "ballast/storage.h"
-#include "tensor/mapped.h"
+#include "tensor/source_storage.h"
 
 namespace ballast {
 
@@ -49,17 +49,6 @@ struct ZipEntry {
   [[nodiscard]] bool has_crc() const noexcept { return crc != 0 || size == 0; }
 };
 
-/// Where the bytes of an archive lie: a range of a file, or a storage.
-struct ZipSource {
-  std::shared_ptr<const File> file;  // or
-  std::shared_ptr<const Storage> bytes;
-  std::uint64_t base = 0;  // of the archive in the file
-  std::uint64_t size = 0;
-  std::string where;  // for messages
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const;
-};
-
 /// What the end records say.
 struct ZipEnd {
   std::uint64_t position = 0;  ///< of the first of the end records: the directory ends here
@@ -69,7 +58,7 @@ struct ZipEnd {
 };
 
 /// Adds to `anomalies` what is unusual about them.
-[[nodiscard]] ZipEnd find_zip_end(const ZipSource& source, std::vector<std::string>& anomalies);
+[[nodiscard]] ZipEnd find_zip_end(const ByteSource& source, std::vector<std::string>& anomalies);
 
 /// The checked directory of an archive.
 struct ZipDirectory {
@@ -81,18 +70,15 @@ struct ZipDirectory {
   std::uint64_t start = 0;  // of the directory
 };
 
-[[nodiscard]] ZipDirectory read_zip_directory(const ZipSource& source);
+[[nodiscard]] ZipDirectory read_zip_directory(const ByteSource& source);
 
 /// Holds every local header and data descriptor against the directory, and finds the places of the data. What
 /// lies between the records, and belongs to none, is refused, or told when it is only zeros.
-void check_zip_records(const ZipSource& source, ZipDirectory& directory);
+void check_zip_records(const ByteSource& source, ZipDirectory& directory);
 
 class ZipArchive {
  public:
-  static ZipArchive open(std::shared_ptr<const File> file);
-  /// An archive inside a file; its offsets count from `offset`.
-  static ZipArchive open(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t length);
-  static ZipArchive open(std::shared_ptr<const Storage> bytes, std::string where);
+  static ZipArchive open(std::shared_ptr<const ByteSource> source);
 
   [[nodiscard]] std::span<const ZipEntry> entries() const noexcept;
   /// Null when there is none. Names differ by more than case (a directory where they do not is refused), so
@@ -107,9 +93,9 @@ class ZipArchive {
   // All of these take entries of this archive, and may be called from several threads.
 
   /// The content. Nothing of it is read before the storage is. A stored record is a view of the file
-  /// (or of a copy of its range: FileAccess::read) whose file_span() is known; a deflated one is inflated at
+  /// (or of a copy of its range: Access::read) whose source_span() is known; a deflated one is inflated at
   /// the first data().
-  [[nodiscard]] std::shared_ptr<const Storage> storage(const ZipEntry& entry, FileAccess access) const;
+  [[nodiscard]] std::shared_ptr<const Storage> storage(const ZipEntry& entry, Access access) const;
   /// The content as bytes of their own. Errc::expansion_limit when there are more than `most`.
   [[nodiscard]] std::vector<std::byte> read(const ZipEntry& entry, std::uint64_t most) const;
   /// The first bytes of the content, at most `most`; a deflated entry is inflated no further.

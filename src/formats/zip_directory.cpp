@@ -21,7 +21,7 @@ constexpr std::uint64_t kMostGrowth = 1032;  // of deflate: one bit of a match c
 
 class DirectoryReader {
  public:
-  explicit DirectoryReader(const ZipSource& source) : source_(source) {}
+  explicit DirectoryReader(const ByteSource& source) : source_(source) {}
 
   ZipDirectory run() {
     read_entries(find_zip_end(source_, out_.anomalies));
@@ -36,11 +36,11 @@ class DirectoryReader {
  private:
   template <class... Args>
   [[noreturn]] void refuse(Errc code, fmt::format_string<Args...> format, Args&&... args) const {
-    fail(code, source_.where, format, std::forward<Args>(args)...);
+    fail(code, source_.where(), format, std::forward<Args>(args)...);
   }
 
   [[nodiscard]] std::string where(std::string_view name) const {
-    return source_.where + ": entry " + quoted(name);
+    return source_.where() + ": entry " + quoted(name);
   }
 
   void read_entries(const ZipEnd& end);
@@ -54,7 +54,7 @@ class DirectoryReader {
   void check_folders() const;
   void note_anomalies();
 
-  const ZipSource& source_;
+  const ByteSource& source_;
   ZipDirectory out_;
 };
 
@@ -64,7 +64,7 @@ void DirectoryReader::read_entries(const ZipEnd& end) {
   out_.bytes = std::unique_ptr<char[]>(new char[size]);  // not initialised: it is all read
   const std::span<char> text(out_.bytes.get(), size);
   source_.read(end.start, std::as_writable_bytes(text));
-  ByteReader reader(std::as_bytes(text), source_.where, end.start);
+  ByteReader reader(std::as_bytes(text), source_.where(), end.start);
   out_.entries.reserve(static_cast<std::size_t>(end.count));
   for (std::uint64_t i = 0; i < end.count; ++i) {
     if (reader.left() < kCentralSize) {
@@ -105,7 +105,7 @@ ZipEntry DirectoryReader::read_entry(ByteReader& reader) const {
   static_cast<void>(reader.take(comment_size));
   const auto attributes = load_le<std::uint32_t>(header + 38);
 
-  check_zip_name(entry.name, (entry.flags & kUtf8Flag) != 0, source_.where);
+  check_zip_name(entry.name, (entry.flags & kUtf8Flag) != 0, source_.where());
   if ((entry.flags & ~kKnownFlags) != 0) {
     fail(Errc::encrypted_flag, where(entry.name),
          "flags {:#06x}: encrypted, or marked so that scanners skip it", entry.flags);
@@ -201,10 +201,11 @@ void DirectoryReader::check_extents() {
       fail(Errc::size_mismatch, where(entry.name), "stored, yet {} bytes packed and {} unpacked",
            entry.packed_size, entry.size);
     }
-    if (!fits(entry.header, head, source_.size) || entry.packed_size > source_.size - entry.header - head) {
+    if (!fits(entry.header, head, source_.size()) ||
+        entry.packed_size > source_.size() - entry.header - head) {
       fail(Errc::offset_out_of_range, where(entry.name),
            "{} bytes behind a header at offset {} lie outside the {} bytes of the archive", entry.packed_size,
-           entry.header, source_.size);
+           entry.header, source_.size());
     }
     if (entry.header + head + entry.packed_size > limit) {
       fail(Errc::overlap, where(entry.name), "its bytes {} to {} reach into {} at {}", entry.header,
@@ -214,7 +215,7 @@ void DirectoryReader::check_extents() {
     entry.limit = limit;
     limit = entry.header;
   }
-  if (limit != 0 && source_.size > 0) {
+  if (limit != 0 && source_.size() > 0) {
     refuse(Errc::zip_ambiguous, "{} bytes lie before the first record (an archive before the archive?)",
            limit);
   }
@@ -291,7 +292,7 @@ void DirectoryReader::note_anomalies() {
 
 }  // namespace
 
-ZipDirectory read_zip_directory(const ZipSource& source) {
+ZipDirectory read_zip_directory(const ByteSource& source) {
   return DirectoryReader(source).run();
 }
 

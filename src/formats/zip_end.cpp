@@ -16,7 +16,7 @@ using namespace zip;
 
 class EndFinder {
  public:
-  EndFinder(const ZipSource& source, std::vector<std::string>& anomalies)
+  EndFinder(const ByteSource& source, std::vector<std::string>& anomalies)
       : source_(source), anomalies_(anomalies) {}
 
   [[nodiscard]] ZipEnd find();
@@ -24,22 +24,22 @@ class EndFinder {
  private:
   template <class... Args>
   [[noreturn]] void refuse(Errc code, fmt::format_string<Args...> format, Args&&... args) const {
-    fail(code, source_.where, format, std::forward<Args>(args)...);
+    fail(code, source_.where(), format, std::forward<Args>(args)...);
   }
 
   void follow_zip64(ZipEnd& end, std::uint64_t plain_position) const;
   void check_place(const ZipEnd& end) const;
 
-  const ZipSource& source_;
+  const ByteSource& source_;
   std::vector<std::string>& anomalies_;
 };
 
 // The last end record, as PyTorch and most others find it. An earlier one whose comment reaches exactly to
 // the end of the file would be taken by the rest, so the two must not both exist.
 ZipEnd EndFinder::find() {
-  const std::uint64_t window = std::min<std::uint64_t>(source_.size, kEndSize + 0xFFFF);
+  const std::uint64_t window = std::min<std::uint64_t>(source_.size(), kEndSize + 0xFFFF);
   std::vector<std::byte> tail(static_cast<std::size_t>(window));
-  const std::uint64_t tail_start = source_.size - window;
+  const std::uint64_t tail_start = source_.size() - window;
   source_.read(tail_start, tail);
   std::optional<std::size_t> last;
   std::optional<std::size_t> exact;
@@ -53,7 +53,7 @@ ZipEnd EndFinder::find() {
   }
   if (!last) {
     refuse(Errc::truncated, "no end of a zip archive in the last {} of {} bytes (cut download?)", window,
-           source_.size);
+           source_.size());
   }
   if (exact && *exact != *last) {
     refuse(Errc::zip_ambiguous,
@@ -67,7 +67,7 @@ ZipEnd EndFinder::find() {
   if (comment > after) {
     refuse(Errc::truncated,
            "the end record promises a comment of {} bytes, {} are left of the file's {} (cut download?)",
-           comment, after, source_.size);
+           comment, after, source_.size());
   }
 
   ZipEnd end;
@@ -165,7 +165,7 @@ void EndFinder::check_place(const ZipEnd& end) const {
 
 }  // namespace
 
-ZipEnd find_zip_end(const ZipSource& source, std::vector<std::string>& anomalies) {
+ZipEnd find_zip_end(const ByteSource& source, std::vector<std::string>& anomalies) {
   return EndFinder(source, anomalies).find();
 }
 

@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostInflated = std::uint64_t{1} << 20U;
 
 class RecordChecker {
  public:
-  RecordChecker(const ZipSource& source, ZipDirectory& directory) : source_(source), directory_(directory) {}
+  RecordChecker(const ByteSource& source, ZipDirectory& directory) : source_(source), directory_(directory) {}
 
   void run() {
     std::vector<ZipEntry>& entries = directory_.entries;
@@ -42,13 +42,13 @@ class RecordChecker {
   template <class... Args>
   [[noreturn]] void refuse(Errc code, const ZipEntry& entry, fmt::format_string<Args...> format,
                            Args&&... args) const {
-    fail(code, source_.where + ": entry " + quoted(entry.name), format, std::forward<Args>(args)...);
+    fail(code, source_.where() + ": entry " + quoted(entry.name), format, std::forward<Args>(args)...);
   }
 
   /// The bytes from `offset` on, at least `length` of them; valid until the next call.
   std::span<const std::byte> bytes_at(std::uint64_t offset, std::uint64_t length, std::uint64_t ahead) {
     if (offset < window_at_ || !fits(offset - window_at_, length, window_.size())) {
-      const std::uint64_t most = source_.size - offset;
+      const std::uint64_t most = source_.size() - offset;
       window_.resize(static_cast<std::size_t>(std::min(most, std::max(length, ahead))));
       window_at_ = offset;
       source_.read(offset, window_);
@@ -115,7 +115,7 @@ class RecordChecker {
   void check_sizes(const ZipEntry& entry, const std::byte* header, std::span<const std::byte> extra) const {
     std::uint64_t packed = load_le<std::uint32_t>(header + 18);
     std::uint64_t plain = load_le<std::uint32_t>(header + 22);
-    ByteReader fields(extra, source_.where);
+    ByteReader fields(extra, source_.where());
     while ((packed == kMarker32 || plain == kMarker32) && fields.left() >= 4) {
       const auto id = fields.take_le<std::uint16_t>();
       const auto size = fields.take_le<std::uint16_t>();
@@ -209,7 +209,7 @@ class RecordChecker {
     padding_ += gap;
   }
 
-  const ZipSource& source_;
+  const ByteSource& source_;
   ZipDirectory& directory_;
   std::vector<std::byte> window_;
   std::uint64_t window_at_ = 0;
@@ -219,7 +219,7 @@ class RecordChecker {
 
 }  // namespace
 
-void check_zip_records(const ZipSource& source, ZipDirectory& directory) {
+void check_zip_records(const ByteSource& source, ZipDirectory& directory) {
   RecordChecker(source, directory).run();
 }
 

@@ -7,9 +7,7 @@
 
 #include "ballast/display.h"
 #include "base/bytes.h"
-#include "base/checked.h"
 #include "base/crc32.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/sizes.h"
 #include "formats/gzip.h"
@@ -20,15 +18,15 @@
 namespace ballast {
 
 struct ZipArchive::State {
-  ZipSource source;
+  std::shared_ptr<const ByteSource> source;
   ZipDirectory directory;
 
   [[nodiscard]] std::string where(const ZipEntry& entry) const {
-    return source.where + ": entry " + quoted(entry.name);
+    return source->where() + ": entry " + quoted(entry.name);
   }
 
-  /// The record's packed bytes: a range of the file or storage.
-  [[nodiscard]] std::shared_ptr<const Storage> packed(const ZipEntry& entry, FileAccess access) const;
+  /// The record's packed bytes: a range of the source.
+  [[nodiscard]] std::shared_ptr<const Storage> packed(const ZipEntry& entry, Access access) const;
   void inflate(const ZipEntry& entry, const Storage& packed, std::span<std::byte> out) const;
   bool check_crc(const ZipEntry& entry, const Storage& content) const;
 };
@@ -38,13 +36,12 @@ namespace {
 // A record's content, made when it is first needed.
 class EntryStorage final : public ForwardingStorage {
  public:
-  EntryStorage(std::shared_ptr<const ZipArchive::State> archive, const ZipEntry& entry, FileAccess access)
+  EntryStorage(std::shared_ptr<const ZipArchive::State> archive, const ZipEntry& entry, Access access)
       : ForwardingStorage(entry.size), archive_(std::move(archive)), entry_(&entry), access_(access) {}
 
   void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
     // What a program may change in place has no checksum any more.
-    const auto& file = archive_->source.file;
-    if (file && file->copies_on_write()) return;
+    if (archive_->source->is_writable()) return;
     std::call_once(sound_, [this] { archive_->check_crc(*entry_, content()); });
   }
 
@@ -66,7 +63,7 @@ class EntryStorage final : public ForwardingStorage {
 
   std::shared_ptr<const ZipArchive::State> archive_;
   const ZipEntry* entry_;
-  FileAccess access_;
+  Access access_;
   mutable std::once_flag once_;
   mutable std::once_flag sound_;
   mutable std::shared_ptr<const Storage> content_;
@@ -74,23 +71,8 @@ class EntryStorage final : public ForwardingStorage {
 
 }  // namespace
 
-void ZipSource::read(std::uint64_t offset, std::span<std::byte> out) const {
-  if (!fits(offset, out.size(), size)) {
-    fail(Errc::truncated, where, "needs {} bytes at offset {}, the archive has {}", out.size(), offset, size);
-  }
-  if (out.empty()) return;
-  if (file)
-    file->read(base + offset, out);
-  else
-    bytes->read(offset, out);
-}
-
-std::shared_ptr<const Storage> ZipArchive::State::packed(const ZipEntry& entry, FileAccess access) const {
-  const std::uint64_t offset = entry.data;
-  if (source.file) return file_storage(source.file, source.base + offset, entry.packed_size, access);
-  const std::byte* data = entry.packed_size == 0 ? nullptr : source.bytes->data() + offset;
-  return Storage::borrow(static_cast<const void*>(data), entry.packed_size,
-                         [keep = source.bytes] { static_cast<void>(keep); });
+std::shared_ptr<const Storage> ZipArchive::State::packed(const ZipEntry& entry, Access access) const {
+  return range_of(*source, entry.data, entry.packed_size, access);
 }
 
 void ZipArchive::State::inflate(const ZipEntry& entry, const Storage& packed,
@@ -123,35 +105,12 @@ void ZipArchive::State::inflate(const ZipEntry& entry, const Storage& packed,
   }
 }
 
-namespace {
-
-std::shared_ptr<const ZipArchive::State> make_state(ZipSource source) {
-  auto state = std::make_shared<ZipArchive::State>();
+ZipArchive ZipArchive::open(std::shared_ptr<const ByteSource> source) {
+  auto state = std::make_shared<State>();
   state->source = std::move(source);
-  state->directory = read_zip_directory(state->source);
-  check_zip_records(state->source, state->directory);
-  return state;
-}
-
-}  // namespace
-
-ZipArchive ZipArchive::open(std::shared_ptr<const File> file) {
-  const std::uint64_t size = file->size();
-  return open(std::move(file), 0, size);
-}
-
-ZipArchive ZipArchive::open(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t length) {
-  std::string where = display(file->path());
-  if (!fits(offset, length, file->size())) {
-    fail(Errc::truncated, where, "an archive of {} bytes at offset {} lies outside the file of {} bytes",
-         length, offset, file->size());
-  }
-  return ZipArchive(make_state({std::move(file), nullptr, offset, length, std::move(where)}));
-}
-
-ZipArchive ZipArchive::open(std::shared_ptr<const Storage> bytes, std::string where) {
-  const std::uint64_t size = bytes->size();
-  return ZipArchive(make_state({nullptr, std::move(bytes), 0, size, std::move(where)}));
+  state->directory = read_zip_directory(*state->source);
+  check_zip_records(*state->source, state->directory);
+  return ZipArchive(std::move(state));
 }
 
 std::span<const ZipEntry> ZipArchive::entries() const noexcept {
@@ -163,7 +122,7 @@ const std::vector<std::string>& ZipArchive::anomalies() const noexcept {
 }
 
 const std::string& ZipArchive::where() const noexcept {
-  return state_->source.where;
+  return state_->source->where();
 }
 
 std::string ZipArchive::where(const ZipEntry& entry) const {
@@ -181,7 +140,7 @@ const ZipEntry* ZipArchive::find(std::string_view name, bool any_case) const noe
   return found ? &directory.entries[*found] : nullptr;
 }
 
-std::shared_ptr<const Storage> ZipArchive::storage(const ZipEntry& entry, FileAccess access) const {
+std::shared_ptr<const Storage> ZipArchive::storage(const ZipEntry& entry, Access access) const {
   return std::make_shared<EntryStorage>(state_, entry, access);
 }
 
@@ -189,7 +148,7 @@ std::vector<std::byte> ZipArchive::read(const ZipEntry& entry, std::uint64_t mos
   if (entry.size > most) {
     fail(Errc::expansion_limit, where(entry), "{} bytes, at most {} are read at once", entry.size, most);
   }
-  const auto packed = state_->packed(entry, FileAccess::read);
+  const auto packed = state_->packed(entry, Access::read);
   std::vector<std::byte> out(static_cast<std::size_t>(entry.size));
   if (entry.method == ZipMethod::stored)
     packed->read(0, out);
@@ -199,7 +158,7 @@ std::vector<std::byte> ZipArchive::read(const ZipEntry& entry, std::uint64_t mos
 }
 
 std::vector<std::byte> ZipArchive::head(const ZipEntry& entry, std::size_t most) const {
-  const auto packed = state_->packed(entry, FileAccess::read);
+  const auto packed = state_->packed(entry, Access::read);
   const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(most, entry.size));
   if (entry.method != ZipMethod::stored) return inflate_head(*packed, length, where(entry));
   std::vector<std::byte> out(length);
@@ -212,7 +171,7 @@ std::uint64_t ZipArchive::check_header(const ZipEntry& entry) const {
 }
 
 bool ZipArchive::check_crc(const ZipEntry& entry) const {
-  const bool has_one = state_->check_crc(entry, *storage(entry, FileAccess::read));
+  const bool has_one = state_->check_crc(entry, *storage(entry, Access::read));
   if (entry.size == 0) static_cast<void>(check_header(entry));
   return has_one;
 }

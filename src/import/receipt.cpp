@@ -27,8 +27,8 @@ std::set<std::string> files_of(const Checkpoint& checkpoint) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(checkpoint.path, ignored)) paths.insert(checkpoint.path);
   for (const Entry& entry : checkpoint) {
-    const auto span = entry.tensor().storage() ? entry.tensor().storage()->file_span() : std::nullopt;
-    if (span) paths.insert(span->file->path());
+    const auto span = entry.tensor().storage() ? entry.tensor().storage()->source_span() : std::nullopt;
+    if (span && file_of(*span->source) != nullptr) paths.insert(span->source->name());
   }
   return paths;
 }

@@ -62,7 +62,7 @@ class Verification {
     std::uint64_t misaligned = 0;
     std::string first;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const auto span = tensors_[i].storage()->file_span();
+      const auto span = tensors_[i].storage()->source_span();
       const std::uint64_t size = info(tensors_[i].dtype()).bits / 8;
       if (!span || size < 2 || tensors_[i].numel() == 0 ||
           (span->offset + tensors_[i].bit_offset() / 8) % size == 0)

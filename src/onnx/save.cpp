@@ -92,7 +92,7 @@ void point_into(FileModel& model, const std::string& file, const std::string& pa
     if (!same_bytes(held, one.tensor))
       fail(Errc::index_mismatch, file, "{} has other values there than in the model",
            ballast::quoted(one.name));
-    const auto span = held.storage()->file_span();
+    const auto span = held.storage()->source_span();
     if (!span) fail(Errc::unsupported, file, "{} does not lie in one piece there", ballast::quoted(one.name));
     one.external = {location, span->offset + held.bit_offset() / 8, sha1};
     ++found;

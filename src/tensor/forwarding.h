@@ -17,7 +17,7 @@ class ForwardingStorage : public Storage {
 
   void read(std::uint64_t offset, std::span<std::byte> out) const final { content().read(offset, out); }
 
-  [[nodiscard]] std::optional<FileSpan> file_span() const final { return content().file_span(); }
+  [[nodiscard]] std::optional<SourceSpan> source_span() const final { return content().source_span(); }
 
   void check_unchanged() const final { content().check_unchanged(); }
 

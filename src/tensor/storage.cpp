@@ -3,7 +3,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -13,10 +12,7 @@
 
 #include "ballast/display.h"
 #include "base/checked.h"
-#include "base/file.h"
 #include "base/sizes.h"
-#include "base/thread_pool.h"
-#include "tensor/mapped.h"
 
 namespace ballast {
 namespace {
@@ -112,70 +108,6 @@ class DeferredStorage final : public Storage {
   mutable std::atomic<bool> ready_{false};
 };
 
-class FileStorage final : public Storage {
- public:
-  FileStorage(std::shared_ptr<const File> file, std::uint64_t offset, std::uint64_t size, FileAccess access,
-              bool holds_many)
-      : Storage(size), file_(std::move(file)), offset_(offset), access_(access), holds_many_(holds_many) {}
-
-  [[nodiscard]] bool holds_many() const noexcept override { return holds_many_; }
-
-  [[nodiscard]] const std::byte* data() const override {
-    if (size() == 0) return nullptr;
-    if (access_ == FileAccess::map) return file_->map().data() + offset_;
-    std::call_once(once_, [this] {
-      Bytes bytes = allocate(size());
-      read_by_all_threads({bytes.get(), static_cast<std::size_t>(size())});
-      bytes_ = std::move(bytes);
-      ready_.store(true, std::memory_order_release);
-    });
-    return bytes_.get();
-  }
-
-  [[nodiscard]] bool ready() const noexcept override {
-    return access_ == FileAccess::map || ready_.load(std::memory_order_acquire);
-  }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    check_range(offset, out.size());
-    if (!file_->copies_on_write() || !ready()) {
-      file_->read(offset_ + offset, out);
-    } else if (!out.empty()) {  // somebody may have written to it since
-      std::memcpy(out.data(), data() + offset, out.size());
-    }
-  }
-
-  [[nodiscard]] std::optional<FileSpan> file_span() const override {
-    if (file_->copies_on_write()) return std::nullopt;
-    return FileSpan{file_, offset_};
-  }
-
-  void check_unchanged() const override { file_->check_unchanged(); }
-
- private:
-  [[nodiscard]] std::byte* writable_data() override {
-    return file_->copies_on_write() ? const_cast<std::byte*>(data()) : nullptr;
-  }
-
-  // A disk, and a server even more, has more to give than one reader takes.
-  void read_by_all_threads(std::span<std::byte> out) const {
-    parallel_for(
-        (out.size() + kPieceBytes - 1) / kPieceBytes, 1, [&](std::uint64_t begin, std::uint64_t end) {
-          const std::uint64_t from = begin * kPieceBytes;
-          file_->read(offset_ + from,
-                      out.subspan(from, std::min<std::uint64_t>(out.size(), end * kPieceBytes) - from));
-        });
-  }
-
-  std::shared_ptr<const File> file_;
-  std::uint64_t offset_;
-  FileAccess access_;
-  bool holds_many_;
-  mutable std::once_flag once_;
-  mutable Bytes bytes_;
-  mutable std::atomic<bool> ready_{false};
-};
-
 }  // namespace
 
 std::shared_ptr<Storage> Storage::heap(std::uint64_t size, bool zeroed) {
@@ -198,19 +130,6 @@ std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size,
                                                  std::function<void(std::span<std::byte>)> fill,
                                                  std::vector<std::shared_ptr<const Storage>> sources) {
   return std::make_shared<DeferredStorage>(size, std::move(fill), std::move(sources));
-}
-
-FileAccess access_of(const File& file) noexcept {
-  return file.io() == Io::map ? FileAccess::map : FileAccess::read;
-}
-
-std::shared_ptr<const Storage> file_storage(std::shared_ptr<const File> file, std::uint64_t offset,
-                                            std::uint64_t size, FileAccess access, bool holds_many) {
-  if (!fits(offset, size, file->size())) {
-    fail(Errc::truncated, display(file->path()), "{} bytes at offset {} lie outside the file of {} bytes",
-         size, offset, file->size());
-  }
-  return std::make_shared<FileStorage>(std::move(file), offset, size, access, holds_many);
 }
 
 void Storage::check_range(std::uint64_t offset, std::uint64_t length) const {

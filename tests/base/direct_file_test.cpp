@@ -68,7 +68,8 @@ TEST_F(DirectFileTest, WhatTookItsNameSinceIsNotRead) {
   const auto file = File::open(path("a"));
   write(path("b"), std::string(text_.size(), 'b'));
   ASSERT_EQ(rename(path("b").c_str(), path("a").c_str()), 0);
-  const DirectFile direct(file->descriptor(), file->path());
+  const File::Descriptor descriptor(*file);
+  const DirectFile direct(descriptor.get(), file->path());
   std::vector<std::byte> bytes(100'000);
   ASSERT_EQ(direct.read(0, bytes), bytes.size());
   EXPECT_EQ(as_text(bytes), text_.substr(0, bytes.size()));

@@ -11,7 +11,7 @@
 #include "ballast/safetensors.h"
 #include "ballast/steps.h"
 #include "base/file.h"
-#include "tensor/mapped.h"
+#include "tensor/source_storage.h"
 
 namespace ballast {
 namespace {
@@ -57,10 +57,10 @@ TEST(InMemory, LargeAndSmallTensorsOfAFileHaveItsBytesWhenItIsGone) {
     const auto open = file.open();
     Checkpoint in;
     // One of 8 MiB and one byte, then small ones, near and far.
-    const auto whole = file_storage(open, 100, (std::size_t{8} << 20U) + 1, FileAccess::map);
+    const auto whole = range_of(*open, 100, (std::size_t{8} << 20U) + 1, Access::map);
     in.add("large", Tensor::contiguous_view(DType::u8, {static_cast<std::int64_t>(whole->size())}, whole));
     for (const std::size_t at : {9000000U, 9000010U, 9003000U, 9100000U}) {
-      const auto storage = file_storage(open, at, 8, FileAccess::read);
+      const auto storage = range_of(*open, at, 8, Access::read);
       in.add("small." + std::to_string(at), Tensor::contiguous_view(DType::u8, {2, 4}, storage));
     }
     copy = in_memory(in);
@@ -73,7 +73,7 @@ TEST(InMemory, LargeAndSmallTensorsOfAFileHaveItsBytesWhenItIsGone) {
 
 TEST(InMemory, ViewsKeepTheirStridesAndWhatTheyShare) {
   const CountingFile file(4096);
-  const auto storage = file_storage(file.open(), 64, 1024, FileAccess::map);
+  const auto storage = range_of(*file.open(), 64, 1024, Access::map);
   Checkpoint in;
   in.add("transposed", Tensor(DType::u8, {4, 8}, {1, 4}, storage, 16 * 8));
   in.add("overlaps", Tensor(DType::u8, {8}, {1}, storage, 20 * 8));
@@ -107,8 +107,7 @@ TEST(InMemory, ComputesWhatWasToBeComputedAndKeepsShapesEmptiesAndScalars) {
 TEST(InMemory, AFileThatChangedIsAnErrorAndNotOtherBytes) {
   const CountingFile file(4096);
   Checkpoint in;
-  in.add("x",
-         Tensor::contiguous_view(DType::u8, {1024}, file_storage(file.open(), 0, 1024, FileAccess::read)));
+  in.add("x", Tensor::contiguous_view(DType::u8, {1024}, range_of(*file.open(), 0, 1024, Access::read)));
   std::ofstream(file.path(), std::ios::app) << "more";
   try {
     (void)in_memory(in);

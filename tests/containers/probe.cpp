@@ -34,7 +34,7 @@ std::shared_ptr<const Storage> storage_of(const std::string& input) {
 }
 
 std::string zip_line(const std::string& input) {
-  const ZipArchive archive = ZipArchive::open(storage_of(input), "input");
+  const ZipArchive archive = ZipArchive::open(memory_source(storage_of(input), "input"));
   std::string out = fmt::format("ok\t{}", archive.anomalies().size());
   for (const ZipEntry& entry : archive.entries()) {
     out += "\t" + hex(entry.name) + "=" + hex(archive.read(entry, std::uint64_t{1} << 24U));
@@ -44,11 +44,11 @@ std::string zip_line(const std::string& input) {
 }
 
 std::string tar_line(const std::string& input) {
-  const Source source(storage_of(input), "input");
+  const auto source = memory_source(storage_of(input), "input");
   std::string out = "ok";
-  for (const torch::TarMember& member : torch::read_tar_members(source)) {
+  for (const torch::TarMember& member : torch::read_tar_members(*source)) {
     std::vector<std::byte> content(static_cast<std::size_t>(member.size));
-    source.read(member.offset, content);
+    source->read(member.offset, content);
     out += "\t" + hex(member.name) + "=" + hex(content);
   }
   return out;

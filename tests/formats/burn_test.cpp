@@ -109,7 +109,7 @@ TEST(BurnPack, ReadsAPackAsBurnWritesIt) {
     EXPECT_EQ(checkpoint.metadata->at("burn.scalars"),
               R"({"delta":{"Int":"-3"},"done":{"Bool":"1"},"half":{"Float":"0.5"},"lr":{"Float":"0.1"},)"
               R"("step":{"UInt":"7"}})");
-    const auto span = checkpoint.tensor("conv1.weight").storage()->file_span();
+    const auto span = checkpoint.tensor("conv1.weight").storage()->source_span();
     ASSERT_TRUE(span);
     EXPECT_EQ(span->offset % 256, 0U);
   }

@@ -71,7 +71,7 @@ TEST_F(Npz, StoredArraysAreViewsOfTheFile) {
   const std::string folder =
       run_python("npz_views", std::string(kArrays) + "np.savez(sys.argv[1] + '/a.npz', **out)\n");
   const Checkpoint checkpoint = open(folder + "/a.npz");
-  EXPECT_TRUE(checkpoint.tensor("c.8").storage()->file_span());
+  EXPECT_TRUE(checkpoint.tensor("c.8").storage()->source_span());
   EXPECT_THAT(checkpoint.tensor("f.8").strides(), ElementsAre(1, 2)) << "column-major, not copied";
 }
 

@@ -91,7 +91,7 @@ TEST_F(OnnxFile, ConstantsAndSparseTensorsAreNoted) {
 
 TEST_F(OnnxFile, RawDataIsAViewOfTheFile) {
   const Checkpoint checkpoint = open(fixture("files/raw.onnx"));
-  const auto span = checkpoint.tensor("uint8").storage()->file_span();
+  const auto span = checkpoint.tensor("uint8").storage()->source_span();
   ASSERT_TRUE(span);
   EXPECT_EQ(content(fixture("files/raw.onnx")).substr(span->offset, 6), bytes_of(checkpoint.at("uint8")));
   EXPECT_TRUE(checkpoint.tensor("uint8").storage()->ready());
@@ -100,7 +100,7 @@ TEST_F(OnnxFile, RawDataIsAViewOfTheFile) {
 }
 
 TEST_F(OnnxFile, PackedFloatsAreAViewOfTheFileToo) {
-  EXPECT_TRUE(open(fixture("files/typed.onnx")).tensor("float64").storage()->file_span());
+  EXPECT_TRUE(open(fixture("files/typed.onnx")).tensor("float64").storage()->source_span());
 }
 
 TEST_F(OnnxFile, OneExternalRangeUnderTwoNamesIsATiedTensor) {

@@ -85,7 +85,7 @@ TEST(Polyglot, EachSecondReadingIsFound) {
   std::string wanted;
   int count = 0;
   while (expect >> file >> wanted) {
-    const auto found = formats_of(other_readings(Source(File::open(folder + "/" + file))));
+    const auto found = formats_of(other_readings(*File::open(folder + "/" + file)));
     if (wanted == "-")
       EXPECT_THAT(found, IsEmpty()) << file;
     else
@@ -101,7 +101,7 @@ TEST(Polyglot, TheFixturesAreOneThingEachButForTheOneThatHoldsAZip) {
     for (const auto& entry :
          fs::recursive_directory_iterator(std::string(BALLAST_TEST_DATA) + "/fixtures/" + folder)) {
       if (!entry.is_regular_file() || entry.path().extension() == ".py") continue;
-      const auto found = formats_of(other_readings(Source(File::open(entry.path().string()))));
+      const auto found = formats_of(other_readings(*File::open(entry.path().string())));
       const bool holds_zip = entry.path().filename() == "pickle_holding_zip_bytes.pkl";
       EXPECT_EQ(found, holds_zip ? std::vector<std::string>{"zip"} : std::vector<std::string>{})
           << entry.path();

@@ -60,7 +60,7 @@ std::string content(const ZipArchive& archive, std::string_view name) {
   const ZipEntry* entry = archive.find(name);
   if (entry == nullptr) return "(no such entry)";
   const auto bytes = archive.read(*entry, 1U << 20U);
-  const auto storage = archive.storage(*entry, FileAccess::map);
+  const auto storage = archive.storage(*entry, Access::map);
   EXPECT_EQ(storage->size(), bytes.size());
   if (!bytes.empty()) {
     EXPECT_EQ(std::memcmp(storage->data(), bytes.data(), bytes.size()), 0);
@@ -75,7 +75,7 @@ std::shared_ptr<const Storage> storage_of(std::string text) {
 
 Errc code_of(const std::string& bytes) {
   try {
-    const ZipArchive archive = ZipArchive::open(storage_of(bytes), "test.zip");
+    const ZipArchive archive = ZipArchive::open(memory_source(storage_of(bytes), "test.zip"));
     for (const ZipEntry& entry : archive.entries()) archive.check_crc(entry);
   } catch (const Error& error) {
     return error.code();
@@ -108,9 +108,9 @@ TEST_P(ZipOfPython, IsTheSameInsideAnotherFile) {
   const std::string bytes = slurp(python_zips() + "/" + GetParam() + ".zip");
   const std::string path = testing::TempDir() + "/inside_" + GetParam();
   std::ofstream(path, std::ios::binary) << "lead" << bytes << "trail";
-  const ZipArchive archive = ZipArchive::open(File::open(path), 4, bytes.size());
+  const ZipArchive archive = ZipArchive::open(window(File::open(path), 4, bytes.size()));
   EXPECT_EQ(content(archive, "a/data.pkl"), pickle_text());
-  const auto span = archive.storage(*archive.find("a/empty"), FileAccess::map)->file_span();
+  const auto span = archive.storage(*archive.find("a/empty"), Access::map)->source_span();
   if (archive.find("a/empty")->method == ZipMethod::stored) {
     EXPECT_GT(span.value().offset, 4U);
   }
@@ -151,13 +151,14 @@ TEST(Zip, NotesWhatIsUnusual) {
               HasSubstr("comment of 5 bytes"));
   EXPECT_THAT(ZipArchive::open(File::open(folder + "/deflated.zip")).anomalies().at(0),
               HasSubstr("4 of 4 entries are deflated"));
-  const auto trailing = ZipArchive::open(storage_of(slurp(folder + "/stored.zip") + "junk"), "x");
+  const auto trailing =
+      ZipArchive::open(memory_source(storage_of(slurp(folder + "/stored.zip") + "junk"), "x"));
   EXPECT_THAT(trailing.anomalies().at(0), HasSubstr("4 bytes after the end"));
 }
 
 TEST(Zip, SaysHowManyBytesACutFileHas) {
   try {
-    static_cast<void>(ZipArchive::open(storage_of("PK\x03\x04 and not much more"), "net.pt"));
+    static_cast<void>(ZipArchive::open(memory_source(storage_of("PK\x03\x04 and not much more"), "net.pt")));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Errc::truncated);
@@ -170,7 +171,7 @@ TEST(Zip, KeepsStoragesAliveWithoutTheArchive) {
   std::shared_ptr<const Storage> storage;
   {
     const ZipArchive archive = ZipArchive::open(File::open(python_zips() + "/deflated.zip"));
-    storage = archive.storage(*archive.find("a/data/0"), FileAccess::read);
+    storage = archive.storage(*archive.find("a/data/0"), Access::read);
   }
   EXPECT_EQ(storage->data()[7], std::byte{7});
 }
@@ -184,13 +185,14 @@ TEST(Zip, LimitsWhatItReadsAtOnce) {
 TEST(Zip, ComparesEveryLocalHeaderWhenTheArchiveIsOpened) {
   std::string bytes = slurp(python_zips() + "/stored.zip");
   bytes[0] = 'X';
-  EXPECT_THROW(static_cast<void>(ZipArchive::open(storage_of(bytes), "x")), Error);
+  EXPECT_THROW(static_cast<void>(ZipArchive::open(memory_source(storage_of(bytes), "x"))), Error);
 }
 
 TEST(Zip, AcceptsAnEmptyArchive) {
-  EXPECT_TRUE(ZipArchive::open(storage_of(std::string("PK\x05\x06", 4) + std::string(18, '\0')), "x")
-                  .entries()
-                  .empty());
+  EXPECT_TRUE(
+      ZipArchive::open(memory_source(storage_of(std::string("PK\x05\x06", 4) + std::string(18, '\0')), "x"))
+          .entries()
+          .empty());
 }
 
 TEST(Zip, RefusesACommentThatLooksLikeAnotherEnd) {

@@ -45,7 +45,7 @@ torch.save({'a': torch.randn(3), 'b': torch.randn(1000, 1000), 'e': torch.empty(
   std::vector<ZipRecord> records;
   for (const ZipEntry& entry : archive.entries()) {
     records.push_back({.name = std::string(entry.name),
-                       .storage = archive.storage(entry, FileAccess::read),
+                       .storage = archive.storage(entry, Access::read),
                        .size = entry.size});
   }
   ZipWriter writer(std::move(records));

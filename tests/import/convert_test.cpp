@@ -112,7 +112,7 @@ TEST_F(ConvertTest, ARecordSaysWhoseLayoutItHolds) {
 
   const LoadReport report = load(model, path("out.record"));
   EXPECT_THAT(report.adapted, SizeIs(1));  // a transposed view, nothing copied
-  EXPECT_TRUE(model.fc.weight.storage()->file_span().has_value());
+  EXPECT_TRUE(model.fc.weight.storage()->source_span().has_value());
 }
 
 TEST_F(ConvertTest, WhatOnlyARecordSaysStaysInRecords) {

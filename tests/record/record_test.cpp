@@ -98,7 +98,7 @@ TEST_F(RecordTest, LoadingCopiesAndTransposesNothing) {
   const Storage* map = read.fc.weight.storage().get();
   for_each_tensor(read, [&](std::string_view name, const Tensor& tensor, LayerKind) {
     EXPECT_EQ(tensor.storage().get(), map) << name;
-    EXPECT_TRUE(tensor.storage()->file_span().has_value()) << name;
+    EXPECT_TRUE(tensor.storage()->source_span().has_value()) << name;
     EXPECT_TRUE(tensor.is_contiguous()) << name;
   });
 }

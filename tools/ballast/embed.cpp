@@ -90,7 +90,7 @@ std::string header_text(const std::string& symbol, const ballast::Checkpoint& re
   std::string text = fmt::format(kHeaderTop, symbol);
   for (const ballast::Entry entry : record) {
     const ballast::Tensor tensor = entry.tensor();
-    const std::uint64_t offset = tensor.storage()->file_span()->offset + tensor.bit_offset() / 8;
+    const std::uint64_t offset = tensor.storage()->source_span()->offset + tensor.bit_offset() / 8;
     text += fmt::format("    {{{}, ballast::DType::{}, {}, {}, {}}},\n", literal(entry.name),
                         enumerator(entry.dtype), tensor.numel(), entry.bytes, offset);
   }

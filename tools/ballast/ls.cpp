@@ -37,7 +37,7 @@ std::string shown_name(const Row& row, const Terminal& terminal) {
 std::string file_offset(const ballast::Checkpoint& checkpoint, const Row& row) {
   const ballast::Tensor tensor = checkpoint[row.first].tensor();
   if (row.tensors > 1 || !tensor.has_data()) return "-";
-  const auto span = tensor.storage()->file_span();
+  const auto span = tensor.storage()->source_span();
   return span ? std::to_string(span->offset + tensor.bit_offset() / 8) : "-";
 }
 

@@ -47,7 +47,7 @@ std::string preview(const ballast::Tensor& tensor) {
 
 int show_tensor(Session& session, const std::string& name, const ballast::Tensor& tensor,
                 const std::string& file) {
-  const auto span = tensor.has_data() ? tensor.storage()->file_span() : std::nullopt;
+  const auto span = tensor.has_data() ? tensor.storage()->source_span() : std::nullopt;
   ballast::TensorStats stats;
   if (tensor.has_data()) stats = ballast::stats(tensor);
   if (session.json) {

@@ -36,11 +36,11 @@ struct Described {
 
 class BpkReader {
  public:
-  explicit BpkReader(const Source& source) : source_(source) {}
+  explicit BpkReader(const ByteSource& source) : source_(source) {}
 
   Checkpoint read() {
     const std::uint64_t metadata_bytes = read_header();
-    const auto bytes = source_.load(kHeaderBytes, metadata_bytes);
+    const auto bytes = load_range(source_, kHeaderBytes, metadata_bytes);
     CborCursor cbor(span_of(*bytes), source_.where(), kHeaderBytes);
     read_metadata(cbor);
     if (!cbor.at_end())
@@ -65,7 +65,7 @@ class BpkReader {
       fail(Errc::header_too_large, where, "{} bytes, Burnpack allows {}", source_.size(), kMaxFileBytes);
     if (source_.size() < kHeaderBytes)
       fail(Errc::truncated, where, "{} bytes, the header alone has {}", source_.size(), kHeaderBytes);
-    const auto head = source_.load(0, kHeaderBytes);
+    const auto head = load_range(source_, 0, kHeaderBytes);
     ByteReader in(span_of(*head), where);
     if (in.take_text(4) != kMagic) fail(Errc::unknown_format, where, "is no Burnpack file");
     const auto version = in.take_le<std::uint16_t>();
@@ -209,8 +209,9 @@ class BpkReader {
   void add(const Described& tensor) {
     check_size(*tensor.dtype, tensor.shape, tensor.end - tensor.begin, tensor.name, source_.where());
     const bool is_empty = tensor.begin == tensor.end;
-    const std::uint32_t storage = checkpoint_.add_storage(source_.elements(
-        is_empty ? 0 : data_ + tensor.begin, tensor.end - tensor.begin, info(*tensor.dtype).bits / 8));
+    const std::uint32_t storage =
+        checkpoint_.add_storage(elements_of(source_, is_empty ? 0 : data_ + tensor.begin,
+                                            tensor.end - tensor.begin, info(*tensor.dtype).bits / 8));
     static_cast<void>(checkpoint_.add_view(checkpoint_.store_name(tensor.name), *tensor.dtype, tensor.shape,
                                            storage, 0));  // names were settled before
   }
@@ -221,7 +222,7 @@ class BpkReader {
     if (!checkpoint_.metadata->contains("ballast.layout")) checkpoint_.metadata->emplace("producer", "burn");
   }
 
-  const Source& source_;
+  const ByteSource& source_;
   Checkpoint checkpoint_;
   Extras extras_;
   std::vector<Described> tensors_;
@@ -234,7 +235,7 @@ bool is_bpk(std::span<const std::byte> head) noexcept {
   return as_text(head).starts_with(kMagic);
 }
 
-Checkpoint open_bpk(const Source& source) {
+Checkpoint open_bpk(const ByteSource& source) {
   return BpkReader(source).read();
 }
 

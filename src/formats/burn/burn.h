@@ -10,7 +10,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/io.h"
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::burn {
 
@@ -26,8 +26,8 @@ inline constexpr std::uint64_t kAlignment = 256;
 [[nodiscard]] bool is_mpk(std::span<const std::byte> head) noexcept;
 [[nodiscard]] bool is_bpk(std::span<const std::byte> head) noexcept;
 
-[[nodiscard]] Checkpoint open_mpk(const Source& source);
-[[nodiscard]] Checkpoint open_bpk(const Source& source);
+[[nodiscard]] Checkpoint open_mpk(const ByteSource& source);
+[[nodiscard]] Checkpoint open_bpk(const ByteSource& source);
 
 void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options, bool gzip);
 void save_bpk(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options);

@@ -41,7 +41,7 @@ struct Leaf {
 
 class MpkReader {
  public:
-  explicit MpkReader(const Source& source) : source_(source), cursor_(source) {}
+  explicit MpkReader(const ByteSource& source) : source_(source), cursor_(source) {}
 
   Checkpoint read() {
     bool found = false;
@@ -211,7 +211,7 @@ class MpkReader {
     check_size(*leaf.dtype, shape, leaf.bytes->size, path_, where);
     count_name();
     const std::uint32_t storage = checkpoint_.add_storage(
-        source_.elements(leaf.bytes->offset, leaf.bytes->size, info(*leaf.dtype).bits / 8));
+        elements_of(source_, leaf.bytes->offset, leaf.bytes->size, info(*leaf.dtype).bits / 8));
     if (!checkpoint_.add_view(checkpoint_.store_name(path_), *leaf.dtype, shape, storage, 0))
       fail(Errc::duplicate_key, where, "two tensors are called {}", quoted(path_));
     if (id) extras_.ids.emplace(path_, decode_id(*id));
@@ -264,7 +264,7 @@ class MpkReader {
     int* deep_;
   };
 
-  const Source& source_;
+  const ByteSource& source_;
   MsgpackCursor cursor_;
   Checkpoint checkpoint_;
   Extras extras_;
@@ -285,7 +285,7 @@ bool is_mpk(std::span<const std::byte> head) noexcept {
   return key.starts_with("\xA8metadata") || key.starts_with("\xA4item");
 }
 
-Checkpoint open_mpk(const Source& source) {
+Checkpoint open_mpk(const ByteSource& source) {
   return MpkReader(source).read();
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "formats/burn/parts.h"
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::burn {
 
@@ -33,7 +33,7 @@ class MsgpackCursor {
     std::uint64_t bits;
   };
 
-  explicit MsgpackCursor(const Source& source) : source_(source) {}
+  explicit MsgpackCursor(const ByteSource& source) : source_(source) {}
 
   [[nodiscard]] std::uint64_t position() const noexcept { return start_ + at_; }
 
@@ -67,7 +67,7 @@ class MsgpackCursor {
   [[nodiscard]] std::uint64_t check_count(std::uint64_t count, std::uint64_t bytes_each);
   void pass(std::uint64_t bytes);
 
-  const Source& source_;
+  const ByteSource& source_;
   std::vector<std::byte> window_;
   std::uint64_t start_ = 0;  // of the window in the source
   std::size_t at_ = 0;       // in the window

@@ -103,22 +103,20 @@ bool is_npz(std::span<const std::byte> head) noexcept {
   return as_text(head.subspan(zip::kLocalSize)).substr(0, length).ends_with(kSuffix);
 }
 
-Checkpoint open_npy(const Source& source, const std::string& path) {
-  const auto first = source.load(0, std::min<std::uint64_t>(source.size(), kMaxHeaderBytes));
+Checkpoint open_npy(const ByteSource& source) {
+  const auto first = load_range(source, 0, std::min<std::uint64_t>(source.size(), kMaxHeaderBytes));
   const Header header = header_of(span_of(*first), source.size(), source.where());
   Checkpoint checkpoint;
   checkpoint.format = "npy";
-  checkpoint.path = path;
-  add(checkpoint, stem_of(path), header, source.range(0, source.size()));
+  add(checkpoint, stem_of(source.name()), header, range_of(source, 0, source.size()));
   return checkpoint;
 }
 
-Checkpoint open_npz(const Source& source) {
+Checkpoint open_npz(const ByteSource& source) {
   Checkpoint checkpoint;
   checkpoint.format = "npz";
   if (source.size() == zip::kEndSize) return checkpoint;  // the end record of an empty archive
-  const ZipArchive zip =
-      source.file() ? ZipArchive::open(source.file()) : ZipArchive::open(source.bytes(), source.where());
+  const ZipArchive zip = ZipArchive::open(source.shared_from_this());
   checkpoint.notes = zip.anomalies();
   checkpoint.reserve(zip.entries().size());
   for (const ZipEntry& entry : zip.entries()) {
@@ -130,7 +128,7 @@ Checkpoint open_npz(const Source& source) {
       fail(Errc::expansion_limit, where, "{} bytes that inflate to {}", entry.packed_size, entry.size);
     const Header header = header_of(zip.head(entry, kMaxHeaderBytes), entry.size, where);
     add(checkpoint, entry.name.substr(0, entry.name.size() - kSuffix.size()), header,
-        zip.storage(entry, source.access()));
+        zip.storage(entry, access_of(source)));
   }
   return checkpoint;
 }

@@ -10,7 +10,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/io.h"
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::npy {
 
@@ -39,8 +39,8 @@ inline constexpr std::size_t kMaxHeaderBytes = 12 + 10'000;
 [[nodiscard]] bool is_npz(std::span<const std::byte> head) noexcept;
 
 /// One tensor, called like the file, without its extension.
-[[nodiscard]] Checkpoint open_npy(const Source& source, const std::string& path);
-[[nodiscard]] Checkpoint open_npz(const Source& source);
+[[nodiscard]] Checkpoint open_npy(const ByteSource& source);
+[[nodiscard]] Checkpoint open_npz(const ByteSource& source);
 
 void save_npy(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options);
 void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options);

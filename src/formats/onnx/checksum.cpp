@@ -15,7 +15,7 @@
 
 namespace ballast::onnx_file {
 
-std::string sha1_of(const File& file) {
+std::string sha1_of(const ByteSource& file) {
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   bool works = context && EVP_DigestInit_ex(context.get(), EVP_sha1(), nullptr) == 1;
   std::vector<std::byte> piece;
@@ -43,7 +43,7 @@ std::string lower(std::string text) {
 
 class Checker {
  public:
-  explicit Checker(const Source& source) : source_(source) {}
+  explicit Checker(const ByteSource& source) : source_(source) {}
 
   void check(const TensorDescription& tensor) {
     if (tensor.data != DataIn::external || tensor.external.checksum.empty()) {
@@ -53,7 +53,7 @@ class Checker {
     const std::string& location = tensor.external.location;
     auto known = digests_.find(location);
     if (known == digests_.end()) {
-      const std::string path = locate(source_.file()->path(), location);
+      const std::string path = locate(source_.name(), location);
       if (path.empty())
         fail(Errc::missing_storage, source_.where(), "{} with external data is not there", quoted(location));
       known = digests_.emplace(location, sha1_of(*File::open(path, {.follow_links = false}))).first;
@@ -68,14 +68,14 @@ class Checker {
   [[nodiscard]] Checksums sums() const { return sums_; }
 
  private:
-  const Source& source_;
+  const ByteSource& source_;
   std::map<std::string, std::string> digests_;  // by location
   Checksums sums_;
 };
 
 }  // namespace
 
-Checksums check_external(const Source& source) {
+Checksums check_external(const ByteSource& source) {
   Checker checker(source);
   const TensorSink sink{.tensor = [&](const TensorDescription& tensor, Origin) { checker.check(tensor); },
                         .sparse =

@@ -8,14 +8,11 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "formats/confine.h"
-#include "tensor/streamed.h"
 
 namespace ballast::onnx_file {
 namespace {
 
 constexpr std::size_t kMaxFiles = 10'000;
-// A process may mostly have 1024, and exporters that give each tensor its own file write more than that.
-constexpr std::size_t kMostHeldOpen = 256;
 
 void check_location(const std::string& location, const std::string& where) {
   bool leaves = location.empty() || location.front() == '/' ||
@@ -41,34 +38,19 @@ ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {
   const std::string where = source_.where() + ": tensor " + quoted(tensor.name);
   const std::string& location = tensor.external.location;
   if (const auto found = files_.find(location); found != files_.end()) return found->second;
-  if (!source_.file())
+  const File* model = file_of(source_);
+  if (model == nullptr)
     fail(Errc::unsupported, where, "is in the file {}, and this model is not in a folder", quoted(location));
   if (files_.size() == kMaxFiles)
     fail(Errc::too_many, where, "more than {} files with external data", kMaxFiles);
-  const std::string path = locate(source_.file()->path(), location);
+  const std::string path = locate(model->path(), location);
   if (path.empty())
     fail(Errc::missing_storage, where, "its data should be in {}, which is not there", quoted(location));
-  const auto sharing = source_.file()->copies_on_write() ? Sharing::copy_on_write : Sharing::read_only;
+  const auto sharing = model->is_writable() ? Sharing::copy_on_write : Sharing::read_only;
   Opened opened;
-  opened.file = File::open(path, {.sharing = sharing, .io = source_.file()->io(), .follow_links = false});
-  opened.path = path;
-  opened.size = opened.file->size();
-  if (files_.size() >= kMostHeldOpen) opened.file.reset();
+  opened.file = File::open(path, {.sharing = sharing, .io = model->io(), .follow_links = false});
+  opened.file->settle();
   return files_.emplace(location, std::move(opened)).first->second;
-}
-
-std::shared_ptr<const Storage> ExternalFiles::bytes_of(const Opened& opened, const Span& span) const {
-  if (opened.file)
-    return Source(opened.file, source_.access()).elements(span.begin, span.end - span.begin, span.item);
-  const auto read_again = [path = opened.path, size = opened.size, begin = span.begin,
-                           io = source_.file()->io()](std::uint64_t offset, std::span<std::byte> out) {
-    const auto file = File::open(path, {.io = io, .follow_links = false});
-    if (file->size() != size)
-      fail(Errc::file_changed, display(path), "has {} bytes, it had {} when it was opened", file->size(),
-           size);
-    file->read(begin + offset, out);
-  };
-  return streamed_storage(span.end - span.begin, read_again, {});
 }
 
 std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& tensor) {
@@ -79,16 +61,16 @@ std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& t
     fail(Errc::size_mismatch, where, "{} {} needs {} bytes, external_data says {}",
          info(*tensor.type->dtype).code, to_string(ShapeView(tensor.shape)), tensor.bytes, *place.length);
   }
-  if (!fits(place.offset, tensor.bytes, opened.size)) {
+  if (!fits(place.offset, tensor.bytes, opened.file->size())) {
     fail(Errc::offset_out_of_range, where, "{} bytes at offset {} of {}, which has {} bytes (cut short?)",
-         tensor.bytes, place.offset, quoted(place.location), opened.size);
+         tensor.bytes, place.offset, quoted(place.location), opened.file->size());
   }
   const std::uint64_t item = std::max<std::uint64_t>(info(*tensor.type->dtype).bits / 8, 1);
-  if (tensor.bytes == 0) return bytes_of(opened, {0, 0, item});
+  if (tensor.bytes == 0) return range_of(*opened.file, 0, 0);
   const Span span{place.offset, place.offset + tensor.bytes, item};
   auto& [bytes, name] = opened.spans[span];
   if (!bytes) {
-    bytes = bytes_of(opened, span);
+    bytes = elements_of(*opened.file, span.begin, span.end - span.begin, span.item);
     name = tensor.name;
   }
   return bytes;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/file.h"
 #include "formats/onnx/tensor.h"
 
 namespace ballast::onnx_file {
@@ -17,12 +18,12 @@ namespace ballast::onnx_file {
 [[nodiscard]] std::string locate(const std::string& model, const std::string& location);
 
 /// The checksum external_data may have: of the whole file, in hexadecimal.
-[[nodiscard]] std::string sha1_of(const File& file);
+[[nodiscard]] std::string sha1_of(const ByteSource& file);
 
 class ExternalFiles {
  public:
   /// For the model in `source`; tensors elsewhere are Errc::unsupported when it is not a file.
-  explicit ExternalFiles(const Source& source) : source_(source) {}
+  explicit ExternalFiles(const ByteSource& source) : source_(source) {}
 
   /// The bytes of an external tensor. Errc::path_escape, missing_storage, size_mismatch, offset_out_of_range,
   /// too_many.
@@ -40,17 +41,14 @@ class ExternalFiles {
   };
 
   struct Opened {
-    std::shared_ptr<const File> file;  // none: opened anew whenever it is read
-    std::string path;
-    std::uint64_t size = 0;
+    std::shared_ptr<const File> file;
     std::map<Span, std::pair<std::shared_ptr<const Storage>, std::string>>
         spans;  // bytes, first name on them
   };
 
   Opened& open(const TensorDescription& tensor);
-  [[nodiscard]] std::shared_ptr<const Storage> bytes_of(const Opened& opened, const Span& span) const;
 
-  const Source& source_;
+  const ByteSource& source_;
   std::map<std::string, Opened> files_;  // by location
 };
 

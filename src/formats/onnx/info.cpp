@@ -13,7 +13,7 @@
 namespace ballast::onnx_file {
 
 Info read_info(const std::string& path) {
-  const auto file = File::open(path);
+  const auto file = File::open(path, {.io = Io::read});
   const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
   if (family_of(head, file->size(), path) != Family::onnx) {
     const std::string_view likely = what_is_it(head);
@@ -21,7 +21,7 @@ Info read_info(const std::string& path) {
   }
   const TensorSink sink{.tensor = [](const TensorDescription&, Origin) {},
                         .sparse = [](const SparseDescription&, Origin) {}};
-  Info info = read_model(Source(file, FileAccess::read), sink);
+  Info info = read_model(*file, sink);
   for (ExternalFile& external : info.external_files) {
     const std::string found = locate(path, external.location);
     std::error_code error;

@@ -38,7 +38,7 @@ struct Attribute {
 
 class ModelReader {
  public:
-  ModelReader(const Source& source, const TensorSink& sink) : wire_(source), sink_(sink) {}
+  ModelReader(const ByteSource& source, const TensorSink& sink) : wire_(source), sink_(sink) {}
 
   Info read() {
     Range rest = wire_.whole();
@@ -371,7 +371,7 @@ void ModelReader::give_sparse(Range rest, const std::string& name, const std::st
 
 }  // namespace
 
-Info read_model(const Source& source, const TensorSink& sink) {
+Info read_model(const ByteSource& source, const TensorSink& sink) {
   return ModelReader(source, sink).read();
 }
 

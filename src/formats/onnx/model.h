@@ -36,7 +36,7 @@ struct TensorSink {
 };
 
 /// What the file says but for external_files[].file_bytes.
-[[nodiscard]] Info read_model(const Source& source, const TensorSink& sink);
+[[nodiscard]] Info read_model(const ByteSource& source, const TensorSink& sink);
 
 /// The type and shape of an input or output.
 [[nodiscard]] ValueInfo read_value_info(WireReader& wire, Range message);

@@ -90,7 +90,7 @@ void check_numbers(WireReader& wire, const TensorDescription& tensor) {
 namespace {
 
 // Fills `out`, whose size is the tensor's, from its int32_data, float_data, ….
-void decode_numbers(const Source& source, const TensorDescription& tensor, std::span<std::byte> out) {
+void decode_numbers(const ByteSource& source, const TensorDescription& tensor, std::span<std::byte> out) {
   const std::size_t unit = tensor.type->unit;
   std::size_t at = 0;
   // Counted when the file was opened: if there are more or fewer now, it is another file.
@@ -104,18 +104,20 @@ void decode_numbers(const Source& source, const TensorDescription& tensor, std::
       wire, tensor, [&](Range run) { source.read(run.begin, room(run.size())); },
       [&](std::uint64_t value) { std::memcpy(room(unit).data(), &value, unit); });
   if (at != out.size()) fail(Errc::file_changed, source.where(), "was written to while it was read");
-  if (source.file()) source.file()->check_unchanged();
+  source.check_unchanged();
 }
 
 }  // namespace
 
-std::shared_ptr<const Storage> storage_of(const Source& source, const TensorDescription& tensor) {
+std::shared_ptr<const Storage> storage_of(const ByteSource& source, const TensorDescription& tensor) {
   if (tensor.data == DataIn::numbers) {
-    return Storage::deferred(
-        tensor.bytes, [source, tensor](std::span<std::byte> out) { decode_numbers(source, tensor, out); });
+    return Storage::deferred(tensor.bytes,
+                             [source = source.shared_from_this(), tensor](std::span<std::byte> out) {
+                               decode_numbers(*source, tensor, out);
+                             });
   }
   const std::uint64_t item = std::max<std::uint64_t>(info(*tensor.type->dtype).bits / 8, 1);
-  return source.elements(tensor.raw.begin, tensor.raw.size(), item);
+  return elements_of(source, tensor.raw.begin, tensor.raw.size(), item);
 }
 
 }  // namespace ballast::onnx_file

@@ -7,7 +7,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/scan.h"
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::onnx_file {
 
@@ -15,9 +15,9 @@ namespace ballast::onnx_file {
 /// Never true for a file of another format Ballast reads.
 [[nodiscard]] bool is_onnx(std::span<const std::byte> head) noexcept;
 
-[[nodiscard]] Checkpoint open_onnx(const Source& source);
+[[nodiscard]] Checkpoint open_onnx(const ByteSource& source);
 
 /// Compares the SHA-1 of every external file that has one in the model: Errc::bad_crc.
-[[nodiscard]] Checksums check_external(const Source& source);
+[[nodiscard]] Checksums check_external(const ByteSource& source);
 
 }  // namespace ballast::onnx_file

@@ -24,7 +24,7 @@ struct Skipped {
 
 class Collector {
  public:
-  explicit Collector(const Source& source) : source_(source), external_(source) {}
+  explicit Collector(const ByteSource& source) : source_(source), external_(source) {}
 
   Checkpoint collect() {
     const TensorSink sink{.tensor = [this](const TensorDescription& tensor, Origin) { add(tensor); },
@@ -94,7 +94,7 @@ class Collector {
           fmt::format("{} sparse tensor{} read as dense", sparse_, sparse_ == 1 ? " is" : "s are"));
   }
 
-  const Source& source_;
+  const ByteSource& source_;
   ExternalFiles external_;
   Checkpoint checkpoint_;
   std::vector<Skipped> skipped_;
@@ -104,7 +104,7 @@ class Collector {
 
 }  // namespace
 
-Checkpoint open_onnx(const Source& source) {
+Checkpoint open_onnx(const ByteSource& source) {
   return Collector(source).collect();
 }
 

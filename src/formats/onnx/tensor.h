@@ -65,7 +65,7 @@ struct TensorDescription {
 [[nodiscard]] TensorDescription read_tensor(WireReader& wire, Range message);
 
 /// Of a tensor that is neither skipped nor external.
-[[nodiscard]] std::shared_ptr<const Storage> storage_of(const Source& source,
+[[nodiscard]] std::shared_ptr<const Storage> storage_of(const ByteSource& source,
                                                         const TensorDescription& tensor);
 
 /// That the numbers are as many as the shape needs, and fit their dtype: Errc::size_mismatch, bad_onnx.

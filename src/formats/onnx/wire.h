@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::onnx_file {
 
@@ -42,11 +42,11 @@ struct Field {
 
 class WireReader {
  public:
-  explicit WireReader(const Source& source) : source_(source) {}
+  explicit WireReader(const ByteSource& source) : source_(source) {}
 
   [[nodiscard]] const std::string& where() const noexcept { return source_.where(); }
 
-  [[nodiscard]] const Source& source() const noexcept { return source_; }
+  [[nodiscard]] const ByteSource& source() const noexcept { return source_; }
 
   [[nodiscard]] Range whole() const noexcept { return {0, source_.size()}; }
 
@@ -73,7 +73,7 @@ class WireReader {
   void require(const Field& field, Wire wire, std::string_view what) const;
   [[noreturn]] void cut(const Range& message, std::uint64_t at, std::uint64_t needed) const;
 
-  const Source& source_;
+  const ByteSource& source_;
   std::vector<std::byte> window_;
   std::uint64_t start_ = 0;  // of the window in the file
   std::uint64_t step_ = 0;   // how much the last fill read

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <vector>
 
-#include "base/file.h"
 #include "base/sizes.h"
 #include "base/thread_pool.h"
 
@@ -17,20 +16,20 @@ namespace {
 // Below it, a system call to copy costs more than passing the bytes through the buffer.
 constexpr std::uint64_t kKernelCopyWorthwhile = 64U << 10U;
 
-// A stretch of the output that comes from one stretch of a file, or from tensors.
+// A stretch of the output that comes from one stretch of a source, or from tensors.
 struct Stretch {
   std::uint64_t begin;  // of the output
   std::uint64_t end;
-  std::shared_ptr<const File> file;  // null: tensors
-  std::uint64_t file_offset;
+  std::shared_ptr<const ByteSource> source;  // null: tensors
+  std::uint64_t source_offset;
 
   [[nodiscard]] std::uint64_t size() const noexcept { return end - begin; }
 };
 
 // Where a row-major tensor lies in a file.
-FileSpan file_span_of(const Tensor& tensor) {
+SourceSpan file_span_of(const Tensor& tensor) {
   if (!tensor.is_contiguous() || tensor.bit_offset() % 8 != 0) return {};
-  FileSpan span = tensor.storage()->file_span().value_or(FileSpan{});
+  SourceSpan span = tensor.storage()->source_span().value_or(SourceSpan{});
   span.offset += tensor.bit_offset() / 8;
   return span;
 }
@@ -39,7 +38,8 @@ FileSpan file_span_of(const Tensor& tensor) {
 void append(std::vector<Stretch>& stretches, const Stretch& next) {
   if (!stretches.empty()) {
     Stretch& last = stretches.back();
-    if (last.file == next.file && (!next.file || last.file_offset + last.size() == next.file_offset)) {
+    if (last.source == next.source &&
+        (!next.source || last.source_offset + last.size() == next.source_offset)) {
       last.end = next.end;
       return;
     }
@@ -52,12 +52,12 @@ std::vector<Stretch> long_stretches(const Checkpoint& checkpoint, const Layout& 
   std::vector<Stretch> by_source;
   for (const Layout::Place& place : layout.places) {
     if (place.begin == place.end) continue;
-    const FileSpan span = file_span_of(checkpoint[place.tensor].tensor());
-    append(by_source, {place.begin, place.end, span.file, span.offset});
+    const SourceSpan span = file_span_of(checkpoint[place.tensor].tensor());
+    append(by_source, {place.begin, place.end, span.source, span.offset});
   }
   std::vector<Stretch> worthwhile;
   for (Stretch& stretch : by_source) {
-    if (stretch.size() < kKernelCopyWorthwhile) stretch.file = nullptr;
+    if (stretch.size() < kKernelCopyWorthwhile) stretch.source = nullptr;
     append(worthwhile, stretch);
   }
   return worthwhile;
@@ -67,8 +67,8 @@ std::vector<Stretch> pieces_of(const std::vector<Stretch>& stretches) {
   std::vector<Stretch> pieces;
   for (const Stretch& stretch : stretches) {
     for (std::uint64_t at = stretch.begin; at < stretch.end; at += kPieceBytes) {
-      pieces.push_back({at, std::min(at + kPieceBytes, stretch.end), stretch.file,
-                        stretch.file_offset + (at - stretch.begin)});
+      pieces.push_back({at, std::min(at + kPieceBytes, stretch.end), stretch.source,
+                        stretch.source_offset + (at - stretch.begin)});
     }
   }
   return pieces;
@@ -96,8 +96,8 @@ class Copier {
 
  private:
   void copy(const Stretch& piece, std::vector<std::byte>& buffer) {
-    if (piece.file)
-      out_.copy_at(piece.begin, *piece.file, piece.file_offset, piece.size());
+    if (piece.source)
+      out_.copy_at(piece.begin, *piece.source, piece.source_offset, piece.size());
     else
       copy_tensors(piece, buffer);
     if (!progress_) return;

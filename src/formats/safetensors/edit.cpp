@@ -11,7 +11,7 @@
 #include "checkpoint/record_metadata.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/layout.h"
-#include "tensor/mapped.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::safetensors {
 namespace {
@@ -89,7 +89,7 @@ void edit(const std::string& in, const std::string& out, const HeaderEdit& chang
     fail(Errc::invalid_argument, display(in), "metadata cannot be replaced and removed at once");
   const std::shared_ptr<const File> file = File::open(in);
   const Header header =
-      read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(in), Mode::strict);
+      read_header(*range_of(*file, 0, file->size(), Access::read), display(in), Mode::strict);
   const auto lines = renamed_lines(header, renames_of(change, display(in)), display(in));
   const std::string head = head_of(lines, new_metadata(header, change, display(in)), display(out));
 

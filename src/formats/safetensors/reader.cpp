@@ -10,7 +10,7 @@
 #include "checkpoint/record_metadata.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/record_data.h"
-#include "tensor/mapped.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::safetensors {
 namespace {
@@ -97,24 +97,26 @@ std::optional<Metadata> metadata_of(const Header& header) {
 
 Checkpoint open(const std::string& path, const ReadOptions& options) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
-  return open(File::open(path, {.sharing = sharing, .io = options.io}), options.mode, options.writable);
+  const auto file = File::open(path, {.sharing = sharing, .io = options.io});
+  Checkpoint checkpoint = open(*file, options.mode);
+  file->settle();
+  return checkpoint;
 }
 
-Checkpoint open(const std::shared_ptr<const File>& file, Mode mode, bool writable) {
-  Header header =
-      read_header(*file_storage(file, 0, file->size(), FileAccess::read), display(file->path()), mode);
-  Checkpoint checkpoint = without_tensors(header, file->path());
+Checkpoint open(const ByteSource& source, Mode mode) {
+  Header header = read_header(*range_of(source, 0, source.size(), Access::read), source.where(), mode);
+  Checkpoint checkpoint = without_tensors(header, file_of(source) != nullptr ? source.name() : "");
   // What a program may change in place has no checksum any more.
-  const Summed summed(writable ? Checkpoint() : checkpoint, header);
-  if (access_of(*file) == FileAccess::map) {
-    const std::uint32_t data = checkpoint.add_storage(summed(
-        file_storage(file, header.data_offset, header.data_size, FileAccess::map, true), header.tensors, 0));
+  const Summed summed(source.is_writable() ? Checkpoint() : checkpoint, header);
+  if (source.is_mapped()) {
+    const std::uint32_t data = checkpoint.add_storage(
+        summed(range_of(source, header.data_offset, header.data_size, Access::map, true), header.tensors, 0));
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); });
   } else {
     // A storage for each, so that asking for one tensor's bytes does not read all of them.
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) {
       const auto bytes =
-          file_storage(file, header.data_offset + entry.begin, entry.end - entry.begin, FileAccess::read);
+          range_of(source, header.data_offset + entry.begin, entry.end - entry.begin, Access::read);
       return std::pair(checkpoint.add_storage(summed(bytes, {&entry, 1}, entry.begin)), std::uint64_t{0});
     });
   }

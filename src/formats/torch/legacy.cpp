@@ -134,10 +134,10 @@ bool holds_magic(std::string_view pickle) {
 }
 
 // As much of the file as its pickles take: five when the first is the magic number.
-std::shared_ptr<const Storage> load_pickles(const Source& source, std::uint64_t begin) {
+std::shared_ptr<const Storage> load_pickles(const ByteSource& source, std::uint64_t begin) {
   const std::uint64_t left = source.size() - begin;
   for (std::uint64_t size = std::min(left, begin == 0 ? kFirstLoad : kNextLoad);;) {
-    auto bytes = source.load(begin, size);
+    auto bytes = load_range(source, begin, size);
     const auto span = span_of(*bytes);
     std::size_t position = 0;
     int wanted = 1;
@@ -155,7 +155,7 @@ std::shared_ptr<const Storage> load_pickles(const Source& source, std::uint64_t 
   }
 }
 
-void check_sys_info(Objects& objects, const Source& source, Ref info) {
+void check_sys_info(Objects& objects, const ByteSource& source, Ref info) {
   const Node* dict = Objects::as_dict(info);
   if (dict == nullptr)
     fail(Errc::type_mismatch, source.where(), "sys_info is {}, not a dict", objects.describe(info));
@@ -166,7 +166,7 @@ void check_sys_info(Objects& objects, const Source& source, Ref info) {
 }
 
 // Reads the storages' headers and keeps the promises; the place behind the last one.
-std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, std::uint64_t position,
+std::uint64_t keep_promises(Objects& objects, const ByteSource& source, Ref keys, std::uint64_t position,
                             Promises& promises) {
   const Node* list = Objects::as_kind(keys, NodeKind::list);
   if (list == nullptr)
@@ -186,7 +186,7 @@ std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, st
            "ends at byte {}, before storage {} ({} of {}): the download was cut short?", source.size(),
            quoted(key), i + 1, list->size);
     }
-    const auto header = source.load(position, 8);
+    const auto header = load_range(source, position, 8);
     const auto count = load_le<std::int64_t>(header->data());
     if (count < 0 || static_cast<std::uint64_t>(count) != promise.numel) {
       fail(Errc::size_mismatch, source.where(), "storage {} holds {} elements but the pickle declares {}",
@@ -198,7 +198,7 @@ std::uint64_t keep_promises(Objects& objects, const Source& source, Ref keys, st
            "storage {} needs {} bytes at byte {}, the file has {}: the download was cut short?", quoted(key),
            promise.bytes, position, source.size());
     }
-    auto bytes = source.range(position, promise.bytes);
+    auto bytes = range_of(source, position, promise.bytes);
     promise.storage->keep(bytes);
     objects.tree().storages[promise.index] = std::move(bytes);
     promise.kept = true;
@@ -224,7 +224,7 @@ struct Stretch {
 };
 
 // One torch.save: what stands behind its magic number, and where it ends.
-Stretch read_stretch(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes,
+Stretch read_stretch(Objects& objects, const ByteSource& source, const std::shared_ptr<const Storage>& bytes,
                      std::uint64_t base, std::size_t position) {
   Promises promises;
   const auto next = [&](std::function<Ref(Ref)> persistent = {}) {
@@ -249,12 +249,12 @@ Stretch read_stretch(Objects& objects, const Source& source, const std::shared_p
 }
 
 // torch.save into an open file, several times: the first object is the file's. A scan reads them all.
-Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<const Storage>& bytes,
+Ref read_legacy(Objects& objects, const ByteSource& source, const std::shared_ptr<const Storage>& bytes,
                 std::size_t position, Document& document) {
   const Stretch first = read_stretch(objects, source, bytes, 0, position);
   std::size_t more = 0;
   for (std::uint64_t end = first.end; end != source.size();) {
-    const auto head = source.load(end, std::min<std::uint64_t>(source.size() - end, kSmallPickle));
+    const auto head = load_range(source, end, std::min<std::uint64_t>(source.size() - end, kSmallPickle));
     const auto magic = pickle_length(span_of(*head));
     if (!magic || !holds_magic(as_text(span_of(*head).first(*magic)))) {
       refuse_trailing(objects, source.where(), {}, end, source.size() - end);
@@ -276,7 +276,7 @@ Ref read_legacy(Objects& objects, const Source& source, const std::shared_ptr<co
 
 }  // namespace
 
-Ref read_pickles(Objects& objects, const Source& source, Document& document) {
+Ref read_pickles(Objects& objects, const ByteSource& source, Document& document) {
   const auto bytes = load_pickles(source, 0);
   std::size_t used = 0;
   const Ref first = run_pickle(objects, bytes, 0,

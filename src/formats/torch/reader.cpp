@@ -31,7 +31,7 @@ std::string unknown_classes_note(const Objects& objects) {
 
 }  // namespace
 
-Reader::Reader(Source source, Settings settings)
+Reader::Reader(std::shared_ptr<const ByteSource> source, Settings settings)
     : source_(std::move(source)), objects_(std::make_shared<ValueTree>(), settings) {
   objects_.load_stream = [this](std::shared_ptr<const Storage> bytes, const std::string& where) {
     return read_nested(std::move(bytes), where);
@@ -40,14 +40,14 @@ Reader::Reader(Source source, Settings settings)
 
 Document Reader::read() {
   Document document;
-  document.root = read_container(source_, document);
+  document.root = read_container(*source_, document);
   objects_.finish();
   if (!objects_.unknown_names().empty()) document.notes.push_back(unknown_classes_note(objects_));
   return document;
 }
 
-Ref Reader::read_container(const Source& source, Document& document) {
-  const auto head_bytes = source.load(0, std::min<std::uint64_t>(source.size(), kMagicBytes));
+Ref Reader::read_container(const ByteSource& source, Document& document) {
+  const auto head_bytes = load_range(source, 0, std::min<std::uint64_t>(source.size(), kMagicBytes));
   const auto head = span_of(*head_bytes);
   if (as_text(head).starts_with("PK\3\4")) return read_zip(objects_, source, document);
   if (is_tar(head)) return read_tar(objects_, source, document);
@@ -73,7 +73,7 @@ Ref Reader::read_nested(std::shared_ptr<const Storage> bytes, const std::string&
   if (++depth_ > kMaxStreams)
     fail(Errc::too_deep, where, "streams inside streams, more than {} deep", kMaxStreams);
   Document inner;
-  Ref root = read_container(Source(std::move(bytes), where), inner);
+  Ref root = read_container(*memory_source(std::move(bytes), where), inner);
   --depth_;
   return root;
 }
@@ -173,16 +173,15 @@ void name_tensors(Reader& reader, const Document& document, Checkpoint& checkpoi
   flatten(*checkpoint.tree, document.format == "torchscript" ? &document.script : nullptr, checkpoint, spend);
 }
 
-Checkpoint open(const Source& source, const OpenOptions& options) {
-  Reader reader(source, {.inert = options.inert,
-                         .report = nullptr,
-                         .input_bytes = source.size(),
-                         .expansion = options.expansion,
-                         .where = source.where()});
+Checkpoint open(const ByteSource& source, const OpenOptions& options) {
+  Reader reader(source.shared_from_this(), {.inert = options.inert,
+                                            .report = nullptr,
+                                            .input_bytes = source.size(),
+                                            .expansion = options.expansion,
+                                            .where = source.where()});
   const Document document = reader.read();
   Checkpoint checkpoint;
   checkpoint.format = document.format;
-  checkpoint.path = source.file() ? source.where() : std::string();
   checkpoint.notes = document.notes;
   checkpoint.tree = ValueTree::value(reader.objects().shared_tree(), document.root);
   name_tensors(reader, document, checkpoint);

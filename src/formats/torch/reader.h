@@ -10,8 +10,8 @@
 #include "ballast/checkpoint.h"
 #include "ballast/io.h"
 #include "checkpoint/flatten.h"
-#include "formats/source.h"
 #include "formats/torch/objects.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::torch {
 
@@ -25,28 +25,28 @@ struct Document {
 
 class Reader {
  public:
-  Reader(Source source, Settings settings);
+  Reader(std::shared_ptr<const ByteSource> source, Settings settings);
 
   [[nodiscard]] Document read();
 
   [[nodiscard]] Objects& objects() noexcept { return objects_; }
 
-  [[nodiscard]] const Source& source() const noexcept { return source_; }
+  [[nodiscard]] const ByteSource& source() const noexcept { return *source_; }
 
  private:
-  Ref read_container(const Source& source, Document& document);
+  Ref read_container(const ByteSource& source, Document& document);
   Ref read_nested(std::shared_ptr<const Storage> bytes, const std::string& where);
 
-  Source source_;
+  std::shared_ptr<const ByteSource> source_;
   Objects objects_;
   std::size_t depth_ = 0;  // of streams inside streams
 };
 
 // The containers. Each gives the root object; the bytes it needs stay alive with the objects' tree.
-[[nodiscard]] Ref read_zip(Objects& objects, const Source& source, Document& document);
-[[nodiscard]] Ref read_tar(Objects& objects, const Source& source, Document& document);
+[[nodiscard]] Ref read_zip(Objects& objects, const ByteSource& source, Document& document);
+[[nodiscard]] Ref read_tar(Objects& objects, const ByteSource& source, Document& document);
 /// A legacy stream, or a bare pickle.
-[[nodiscard]] Ref read_pickles(Objects& objects, const Source& source, Document& document);
+[[nodiscard]] Ref read_pickles(Objects& objects, const ByteSource& source, Document& document);
 
 /// What a persistent id ('storage', class, key, location, count, view) says.
 struct StorageId {
@@ -96,6 +96,6 @@ void refuse_trailing(Objects& objects, const std::string& where, const std::stri
 void name_tensors(Reader& reader, const Document& document, Checkpoint& checkpoint);
 
 /// Opens a source that is no Safetensors file.
-[[nodiscard]] Checkpoint open(const Source& source, const OpenOptions& options);
+[[nodiscard]] Checkpoint open(const ByteSource& source, const OpenOptions& options);
 
 }  // namespace ballast::torch

@@ -4,8 +4,8 @@
 
 #include "ballast/display.h"
 #include "base/checked.h"
-#include "formats/source.h"
 #include "formats/torch/objects.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::torch {
 Ref Rebuild::computed(Objects& objects, const Tensor& tensor, TypeId type) {

@@ -20,7 +20,7 @@ constexpr std::uint64_t kWindow = 4096;
 // Pickles and raw numbers of one member, in turn.
 class Cursor {
  public:
-  Cursor(Objects& objects, const Source& source, const TarMember& member)
+  Cursor(Objects& objects, const ByteSource& source, const TarMember& member)
       : objects_(objects),
         source_(source),
         member_(member),
@@ -35,11 +35,11 @@ class Cursor {
   Ref pickle(std::function<Ref(Ref)> persistent = {}) {
     std::uint64_t window = std::min(left(), kWindow);
     while (window < std::min(left(), kMaxPickleBytes) &&
-           !pickle_length(span_of(*source_.load(offset(), window)))) {
+           !pickle_length(span_of(*load_range(source_, offset(), window)))) {
       window = std::min({left(), window * 4, kMaxPickleBytes});
     }
-    const auto length = pickle_length(span_of(*source_.load(offset(), window)));
-    const auto bytes = source_.load(offset(), length.value_or(window));
+    const auto length = pickle_length(span_of(*load_range(source_, offset(), window)));
+    const auto bytes = load_range(source_, offset(), length.value_or(window));
     std::size_t used = 0;
     const Ref value = run_pickle(
         objects_, bytes, 0,
@@ -52,7 +52,7 @@ class Cursor {
   template <class T>
   T number() {
     need(sizeof(T));
-    const auto bytes = source_.load(offset(), sizeof(T));
+    const auto bytes = load_range(source_, offset(), sizeof(T));
     position_ += sizeof(T);
     return load_le<T>(bytes->data());
   }
@@ -73,7 +73,7 @@ class Cursor {
 
  private:
   Objects& objects_;
-  const Source& source_;
+  const ByteSource& source_;
   const TarMember& member_;
   std::string where_;
   std::uint64_t position_ = 0;
@@ -81,7 +81,7 @@ class Cursor {
 
 class Tar {
  public:
-  Tar(Objects& objects, const Source& source)
+  Tar(Objects& objects, const ByteSource& source)
       : objects_(objects), source_(source), members_(read_tar_members(source)) {}
 
   Ref read() {
@@ -149,7 +149,8 @@ class Tar {
           .offset = 0,
           .index = static_cast<std::uint32_t>(objects_.tree().storages.size()),
           .big_endian = false};
-      objects_.tree().storages.push_back(source_.range(cursor.offset(), static_cast<std::uint64_t>(*bytes)));
+      objects_.tree().storages.push_back(
+          range_of(source_, cursor.offset(), static_cast<std::uint64_t>(*bytes)));
       cursor.skip(static_cast<std::uint64_t>(*bytes));
       values_[key_text(objects_, parts[0], "a storage's key")] =
           objects_.storage(info, parts[2].node()->type);
@@ -223,14 +224,14 @@ class Tar {
   }
 
   Objects& objects_;
-  const Source& source_;
+  const ByteSource& source_;
   std::vector<TarMember> members_;
   NameMap<Ref> values_;  // storages and tensors by key
 };
 
 }  // namespace
 
-Ref read_tar(Objects& objects, const Source& source, Document& document) {
+Ref read_tar(Objects& objects, const ByteSource& source, Document& document) {
   document.format = "torch-tar";
   return Tar(objects, source).read();
 }

@@ -43,7 +43,7 @@ std::optional<std::uint64_t> octal(std::string_view text) {
 
 class TarReader {
  public:
-  explicit TarReader(const Source& source) : source_(source) {}
+  explicit TarReader(const ByteSource& source) : source_(source) {}
 
   std::vector<TarMember> read() {
     while (position_ < source_.size() && next()) {
@@ -142,7 +142,7 @@ class TarReader {
       fail(Errc::truncated, source_.where(),
            "ends at byte {}, inside a tar header: the download was cut short?", source_.size());
     }
-    const auto block = source_.load(position_, kTarBlock);
+    const auto block = load_range(source_, position_, kTarBlock);
     const auto header = span_of(*block);
     if (std::all_of(header.begin(), header.end(), [](std::byte b) { return b == std::byte{0}; }))
       return false;
@@ -158,7 +158,7 @@ class TarReader {
     const char type = static_cast<char>(header[kTypeAt]);
     if (type == 'x' || type == 'g' || type == 'L') {
       if (size > kMaxNames) bad("a name of {} bytes", size);
-      const auto text = source_.load(content, size);
+      const auto text = load_range(source_, content, size);
       if (type == 'L')
         name_it(std::string(field(span_of(*text), 0, static_cast<std::size_t>(size))));
       else
@@ -209,14 +209,14 @@ class TarReader {
     if (long_name_ || pax_size_) bad("a long name of nothing");
     if (position_ >= source_.size()) return;
     const std::uint64_t rest = source_.size() - position_;
-    const auto bytes = source_.load(position_, std::min(rest, kMaxNames));
+    const auto bytes = load_range(source_, position_, std::min(rest, kMaxNames));
     const auto text = as_text(span_of(*bytes));
     if (rest > kMaxNames || text.find_first_not_of('\0') != std::string_view::npos)
       fail(Errc::trailing_data, source_.where(), "{} bytes behind the end of the tar archive, at byte {}",
            rest, position_);
   }
 
-  const Source& source_;
+  const ByteSource& source_;
   std::uint64_t position_ = 0;
   std::vector<TarMember> members_;
   std::set<std::string> names_;  // without "./"
@@ -226,7 +226,7 @@ class TarReader {
 
 }  // namespace
 
-std::vector<TarMember> read_tar_members(const Source& source) {
+std::vector<TarMember> read_tar_members(const ByteSource& source) {
   return TarReader(source).read();
 }
 

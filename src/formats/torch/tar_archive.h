@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/source.h"
+#include "tensor/source_storage.h"
 
 namespace ballast::torch {
 
@@ -18,6 +18,6 @@ struct TarMember {
 
 /// All members. Errc::bad_tar for links, devices and headers that two readers would read differently;
 /// Errc::truncated, Errc::path_escape, Errc::duplicate_entry.
-[[nodiscard]] std::vector<TarMember> read_tar_members(const Source& source);
+[[nodiscard]] std::vector<TarMember> read_tar_members(const ByteSource& source);
 
 }  // namespace ballast::torch

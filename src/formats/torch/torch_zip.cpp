@@ -32,7 +32,7 @@ constexpr std::uint64_t kSmallRecord = std::uint64_t{1} << 20U;
 // before the first is used.
 class RecordStorage final : public ForwardingStorage {
  public:
-  RecordStorage(const ZipArchive& zip, const ZipEntry& entry, FileAccess access)
+  RecordStorage(const ZipArchive& zip, const ZipEntry& entry, Access access)
       : ForwardingStorage(entry.size), zip_(zip), entry_(entry), access_(access) {}
 
  private:
@@ -43,7 +43,7 @@ class RecordStorage final : public ForwardingStorage {
 
   const ZipArchive& zip_;  // the pool's
   const ZipEntry& entry_;
-  FileAccess access_;
+  Access access_;
   mutable std::once_flag once_;
   mutable std::shared_ptr<const Storage> content_;
 };
@@ -59,11 +59,10 @@ struct RecordPool {
 
 class Archive {
  public:
-  Archive(Objects& objects, const Source& source)
+  Archive(Objects& objects, const ByteSource& source)
       : objects_(objects),
         source_(source),
-        pool_(std::make_shared<RecordPool>(source.file() ? ZipArchive::open(source.file())
-                                                         : ZipArchive::open(source.bytes(), source.where()))),
+        pool_(std::make_shared<RecordPool>(ZipArchive::open(source.shared_from_this()))),
         zip_(pool_->zip) {}
 
   Ref read(Document& document);
@@ -86,7 +85,7 @@ class Archive {
   void number_storages();
 
   Objects& objects_;
-  const Source& source_;
+  const ByteSource& source_;
   std::shared_ptr<RecordPool> pool_;
   const ZipArchive& zip_;
   std::string prefix_;  // "archive/", or empty
@@ -154,7 +153,7 @@ Ref Archive::run(const ZipEntry& entry, const char* folder) {
   if (entry.size > kMaxPickleBytes)
     fail(Errc::header_too_large, zip_.where(entry), "a pickle of {} bytes", entry.size);
   if (entry.method != ZipMethod::stored) objects_.budget().take(entry.size);
-  const auto bytes = zip_.storage(entry, FileAccess::read);
+  const auto bytes = zip_.storage(entry, Access::read);
   if (entry.has_crc() && crc32(0, span_of(*bytes)) != entry.crc) {
     objects_.find(Severity::warning, Errc::bad_crc, "the pickle is not what its checksum says", 0,
                   entry.name);
@@ -225,7 +224,7 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
     check_expansion(*entry);
     objects_.budget().take(sizeof(RecordStorage) + 64);
     mentions_[number] = FirstMention(storage);
-    const RecordStorage& made = pool_->records.emplace_back(zip_, *entry, source_.access());
+    const RecordStorage& made = pool_->records.emplace_back(zip_, *entry, access_of(source_));
     objects_.tree().storages.emplace_back(pool_, &made);
     loaded = static_cast<std::uint32_t>(objects_.tree().storages.size());
   }
@@ -305,7 +304,7 @@ Ref Archive::read(Document& document) {
 
 }  // namespace
 
-Ref read_zip(Objects& objects, const Source& source, Document& document) {
+Ref read_zip(Objects& objects, const ByteSource& source, Document& document) {
   return Archive(objects, source).read(document);
 }
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// ByteSource: bytes by position, wherever they lie. Readers of formats see nothing else of a file, so that
+// one in memory, inside another or on another machine is read by the same code: derive from it and call
+// open(source). A source never changes while it is open; its functions may be called from several threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// Held by a std::shared_ptr: what is made from a source keeps it alive.
+class ByteSource : public std::enable_shared_from_this<ByteSource> {
+ public:
+  struct Range {
+    std::uint64_t offset = 0;
+    std::span<std::byte> out = {};
+  };
+
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+  virtual ~ByteSource() = default;
+
+  /// A path or whatever else it is called by. Its extension may tell two readings of unclear bytes apart.
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  /// The name as messages show it.
+  [[nodiscard]] const std::string& where() const noexcept { return where_; }
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  /// Exactly out.size() bytes. Errc::truncated when the range lies outside, Errc::file_changed when the bytes
+  /// are not there any more.
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+  [[nodiscard]] std::vector<std::byte> read(std::uint64_t offset, std::uint64_t length) const;
+  /// The same for many ranges at once: for sources to which each request is dear.
+  void read(std::span<const Range> ranges) const;
+
+  /// Whether tensors are views of map(), and not read when they are needed.
+  [[nodiscard]] virtual bool is_mapped() const noexcept { return false; }
+
+  /// All bytes as memory, until the source is gone. Only where is_mapped(); empty for an empty source.
+  [[nodiscard]] virtual std::span<const std::byte> map() const { return {}; }
+
+  /// Whether map() may be written to: then it is this process's own, and the source itself never changes.
+  [[nodiscard]] virtual bool is_writable() const noexcept { return false; }
+
+  /// Text that differs when the content does, as far as that can be told without reading it; empty: it
+  /// cannot.
+  [[nodiscard]] virtual std::string identity() const { return {}; }
+
+  /// Throws Errc::file_changed when the content is not what it was when the source was opened.
+  virtual void check_unchanged() const {}
+
+ protected:
+  ByteSource(std::string name, std::uint64_t size);
+
+  /// The range lies inside and is not empty.
+  virtual void read_bytes(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  /// The ranges lie inside. One after the other unless the source knows better.
+  virtual void read_ranges(std::span<const Range> ranges) const;
+
+ private:
+  void check(std::uint64_t offset, std::uint64_t length) const;
+
+  std::string name_;
+  std::string where_;
+  std::uint64_t size_;
+};
+
+/// Bytes [offset, offset + size) of another source, as a source. Errc::truncated.
+[[nodiscard]] std::shared_ptr<const ByteSource> window(std::shared_ptr<const ByteSource> whole,
+                                                       std::uint64_t offset, std::uint64_t size);
+
+/// Where bytes lie: at `offset` of a source.
+struct SourceSpan {
+  std::shared_ptr<const ByteSource> source;
+  std::uint64_t offset = 0;
+};
+
+/// The same place, in the source that `source` is a window of.
+[[nodiscard]] SourceSpan innermost(SourceSpan span);
+
+}  // namespace ballast

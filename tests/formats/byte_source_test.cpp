@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where bytes lie does not change what is read: every fixture from a file, from memory, from a part of a
+// larger file at every kind of offset, and from a source that somebody else wrote.
+#include "ballast/byte_source.h"
+
+#include <sys/resource.h>
+
+#include <fstream>
+
+#include "ballast/io.h"
+#include "ballast/onnx_file.h"
+#include "ballast/safetensors.h"
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/scratch.h"
+#include "tensor/source_storage.h"
+
+namespace ballast {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string slurp_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A user's own: it can be read, and nothing else.
+class TextSource final : public ByteSource {
+ public:
+  TextSource(std::string name, std::string text)
+      : ByteSource(std::move(name), text.size()), text_(std::move(text)) {}
+
+  mutable std::atomic<int> reads{0};
+
+ private:
+  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
+    ++reads;
+    std::copy_n(as_bytes(text_).begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  }
+
+  std::string text_;
+};
+
+// Everything a reader found, as text; or the code of its refusal.
+std::string found_in(const std::function<Checkpoint()>& open_it) {
+  try {
+    const Checkpoint checkpoint = open_it();
+    std::string all = checkpoint.format + '\n';
+    for (const Entry& entry : checkpoint) {
+      std::string bytes(static_cast<std::size_t>(entry.bytes), '\0');
+      if (entry.tensor().has_data()) entry.tensor().read(0, std::as_writable_bytes(std::span(bytes)));
+      all += std::string(entry.name) + ' ' + std::string(info(entry.dtype).code) + ' ' +
+             to_string(entry.shape) + ' ' + bytes + '\n';
+    }
+    return all;
+  } catch (const Error& error) {
+    return "refused: " + std::string(name(error.code()));
+  }
+}
+
+std::vector<std::string> fixtures() {
+  std::vector<std::string> paths;
+  for (const char* folder : {"torch", "torch_current", "burn", "onnx", "import"}) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(std::string(BALLAST_TEST_DATA) + "/fixtures/" + folder)) {
+      const std::string extension = entry.path().extension().string();
+      const bool is_text = extension == ".py" || extension == ".md" || extension == ".json";
+      if (entry.is_regular_file() && !is_text && entry.file_size() < 300'000)
+        paths.push_back(entry.path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+bool needs_neighbours(const std::string& path) {
+  return path.ends_with(".onnx") && !onnx_file::read_info(path).external_files.empty();
+}
+
+template <class T>
+Tensor filled(DType dtype, std::int64_t count, T value) {
+  Tensor tensor = Tensor::zeros(dtype, {count});
+  for (T& element : tensor.mutable_span<T>()) element = value;
+  return tensor;
+}
+
+using ByteSources = Scratch;
+
+TEST_F(ByteSources, EveryFixtureIsTheSameWhereverItLies) {
+  int opened = 0;
+  std::size_t padding = 0;
+  for (const std::string& path : fixtures()) {
+    const std::string want = found_in([&] { return open(path); });
+    const std::string text = slurp_file(path);
+    EXPECT_EQ(found_in([&] { return open(path, {.io = Io::read}); }), want) << path;
+    if (want.starts_with("refused") || needs_neighbours(path)) continue;
+    ++opened;
+    const auto memory = Storage::heap(text.size());
+    std::copy_n(as_bytes(text).begin(), text.size(), memory->mutable_data());
+    EXPECT_EQ(found_in([&] { return open(memory_source(memory, path)); }), want) << path;
+    EXPECT_EQ(found_in([&] { return open(std::make_shared<TextSource>(path, text)); }), want) << path;
+    padding = (padding + 1) % 64;
+    const std::string larger = this->path("larger." + fs::path(path).filename().string());
+    write(larger, std::string(padding, 'x') + text + "behind it");
+    for (const Io io : {Io::map, Io::read}) {
+      const auto part = window(File::open(larger, {.io = io}), padding, text.size());
+      EXPECT_EQ(found_in([&] { return open(window(part, 0, part->size())); }), want)
+          << path << ' ' << padding;
+    }
+    fs::remove(larger);
+  }
+  EXPECT_GT(opened, 200);
+}
+
+TEST_F(ByteSources, OneTensorReadsItsOwnBytesAlone) {
+  Checkpoint made;
+  for (int i = 0; i < 100; ++i) made.add("t" + std::to_string(i), Tensor::zeros(DType::u8, {10'000}));
+  safetensors::save(made, path("a.safetensors"));
+  const auto source = std::make_shared<TextSource>("a.safetensors", content(path("a.safetensors")));
+  const Checkpoint checkpoint = open(source);
+  const int before = source->reads;
+  EXPECT_LT(before, 10);
+  static_cast<void>(checkpoint.tensor("t7").span<std::uint8_t>());
+  EXPECT_EQ(source->reads, before + 1);
+}
+
+class Descriptors : public Scratch {
+ protected:
+  Descriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{.rlim_cur = 400, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+
+  ~Descriptors() override { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(Descriptors, MoreFilesThanAProcessMayHaveOpenStayOpenAndCanBeRead) {
+  Checkpoint made;
+  made.add("w", filled(DType::f32, 5, 1.F));
+  for (const char* file : {"a.safetensors", "a.pt", "a.npz", "a.bpk"}) {
+    save(made, path(file));
+    for (const Io io : {Io::automatic, Io::read}) {
+      std::vector<Checkpoint> all;
+      for (int i = 0; i < 500; ++i) all.push_back(open(path(file), {.io = io}));
+      for (const Checkpoint& one : all) EXPECT_EQ(one.tensor("w").span<float>()[4], 1) << file;
+    }
+  }
+}
+
+TEST_F(Descriptors, AFolderOfMoreShardsThanThatIsOneCheckpoint) {
+  Checkpoint made;
+  for (int i = 0; i < 450; ++i) made.add("t" + std::to_string(i), filled(DType::i32, 4, i));
+  const SavedShards saved = save_shards(made, path("model.safetensors"), {.shard_bytes = 16});
+  ASSERT_EQ(saved.files.size(), 450U);
+  const Checkpoint whole = open(saved.index);
+  save(whole, path("one.pt"));
+  const Checkpoint one = open(path("one.pt"));
+  for (int i = 0; i < 450; ++i) EXPECT_EQ(one.tensor("t" + std::to_string(i)).span<std::int32_t>()[3], i);
+}
+
+TEST_F(ByteSources, AFileThatWasReplacedIsStillTheOldOneAndOneThatWasWrittenToIsNoticed) {
+  Checkpoint made;
+  made.add("w", filled(DType::f32, 100'000, 1.F));
+  const std::string file = path("a.safetensors");
+  safetensors::save(made, file);
+  const Checkpoint old = open(file);
+  made = {};
+  made.add("w", filled(DType::f32, 100'000, 2.F));
+  safetensors::save(made, file, {.overwrite = true});
+  save(old, path("copy.pt"));
+  EXPECT_EQ(open(path("copy.pt")).tensor("w").span<float>()[99'999], 1);
+
+  const Checkpoint changed = open(file);
+  std::ofstream(file, std::ios::binary | std::ios::in | std::ios::out) << content(file).substr(0, 8);
+  fs::last_write_time(file, fs::file_time_type::clock::now() + std::chrono::seconds(5));
+  EXPECT_EQ(error_of([&] { save(changed, path("never.safetensors")); }).code(), Errc::file_changed);
+  EXPECT_FALSE(fs::exists(path("never.safetensors")));
+}
+
+}  // namespace
+}  // namespace ballast
