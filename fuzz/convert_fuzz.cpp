@@ -30,16 +30,16 @@ void check_torch(const Checkpoint& checkpoint, const std::string& path, const Ch
   if (!difference.empty()) complain("a copy holds other values, " + difference);
 }
 
-void convert(const Checkpoint& checkpoint, std::string_view format) {
-  const bool is_torch = format.starts_with("torch");
+void convert(const Checkpoint& checkpoint, Format format) {
+  const bool is_torch = format->holds_tree;
   const std::string path = copy_path(".copy");
-  const auto copy = copy_of(checkpoint, path, {.format = std::string(format)});
-  if (copy && format == "npy") {  // one tensor without a name
+  const auto copy = copy_of(checkpoint, path, {.format = format});
+  if (copy && format == formats::npy) {  // one tensor without a name
     if (copy->size() != 1 || !is_same((*copy)[0], checkpoint[0])) complain("an array is another");
   } else if (copy) {
     check_copy(checkpoint, *copy);
     if (is_torch) check_torch(checkpoint, path, *copy);
-  } else if (is_torch && copy_of(checkpoint, path, {.format = std::string(format), .simplify = true})) {
+  } else if (is_torch && copy_of(checkpoint, path, {.format = format, .simplify = true})) {
     check_scan(path);
   }
 }
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const Error&) {
     return 0;
   }
-  for (const std::string_view format : writable_formats()) convert(checkpoint, format);
+  for (const Format format : writable_formats()) convert(checkpoint, format);
   return 0;
 }
 

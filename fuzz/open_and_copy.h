@@ -89,7 +89,7 @@ inline void run(const std::uint8_t* data, std::size_t size, const std::string& e
     const Checkpoint checkpoint = open_bytes(Storage::borrow(static_cast<const void*>(data), size));
     if (!is_readable(checkpoint)) return;
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const bool is_ours = extension.substr(1).starts_with(checkpoint.format);
+    const bool is_ours = extension.substr(1).starts_with(checkpoint.format.name());
     if (!is_ours || std::hash<std::string_view>()(text) % 64 != 0) return;
     if (const auto copy = copy_of(checkpoint, copy_path(extension), {})) check_copy(checkpoint, *copy);
   } catch (const Error&) {

@@ -13,6 +13,7 @@
 #include "ballast/dtype.h"
 #include "ballast/embedded.h"
 #include "ballast/error.h"
+#include "ballast/format.h"
 #include "ballast/graph.h"
 #include "ballast/hash.h"
 #include "ballast/init.h"

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ballast/detail/name_index.h"
+#include "ballast/format.h"
 #include "ballast/tensor.h"
 #include "ballast/value.h"
 
@@ -74,7 +75,7 @@ class Checkpoint {
   /// Absent and empty are two things in Safetensors files.
   std::optional<Metadata> metadata = {};
   std::vector<std::string> notes = {};  ///< sentences for people
-  std::string format = {};              ///< "safetensors", "torch-zip", …; empty when made by hand
+  Format format = {};                   ///< what it was opened from; none when made by hand
   std::string path = {};                ///< where it was opened; for messages
   /// PyTorch files: everything that was saved, tensors included.
   std::optional<Value> tree = {};

@@ -43,7 +43,7 @@ struct ConvertOptions {
   bool keep_statistics = true;
   std::vector<std::string> keep_dtype = {};  ///< patterns: tensors that do so, too
   Quantize quantize = Quantize::none;        ///< tensors of two dimensions and more (quantized.h)
-  std::string format = {};                   ///< one of writable_formats(); by the extension when empty
+  Format format = {};                        ///< by the extension when none is said
   bool simplify = false;  ///< to .pt: foreign classes as the dicts, lists, numbers and text they are made of
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
   std::string receipt = {};       ///< where to write a receipt (receipt.h); none when empty

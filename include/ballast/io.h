@@ -23,6 +23,7 @@ struct OpenOptions {
   /// PyTorch files: all tensors together may show 64 MiB and so many times the size of the file (by strides
   /// of 0, sparse tensors, many names for one); more is refused as Errc::expanded_view
   double expansion = kExpansion;
+  std::vector<Format> formats = {};  ///< more than Ballast's own; they are asked first
 };
 
 /// Any file Ballast reads, and a checkpoint in several: an index.json of shards, or a folder with one such
@@ -38,8 +39,7 @@ struct OpenOptions {
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
 struct SaveOptions {
-  /// One of writable_formats(): "safetensors", "record", "torch-zip", …; by the extension when empty
-  std::string format = {};
+  Format format = {};  ///< formats::record, …, or one of your own; by the extension when none is said
   bool simplify =
       false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
   bool check =
@@ -48,15 +48,8 @@ struct SaveOptions {
   Progress progress = {};
 };
 
-/// What SaveOptions::format may be.
-[[nodiscard]] std::vector<std::string_view> writable_formats();
-
 /// Atomic: the old file, or the whole new one.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
-
-/// The format save() would write: `format` itself when there is one. Errc::invalid_argument for an extension
-/// that says nothing.
-[[nodiscard]] std::string format_for(const std::string& path, const std::string& format = {});
 
 struct ShardOptions {
   std::uint64_t shard_bytes =

@@ -38,7 +38,7 @@ enum class Adapter : std::uint8_t {
 
 /// Whose layout files of this format hold unless they say otherwise: Burn's formats Burn's, all others
 /// PyTorch's.
-[[nodiscard]] Adapter usual_adapter(std::string_view format);
+[[nodiscard]] Adapter usual_adapter(Format format);
 
 enum class OnMissing : std::uint8_t {
   error,

@@ -34,7 +34,7 @@ struct SaveModelOptions {
   Precision dtype = Precision::keep;
   std::vector<LayerKind> keep_dtype = {
       LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
-  std::string format = {};     ///< one of writable_formats(); by the extension when empty
+  Format format = {};          ///< by the extension when none is said
   bool overwrite = false;
   Progress progress = {};
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ballast/error.h"
+#include "ballast/format.h"
 
 namespace ballast {
 
@@ -56,7 +57,7 @@ struct ScanCall {
 };
 
 struct ScanReport {
-  std::string format;                 ///< as Checkpoint::format; empty when it could not be told
+  Format format;                      ///< as Checkpoint::format; none when it could not be told
   std::vector<ScanFinding> findings;  ///< of each severity up to 1000
   std::vector<ScanGlobal> globals;
   std::vector<ScanCall> calls;

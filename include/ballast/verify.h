@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ballast/dtype.h"
+#include "ballast/format.h"
 #include "ballast/io_mode.h"
 #include "ballast/progress.h"
 #include "ballast/shape.h"
@@ -47,7 +48,7 @@ struct VerifyFinding {
 };
 
 struct VerifyReport {
-  std::string format;
+  Format format;
   std::uint64_t tensors = 0;  ///< that were looked at
   std::uint64_t bytes = 0;
   std::vector<VerifyFinding> findings;

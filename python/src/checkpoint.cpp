@@ -211,7 +211,7 @@ Ref read_notes(const ballast::Checkpoint& checkpoint) {
 }
 
 Ref read_format(const ballast::Checkpoint& checkpoint) {
-  return to_python(checkpoint.format);
+  return to_python(checkpoint.format.name());
 }
 
 Ref read_path(const ballast::Checkpoint& checkpoint) {

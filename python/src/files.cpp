@@ -77,6 +77,11 @@ PyObject* serialize(PyObject* /*module*/, PyObject* checkpoint) {
   });
 }
 
+ballast::Format format_of(const Options& options) {
+  const std::string name = options.text("format");
+  return name.empty() ? ballast::Format() : ballast::format_named(name);
+}
+
 // save(checkpoint, path, {format, overwrite, simplify, shard_bytes, progress})
 PyObject* save(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
@@ -91,7 +96,7 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
     const bool overwrite = options.flag("overwrite", true);
     const bool durable = options.flag("durable", true);
     const auto shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes"));
-    const ballast::SaveOptions how{.format = options.text("format"),
+    const ballast::SaveOptions how{.format = format_of(options),
                                    .simplify = options.flag("simplify"),
                                    .check = options.flag("check", true),
                                    .overwrite = overwrite,
@@ -102,7 +107,7 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
         ballast::save_shards(
             checkpoint, path,
             {.shard_bytes = shard_bytes, .check = how.check, .overwrite = overwrite, .progress = progress});
-      } else if (!durable && ballast::format_for(path, how.format) == "safetensors") {
+      } else if (!durable && ballast::format_for(path, how.format) == ballast::formats::safetensors) {
         ballast::safetensors::save(checkpoint, path,
                                    {.overwrite = overwrite, .durable = false, .progress = progress});
       } else {
@@ -133,7 +138,7 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.dtype = target_of(given.text("dtype"));
   for (std::string& pattern : given.texts("keep_dtype")) options.keep_dtype.push_back(std::move(pattern));
   if (given.flag("quantize_int8")) options.quantize = ballast::Quantize::int8;
-  options.format = given.text("format");
+  options.format = format_of(given);
   options.simplify = given.flag("simplify");
   options.overwrite = given.flag("overwrite");
   options.progress = progress_of(given.find("progress"));

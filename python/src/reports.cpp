@@ -191,7 +191,7 @@ PyObject* scan(PyObject* /*module*/, PyObject* args) {
     const std::string path = path_of(path_object);
     const auto report = unlocked([&] { return ballast::scan(path, {.checksums = checksums != 0}); });
     return Dict()
-        .set("format", report.format)
+        .set("format", report.format.name())
         .set("verdict", name(report.verdict()))
         .set("clean", report.clean())
         .set("findings", list_of(report.findings, finding))

@@ -56,31 +56,6 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
          });
 }
 
-// A tar's first block carries its own checksum: the sum of its bytes, the checksum's own taken as spaces, in
-// octal.
-bool is_tar(std::string_view text) {
-  constexpr std::size_t kBlock = 512;
-  constexpr std::size_t kAt = 148;
-  constexpr std::size_t kSize = 8;
-  if (text.size() < kBlock) return false;
-  unsigned sum = 0;
-  for (std::size_t i = 0; i < kBlock; ++i)
-    sum += i >= kAt && i < kAt + kSize ? ' ' : static_cast<unsigned char>(text[i]);
-  unsigned stored = 0;
-  std::size_t digits = 0;
-  for (const char c : text.substr(kAt, kSize)) {
-    if (c >= '0' && c <= '7') {
-      stored = stored * 8 + static_cast<unsigned>(c - '0');
-      ++digits;
-    } else if (digits > 0) {
-      break;
-    } else if (c != ' ') {
-      return false;
-    }
-  }
-  return digits > 0 && stored == sum;
-}
-
 // Protocol 2 and later begin with it; the byte after is the protocol.
 bool is_pickle(std::string_view text) {
   return text.size() >= 2 && text[0] == '\x80' && text[1] >= 1 && text[1] <= 5;
@@ -100,13 +75,37 @@ bool is_text(std::string_view text) {
 
 }  // namespace
 
+bool is_tar(std::span<const std::byte> first) {
+  constexpr std::size_t kBlock = 512;
+  constexpr std::size_t kAt = 148;  // of the checksum: the sum of all bytes, its own eight taken as spaces
+  constexpr std::size_t kSize = 8;
+  if (first.size() < kBlock) return false;
+  std::uint64_t sum = 0;
+  std::int64_t with_sign = 0;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const std::byte byte = i >= kAt && i < kAt + kSize ? std::byte{' '} : first[i];
+    sum += static_cast<std::uint64_t>(byte);
+    with_sign += static_cast<std::int8_t>(byte);
+  }
+  std::uint64_t said = 0;
+  bool any = false;
+  for (const char c : as_text(first.subspan(kAt, kSize))) {
+    if (c == '\0') break;
+    if (c == ' ') continue;
+    if (c < '0' || c > '7') return false;
+    said = said << 3U | static_cast<std::uint64_t>(c - '0');
+    any = true;
+  }
+  return any && (said == sum || static_cast<std::int64_t>(said) == with_sign);
+}
+
 std::string_view what_is_it(std::span<const std::byte> first) {
   std::string_view text = as_text(first);
   for (const Magic& magic : kMagics) {
     if (text.starts_with(magic.bytes)) return magic.what;
   }
   if (is_pickle(text)) return "a pickle (a PyTorch file of the old kind?)";
-  if (is_tar(text)) return "a tar archive (a PyTorch file of the first kind?)";
+  if (is_tar(first)) return "a tar archive (a PyTorch file of the first kind?)";
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   for (const std::string_view tag : {"<!doctype html"sv, "<html"sv, "<head"sv, "<body"sv}) {

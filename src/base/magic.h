@@ -16,6 +16,10 @@ inline constexpr std::size_t kMagicBytes =
 /// empty when nothing fits.
 [[nodiscard]] std::string_view what_is_it(std::span<const std::byte> first);
 
+/// The first block of a tar archive, as Python's tarfile tells it: by its checksum, summed with or without
+/// sign.
+[[nodiscard]] bool is_tar(std::span<const std::byte> first);
+
 /// Text that begins with a brace or a bracket.
 [[nodiscard]] bool is_json_text(std::span<const std::byte> first);
 

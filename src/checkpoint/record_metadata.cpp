@@ -69,17 +69,13 @@ void take_layout_from_tree(Checkpoint& checkpoint) {
 
 std::string layout_of(const Checkpoint& checkpoint) {
   if (const std::string* layout = find(checkpoint, kLayoutKey)) return *layout;
-  const std::string_view usual = usual_layout(checkpoint.format);
+  const std::string_view usual = checkpoint.format ? checkpoint.format->layout : kUsual;
   if (usual != kUsual) return std::string(usual);
   for (const Mark& mark : kMarks) {
     const std::string* found = find(checkpoint, mark.key);
     if (found != nullptr && *found == mark.value) return std::string(mark.layout);
   }
   return std::string(kUsual);
-}
-
-std::string_view usual_layout(std::string_view format) {
-  return format == "bpk" || format == "mpk" || format == "mpk-gz" ? "burn" : kUsual;
 }
 
 void mark_layout(Metadata& metadata, std::string_view layout) {

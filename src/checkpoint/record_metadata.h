@@ -30,8 +30,6 @@ void require_readable(const Checkpoint& checkpoint);
 
 /// Whose names and layouts the tensors have: "native", "pytorch", "burn", "flax" or "keras".
 [[nodiscard]] std::string layout_of(const Checkpoint& checkpoint);
-/// What a file of this format has when it does not say: Burn's formats hold Burn's, all others PyTorch's.
-[[nodiscard]] std::string_view usual_layout(std::string_view format);
 /// What a state dict's `_metadata` says of it, where PyTorch keeps facts about modules, and for readers the
 /// way back.
 [[nodiscard]] Value layout_in_tree(std::string_view layout);

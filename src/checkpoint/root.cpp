@@ -200,8 +200,16 @@ std::string to_string(const std::vector<RootCandidate>& candidates) {
   return text;
 }
 
+namespace {
+
+bool is_program(const Checkpoint& checkpoint) {
+  return checkpoint.format && checkpoint.format->is_program;
+}
+
+}  // namespace
+
 std::vector<RootCandidate> root_candidates(const Checkpoint& checkpoint) {
-  if (checkpoint.tree && checkpoint.format != "torchscript") return plain(look_around(*checkpoint.tree));
+  if (checkpoint.tree && !is_program(checkpoint)) return plain(look_around(*checkpoint.tree));
   if (checkpoint.empty()) return {};
   return {{.path = {}, .tensors = checkpoint.size(), .bytes = checkpoint.total_bytes()}};
 }
@@ -230,7 +238,7 @@ Checkpoint root(const Checkpoint& checkpoint, std::string_view path) {
 }
 
 RootChoice root_choice(const Checkpoint& checkpoint) {
-  if (!checkpoint.tree || checkpoint.format == "torchscript") return {};
+  if (!checkpoint.tree || is_program(checkpoint)) return {};
   std::vector<Ranked> ranked = look_around(*checkpoint.tree);
   if (ranked.empty() || ranked.front().candidate.path.empty()) return {};
   const auto is_metrics = [](const Ranked& one) { return one.rank == kUnusual && one.only_numbers; };

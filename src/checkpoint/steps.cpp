@@ -268,7 +268,7 @@ Checkpoint merge(std::span<const Checkpoint> given) {
     }
     out.notes.insert(out.notes.end(), part.notes.begin(), part.notes.end());
     out.path += (out.path.empty() ? "" : " + ") + part.path;
-    if (out.format.empty()) out.format = part.format;
+    if (!out.format) out.format = part.format;
   }
   marks::merge_metadata(parts, out);
   return out;

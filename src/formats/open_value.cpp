@@ -27,7 +27,7 @@ Value open_value(const std::string& path, std::string_view dotted) {
     const Checkpoint checkpoint = open(path);
     if (!checkpoint.tree)
       fail(Errc::not_found, display(path), "a file of format {} holds no objects besides its tensors",
-           checkpoint.format);
+           checkpoint.format.name());
     root = *checkpoint.tree;
   }
   return value_at(root, dotted, display(path));

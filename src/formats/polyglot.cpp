@@ -10,42 +10,17 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/magic.h"
+#include "formats/format_table.h"
 #include "formats/pickle_walk.h"
-#include "formats/sniff.h"
 #include "formats/zip_records.h"
 
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kTarBlock = 512;
-
 std::vector<std::byte> bytes_at(const ByteSource& source, std::uint64_t offset, std::uint64_t most) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(most, source.size() - offset)));
   source.read(offset, bytes);
   return bytes;
-}
-
-// What tarfile asks of a first block: a checksum that is right, summed with or without sign.
-bool is_tar(std::span<const std::byte> block) {
-  constexpr std::size_t kSumAt = 148;
-  if (block.size() < kTarBlock) return false;
-  std::uint64_t sum = 0;
-  std::int64_t with_sign = 0;
-  for (std::size_t i = 0; i < kTarBlock; ++i) {
-    const std::byte byte = i >= kSumAt && i < kSumAt + 8 ? std::byte{' '} : block[i];
-    sum += static_cast<std::uint64_t>(byte);
-    with_sign += static_cast<std::int8_t>(byte);
-  }
-  std::uint64_t said = 0;
-  bool any = false;
-  for (const char c : as_text(block.subspan(kSumAt, 8))) {
-    if (c == '\0') break;
-    if (c == ' ') continue;
-    if (c < '0' || c > '7') return false;
-    said = said << 3U | static_cast<std::uint64_t>(c - '0');
-    any = true;
-  }
-  return any && (said == sum || static_cast<std::int64_t>(said) == with_sign);
 }
 
 // An end record near the end, and a directory where it says, or right before it.
@@ -100,13 +75,12 @@ std::optional<std::uint64_t> hdf5_start(const ByteSource& source) {
 }  // namespace
 
 std::vector<OtherReading> other_readings(const ByteSource& source) {
-  const auto head = bytes_at(source, 0, std::max<std::uint64_t>(kMagicBytes, kTarBlock));
-  const auto magic = std::span(head).first(std::min<std::size_t>(head.size(), kMagicBytes));
-  const Family family = family_of(magic, source.size(), source.name());
+  const auto head = bytes_at(source, 0, kMagicBytes);
+  const Format format = format_of(source);
   const bool zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
   const bool tar = is_tar(head);
-  const bool opened_as_tar = family == Family::torch && !zip && tar;
-  const bool opened_as_pickle = family == Family::torch && !zip && !tar;
+  const bool opened_as_tar = format == formats::torch_zip && !zip && tar;
+  const bool opened_as_pickle = format == formats::torch_zip && !zip && !tar;
 
   std::vector<OtherReading> found;
   if (!opened_as_pickle && !zip) {
@@ -119,7 +93,7 @@ std::vector<OtherReading> other_readings(const ByteSource& source) {
   }
   if (tar && !opened_as_tar)
     found.push_back({"tar", 0, "the first 512 bytes are the header of a tar archive"});
-  if (family != Family::safetensors && is_safetensors(source, head))
+  if (format != formats::safetensors && is_safetensors(source, head))
     found.push_back({"safetensors", 0, "begins like a Safetensors file"});
   if (const auto at = hdf5_start(source)) found.push_back({"hdf5", *at, "an HDF5 file begins there"});
   return found;

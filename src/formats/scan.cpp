@@ -14,10 +14,10 @@
 #include "base/hash.h"
 #include "base/magic.h"
 #include "formats/confine.h"
+#include "formats/format_table.h"
 #include "formats/onnx/onnx.h"
 #include "formats/polyglot.h"
 #include "formats/shards/shards.h"
-#include "formats/sniff.h"
 #include "formats/torch/reader.h"
 #include "formats/zip.h"
 
@@ -115,7 +115,7 @@ void scan_torch(const std::shared_ptr<const ByteSource>& source, ScanReport& rep
   try {
     const torch::Document document = reader.read();
     report.format = document.format;
-    if (document.format == "torchscript") {
+    if (document.format == formats::torchscript) {
       report.findings.push_back(
           {.severity = Severity::warning,
            .code = Errc::unsupported,
@@ -200,13 +200,13 @@ namespace {
 // Each shard by itself; the findings of all.
 ScanReport scan_shards(const std::string& path, const ScanOptions& options) {
   ScanReport report;
-  report.format = "sharded";
+  report.format = formats::sharded;
   try {
     const shards::Index index = shards::read_index(path);
     for (const std::string& name : index.files) {
       const std::string shard = shards::locate(folder_of(path), name);
       if (shard.empty()) fail(Errc::missing_shard, display(path), "shard {} is not there", quoted(name));
-      if (family_of(*File::open(shard)) == Family::index)
+      if (format_of(*File::open(shard)) == formats::sharded)
         fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(name));
       ScanReport part = scan(shard, options);
       const auto take = [&](auto& to, auto& from) {
@@ -231,10 +231,10 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
   if (shards::is_folder(path)) return scan(shards::find_in_folder(path), options);
   ScanReport report;
   const std::shared_ptr<const ByteSource> source = File::open(path, {.io = Io::read});
-  const Family family = family_of(*source);
-  if (family == Family::index) return scan_shards(path, options);
+  const Format format = format_of(*source);
+  if (format == formats::sharded) return scan_shards(path, options);
   find_other_readings(source, report);
-  if (family != Family::torch) {
+  if (format != formats::torch_zip) {
     try {
       report.format = open(source).format;
     } catch (const Error& error) {
@@ -257,7 +257,7 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
 Checksums check_integrity(const std::string& path) {
   const std::shared_ptr<const ByteSource> source = File::open(path, {.io = Io::read});
   if (is_zip(*source)) return check_zip(source);
-  if (family_of(*source) == Family::onnx) return onnx_file::check_external(*source);
+  if (format_of(*source) == formats::onnx) return onnx_file::check_external(*source);
   return {.checked = 0, .without = open(path).total_bytes()};
 }
 

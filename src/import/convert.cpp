@@ -159,11 +159,12 @@ class Steps {
   Converted now_;
 };
 
-std::string target_format(const std::string& out, const ConvertOptions& options) {
+Format target_format(const std::string& out, const ConvertOptions& options) {
   if (options.shard_bytes == 0) return format_for(out, options.format);
-  if (!options.format.empty() && options.format != "safetensors")
-    fail(Errc::unsupported, display(out), "shards are Safetensors files, not {}", quoted(options.format));
-  return "safetensors";
+  if (options.format && options.format != formats::safetensors)
+    fail(Errc::unsupported, display(out), "shards are Safetensors files, not {}",
+         quoted(options.format.name()));
+  return formats::safetensors;
 }
 
 bool exists(const std::string& path) {
@@ -179,28 +180,27 @@ Converted apply_steps(const Checkpoint& in, const ConvertOptions& options) {
 }
 
 Converted plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
-  const std::string format = target_format(out, options);
-  if (options.quantize != Quantize::none && format != "safetensors" && format != "record") {
+  const Format format = target_format(out, options);
+  if (options.quantize != Quantize::none && !format->holds_metadata) {
     fail(Errc::not_representable, display(out),
-         "{} has no place to say what is quantized; write safetensors or record", format);
+         "{} has no place to say what is quantized; write safetensors or record", format.name());
   }
   const Checkpoint file =
       open(in, {.io = options.io, .inert = options.inert, .expansion = options.expansion});
   record::require_readable(file);
   ConvertOptions steps = options;
   // A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
-  if (format.starts_with("torch") && asks_for_nothing(options)) steps.root = "";
+  if (format->holds_tree && asks_for_nothing(options)) steps.root = "";
   Converted done = apply_steps(file, steps);
-  const bool holds_ties = format == "safetensors" || format == "record" || format.starts_with("torch");
-  if (const std::size_t tied = holds_ties ? 0 : ties(done.checkpoint).size(); tied > 0)
-    done.before.notes.push_back(fmt::format("{} has no ties: {} written again under {}", format,
+  if (const std::size_t tied = format->holds_ties ? 0 : ties(done.checkpoint).size(); tied > 0)
+    done.before.notes.push_back(fmt::format("{} has no ties: {} written again under {}", format.name(),
                                             tied == 1 ? "1 tensor is" : fmt::format("{} tensors are", tied),
                                             tied == 1 ? "its second name" : "their second names"));
   const std::string layout = record::layout_of(done.checkpoint);
-  if ((format == "npz" || format == "npy") && layout != record::usual_layout(format))
-    done.before.notes.push_back(
-        fmt::format("{} has no place to say that the tensors have the layout of {}", format, quoted(layout)));
-  if (format == "record" && casts(options)) {
+  if (!format->holds_layout && layout != format->layout)
+    done.before.notes.push_back(fmt::format("{} has no place to say that the tensors have the layout of {}",
+                                            format.name(), quoted(layout)));
+  if (format == formats::record && casts(options)) {
     done.checkpoint = record::without_record_metadata(done.checkpoint);
     if (!done.checkpoint.metadata) done.checkpoint.metadata.emplace();
     (*done.checkpoint.metadata)[record::kPrecisionKey] = record::precision_name(target_of(options.dtype));
@@ -230,7 +230,7 @@ Converted convert(const std::string& in, const std::string& out, const ConvertOp
   if (!options.receipt.empty() && !options.overwrite && exists(options.receipt))
     fail(Errc::already_exists, display(options.receipt), "is there already (overwriting was not asked for)");
   Converted done = plan_conversion(in, out, options);
-  if (options.check && done.before.format == "onnx") static_cast<void>(check_integrity(in));
+  if (options.check && done.before.format == formats::onnx) static_cast<void>(check_integrity(in));
   Receipt::Side input;
   if (!options.receipt.empty()) input = receipt_side(done.taken);
   if (options.shard_bytes == 0) {

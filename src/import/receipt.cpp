@@ -103,7 +103,7 @@ void compare_tensors(const Receipt::Side& expected, const Receipt::Side& found,
 
 Receipt::Side receipt_side(const Checkpoint& checkpoint, const Progress& progress) {
   Manifest manifest = hash(checkpoint, progress);
-  return {.format = checkpoint.format,
+  return {.format = std::string(checkpoint.format.name()),
           .files = hashed_files(checkpoint),
           .root = std::move(manifest.root),
           .tensors = std::move(manifest.tensors)};
@@ -148,7 +148,7 @@ ReceiptCheck check_receipt(const std::string& path, const Receipt& receipt, cons
   const std::vector<Receipt::File> files = hashed_files(checkpoint);
   check.is_input = same_files(files, receipt.input.files) && !same_files(files, receipt.output.files);
   if (check.is_input) {
-    const std::string format = checkpoint.format;
+    const Format format = checkpoint.format;
     checkpoint = dequantize(checkpoint);
     if (!receipt.steps.root.empty()) checkpoint = root(checkpoint, receipt.steps.root);
     checkpoint.path = path;

@@ -30,7 +30,7 @@ class Verification {
     collect_tensors();
     note_alignment();
     compare_checksums();
-    if (checkpoint_.format == "record") compare_record();
+    if (checkpoint_.format == formats::record) compare_record();
     if (!options_.receipt.empty()) compare_receipt();
     judge_values();
     return std::move(report_);
@@ -79,12 +79,11 @@ class Verification {
   // Zip archives hold checksums, and ONNX models those of their external data; opening compares at most a
   // pickle's.
   void compare_checksums() {
-    const bool is_onnx = checkpoint_.format == "onnx";
-    if (checkpoint_.format != "torch-zip" && checkpoint_.format != "torchscript" && !is_onnx) return;
+    if (!checkpoint_.format->has_checksums) return;
     try {
       const Checksums sums = check_integrity(checkpoint_.path);
       // Models hardly ever have any: not worth a word.
-      if (sums.without > 0 && (!is_onnx || sums.checked > 0))
+      if (sums.without > 0 && (checkpoint_.format != formats::onnx || sums.checked > 0))
         report_.notes.push_back(
             fmt::format("the file holds no checksum for {} bytes of its data", sums.without));
     } catch (const Error& error) {

@@ -46,8 +46,8 @@ const World& world_of(const Checkpoint& checkpoint) {
        quoted(layout));
 }
 
-Adapter usual_adapter(std::string_view format) {
-  return find_world(record::usual_layout(format))->adapter;
+Adapter usual_adapter(Format format) {
+  return find_world(format->layout)->adapter;
 }
 
 std::string_view name(Adapter adapter) noexcept {

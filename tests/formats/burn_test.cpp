@@ -68,7 +68,7 @@ using BurnFiles = Scratch;
 TEST(BurnMpk, ReadsARecordAsBurnWritesIt) {
   for (const Io io : {Io::map, Io::read}) {
     const Checkpoint checkpoint = open(fixture("net.mpk"), {.io = io});
-    EXPECT_EQ(checkpoint.format, "mpk");
+    EXPECT_EQ(checkpoint.format.name(), "mpk");
     expect_net(checkpoint);
     EXPECT_EQ(checkpoint.metadata->at("burn.version"), "0.18.0");
     EXPECT_EQ(checkpoint.metadata->at("producer"), "burn");
@@ -103,7 +103,7 @@ TEST(BurnMpk, SaysWhatItCannotRead) {
 TEST(BurnPack, ReadsAPackAsBurnWritesIt) {
   for (const Io io : {Io::map, Io::read}) {
     const Checkpoint checkpoint = open(fixture("net.bpk"), {.io = io});
-    EXPECT_EQ(checkpoint.format, "bpk");
+    EXPECT_EQ(checkpoint.format.name(), "bpk");
     expect_net(checkpoint);
     EXPECT_EQ(checkpoint.metadata->at("version"), "0.21.0");
     EXPECT_EQ(checkpoint.metadata->at("burn.scalars"),

@@ -46,7 +46,7 @@ class TextSource final : public ByteSource {
 std::string found_in(const std::function<Checkpoint()>& open_it) {
   try {
     const Checkpoint checkpoint = open_it();
-    std::string all = checkpoint.format + '\n';
+    std::string all = std::string(checkpoint.format.name()) + '\n';
     for (const Entry& entry : checkpoint) {
       std::string bytes(static_cast<std::size_t>(entry.bytes), '\0');
       if (entry.tensor().has_data()) entry.tensor().read(0, std::as_writable_bytes(std::span(bytes)));

@@ -53,7 +53,7 @@ TEST_F(Npz, ReadsWhatNumpyWrites) {
   for (const std::string file : {"/a.npz", "/z.npz"}) {
     for (const Io io : {Io::map, Io::read}) {
       const Checkpoint checkpoint = open(folder + file, {.io = io});
-      EXPECT_EQ(checkpoint.format, "npz");
+      EXPECT_EQ(checkpoint.format.name(), "npz");
       ASSERT_EQ(checkpoint.size(), 18U * 2 + 3);
       for (const Entry& entry : checkpoint) {
         const std::string want = content(folder + "/raw/" + std::string(entry.name));
@@ -114,7 +114,7 @@ TEST_F(Npz, OneArrayIsCalledLikeItsFile) {
   one.add("whatever", Tensor::from<std::int64_t>({5}, {1}));
   save(one, path("weights.npy"));
   const Checkpoint read = open(path("weights.npy"));
-  EXPECT_EQ(read.format, "npy");
+  EXPECT_EQ(read.format.name(), "npy");
   EXPECT_EQ(read[0].name, "weights");
   one.add("second", Tensor::from<std::int64_t>({5}, {1}));
   EXPECT_EQ(error_of([&] { save(one, path("two.npy")); }).code(), Errc::not_representable);

@@ -29,7 +29,7 @@ TEST(SafetensorsReader, ReadsTensorsFromMapFileAndMemory) {
   for (const Checkpoint& checkpoint :
        {open(file.path()), open(file.path(), {.io = Io::read}), parse(in_memory(kTwo))}) {
     ASSERT_EQ(checkpoint.size(), 2U);
-    EXPECT_EQ(checkpoint.format, "safetensors");
+    EXPECT_EQ(checkpoint.format.name(), "safetensors");
     EXPECT_EQ(checkpoint[0].name, "w");
     EXPECT_EQ(checkpoint.total_bytes(), 11U);
     EXPECT_FALSE(checkpoint.metadata);

@@ -71,7 +71,7 @@ TEST_F(Shards, AreWrittenWithAnIndexAndReadAsOne) {
   EXPECT_EQ(saved.index, path("model.safetensors.index.json"));
   for (const std::string& source : {saved.index, path("")}) {  // the index, and the folder it lies in
     const Checkpoint read = open(source);
-    EXPECT_EQ(read.format, "sharded");
+    EXPECT_EQ(read.format.name(), "sharded");
     ASSERT_EQ(read.size(), 10U);
     for (int i = 0; i < 10; ++i)
       EXPECT_EQ(first_of(read, "layer." + std::to_string(i)), static_cast<float>(i));
@@ -299,7 +299,7 @@ TEST_F(Shards, AFolderIsItsOneModelFile) {
   EXPECT_EQ(error.code(), Errc::invalid_argument);
   EXPECT_THAT(error.what(), HasSubstr("\"model.safetensors\", \"other.npz\""));
   index(R"("x": "model.safetensors")", "a.index.json");
-  EXPECT_EQ(open(path("")).format, "sharded");
+  EXPECT_EQ(open(path("")).format.name(), "sharded");
   index(R"("x": "model.safetensors")", "b.index.json");
   EXPECT_THAT(error_of([&] { static_cast<void>(open(path(""))); }).what(), HasSubstr("several indices"));
 }

@@ -160,7 +160,7 @@ void check_file(const std::string& path, std::string_view file, element expected
   const Checkpoint checkpoint = open(path, {.io = io, .inert = needs_inert(file)});
   std::string_view format;
   if (expected["format"].get(format) == simdjson::SUCCESS) {
-    EXPECT_EQ(checkpoint.format, format);
+    EXPECT_EQ(checkpoint.format.name(), format);
   }
   check_tensors(checkpoint, expected["tensors"]);
   element part;

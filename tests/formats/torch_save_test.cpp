@@ -264,11 +264,11 @@ TEST(Save, ChoosesTheFormatByTheName) {
   }
   save(checkpoint, output("named.safetensors"));
   EXPECT_EQ(safetensors::open(testing::TempDir() + "/named.safetensors").size(), 1U);
-  save(checkpoint, output("legacy.pt"), {.format = "torch-legacy"});
+  save(checkpoint, output("legacy.pt"), {.format = formats::torch_legacy});
   EXPECT_THAT(slurp(testing::TempDir() + "/legacy.pt"),
               testing::StartsWith("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."));
   EXPECT_THROW(save(checkpoint, output("named.txt")), Error);
-  EXPECT_THROW(save(checkpoint, output("named.pt"), {.format = "gguf"}), Error);
+  EXPECT_THROW(save(checkpoint, output("named.pt"), {.format = format_named("gguf")}), Error);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class Writable : public testing::TestWithParam<const char*> {};
 TEST_P(Writable, TheFileStaysAndWhatWasWrittenIsSaved) {
   const safetensors::TemporaryFolder folder;
   const std::string path = folder.file("in");
-  save(thousand_ones(), path, {.format = GetParam()});
+  save(thousand_ones(), path, {.format = format_named(GetParam())});
   const std::string before = content(path);
   for (const Io io : {Io::map, Io::read}) {
     Checkpoint opened = open(path, {.io = io, .writable = true});
@@ -53,7 +53,7 @@ TEST_P(Writable, TheFileStaysAndWhatWasWrittenIsSaved) {
 TEST_P(Writable, OnlyWhenAskedFor) {
   const safetensors::TemporaryFolder folder;
   const std::string path = folder.file("in");
-  save(thousand_ones(), path, {.format = GetParam()});
+  save(thousand_ones(), path, {.format = format_named(GetParam())});
   Tensor tensor = open(path).tensor("w");
   EXPECT_THROW(static_cast<void>(tensor.mutable_data()), Error);
 }

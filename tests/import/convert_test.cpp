@@ -102,7 +102,7 @@ TEST_F(ConvertTest, ADtypeMeansTheSameWhenConvertingAndWhenLoading) {
 TEST_F(ConvertTest, ARecordSaysWhoseLayoutItHolds) {
   convert(path("in.safetensors"), path("out.record"), {.dtype = Precision::half});
   const Checkpoint record = open_record(path("out.record"), {.verify = true});
-  EXPECT_EQ(record.format, "record");
+  EXPECT_EQ(record.format.name(), "record");
   EXPECT_EQ(record.metadata->at("ballast.layout"), "pytorch");
   EXPECT_EQ(record.metadata->at("ballast.precision"), "half");
 
@@ -119,7 +119,7 @@ TEST_F(ConvertTest, WhatOnlyARecordSaysStaysInRecords) {
   convert(path("in.safetensors"), path("a.record"));
   convert(path("a.record"), path("b.safetensors"));
   const Checkpoint out = open(path("b.safetensors"));
-  EXPECT_EQ(out.format, "safetensors");
+  EXPECT_EQ(out.format.name(), "safetensors");
   EXPECT_THAT(*out.metadata,
               ElementsAre(std::pair<const std::string, std::string>("ballast.layout", "pytorch")));
 }

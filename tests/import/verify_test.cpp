@@ -41,7 +41,7 @@ TEST_F(VerifyTest, FindsWhatIsNotFiniteAndWhatIsDead) {
   const VerifyReport report = verify(path("in.safetensors"));
   EXPECT_THAT(words(report), ElementsAre("dead zero 2/2", "odd nan 2/5", "odd inf 2/5"));
   EXPECT_FALSE(report.clean());
-  EXPECT_EQ(report.format, "safetensors");
+  EXPECT_EQ(report.format.name(), "safetensors");
   EXPECT_EQ(report.tensors, 3U);
   EXPECT_EQ(report.bytes, 4U * (12 + 2 + 5));
   EXPECT_EQ(report.findings[1].shape, (Shape{5}));

@@ -320,7 +320,7 @@ TEST(Adapter, BurnGates) {
       file.add("lstm." + gate + "." + part + ".bias", Tensor::from<float>({value += 1}, {1}));
     }
   }
-  file.format = "bpk";
+  file.format = formats::bpk;
   load(model, file, {.unused = OnUnused::error});
   EXPECT_EQ(floats(model.lstm.cells[0].weight_ih),
             (std::vector<float>{0, 2, 6, 4}));  // input, forget, cell, output

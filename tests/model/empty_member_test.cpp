@@ -125,11 +125,11 @@ class EmptyMember : public Scratch {
     f(to_checkpoint(model, Adapter::none));
     std::size_t count = 2;
     if (!from_files) return count;
-    for (const std::string_view format : writable_formats()) {
-      if (format == "npy") continue;  // one array
-      const std::string file = path("model." + std::string(format));
-      SCOPED_TRACE(format);
-      save(model, file, {.format = std::string(format), .overwrite = true});
+    for (const Format format : writable_formats()) {
+      if (format == formats::npy) continue;  // one array
+      const std::string file = path("model." + std::string(format.name()));
+      SCOPED_TRACE(format.name());
+      save(model, file, {.format = format, .overwrite = true});
       f(open(file));
       ++count;
     }

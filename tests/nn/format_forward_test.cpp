@@ -69,10 +69,10 @@ class FormatForward : public Scratch {
 };
 
 TEST_F(FormatForward, EveryFormatGivesTheSameAnswersAtBatch1To9) {
-  for (const std::string_view format : writable_formats()) {
-    if (format == "npy" || format == "record") continue;  // one tensor only; below
-    const std::string file = "model." + std::string(format);
-    save(to_checkpoint(model_), path(file), {.format = std::string(format)});
+  for (const Format format : writable_formats()) {
+    if (format == formats::npy || format == formats::record) continue;  // one tensor only; below
+    const std::string file = "model." + std::string(format.name());
+    save(to_checkpoint(model_), path(file), {.format = format});
     expect_same_answers(file, {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 4});
   }
   save_record(model_, path("model.record"));

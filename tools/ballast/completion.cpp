@@ -8,6 +8,7 @@
 #include "ballast/io.h"
 #include "commands.h"
 #include "help.h"
+#include "written.h"
 
 namespace tool {
 namespace {
@@ -43,7 +44,7 @@ std::string values_of(const std::string& flag) {
   if (flag == "--dtype") return "f32 f16 bf16 f64 f8_e4m3 f8_e5m2";
   if (flag == "--quantize") return "int8";
   if (flag == "--io") return joined(ballast::io_names());
-  if (flag == "--to") return fmt::format("{}", fmt::join(ballast::writable_formats(), " "));
+  if (flag == "--to") return fmt::format("{}", fmt::join(names_of_formats(), " "));
   return "";
 }
 

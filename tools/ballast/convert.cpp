@@ -131,7 +131,7 @@ Json result_object(const Arguments& arguments, const ballast::Converted& done) {
   return {{"schema", 1},
           {"input",
            {{"file", arguments.in},
-            {"format", done.before.format},
+            {"format", done.before.format.name()},
             {"tensors", done.before.size()},
             {"bytes", done.before.total_bytes()}}},
           {"output",

@@ -127,11 +127,11 @@ std::string source_text(const std::string& symbol, const std::string& record) {
 
 // open_record() cannot know how a record is made at the command line.
 void require_record(const Session& session, const std::string& path) {
-  const std::string format = session.open(path).format;
-  if (format == "record") return;
+  const ballast::Format format = session.open(path).format;
+  if (format == ballast::formats::record) return;
   throw ballast::Error(ballast::Errc::unknown_format, ballast::display(path),
                        fmt::format("is {}, and a record is needed: 'ballast convert {} OUT.record' makes one",
-                                   format, ballast::display(path)));
+                                   format.name(), ballast::display(path)));
 }
 
 int embed(Session& session, const EmbedArguments& arguments) {

@@ -27,7 +27,7 @@ int hash(Session& session, const HashArguments& arguments, const std::string& pa
     return ballast::hash(checkpoint, bar.callback());
   }();
   if (session.json) {
-    object["format"] = file.format;
+    object["format"] = file.format.name();
     object["root"] = manifest.root;
     Json tensors = Json::array();
     for (const ballast::TensorHash& tensor : manifest.tensors)

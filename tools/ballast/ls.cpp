@@ -83,7 +83,7 @@ bool should_fold(const Session& session, const LsOptions& options, std::size_t r
 }
 
 void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows) {
-  object["format"] = checkpoint.format;
+  object["format"] = checkpoint.format.name();
   object["metadata"] = metadata_object(checkpoint);
   Json tensors = Json::array();
   for (const Row& row : rows) {

@@ -17,7 +17,7 @@ namespace {
 
 struct MergeOptions {
   std::vector<std::string> files;  // the last one is written
-  std::string format;
+  ballast::Format format;
   std::optional<std::string> root;
   bool force = false;
   bool inert = false;
@@ -25,14 +25,13 @@ struct MergeOptions {
 };
 
 ballast::Checkpoint open_all(Session& session, const MergeOptions& options) {
-  const std::string format = ballast::format_for(options.files.back(), options.format);
-  const bool says_quantized = format == "safetensors" || format == "record";
+  const ballast::Format format = ballast::format_for(options.files.back(), options.format);
   std::vector<ballast::Checkpoint> parts;
   for (auto file = options.files.begin(); file + 1 != options.files.end(); ++file) {
     const ballast::Checkpoint opened = session.open(*file, {.inert = options.inert});
     for (const std::string& note : opened.notes) session.note(note);
     parts.push_back(state_dict(session, opened, options.root));
-    if (says_quantized || !ballast::is_quantized(parts.back())) continue;
+    if (format->holds_metadata || !ballast::is_quantized(parts.back())) continue;
     parts.back() = ballast::dequantize(parts.back());
     session.note(fmt::format("{}: quantized tensors become numbers, as the output has no place for scales",
                              ballast::display(*file)));

@@ -28,7 +28,7 @@ int list(Session& session, const MetaOptions& options, const ballast::Checkpoint
   if (session.json) {
     write_document(session.out, {{"schema", 1},
                                  {"file", options.file},
-                                 {"format", checkpoint.format},
+                                 {"format", checkpoint.format.name()},
                                  {"metadata", metadata_object(checkpoint)}});
     return kFine;
   }
@@ -85,11 +85,11 @@ ballast::Metadata changed(const MetaOptions& options, ballast::Metadata metadata
 }
 
 int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
-  if (checkpoint.format != "safetensors" && checkpoint.format != "record") {
+  if (!checkpoint.format->holds_metadata) {
     throw ballast::Error(
         ballast::Errc::unsupported, ballast::display(options.file),
         fmt::format("is {}; metadata can be changed in Safetensors files only (ballast convert makes one)",
-                    checkpoint.format));
+                    checkpoint.format.name()));
   }
   ballast::safetensors::HeaderEdit change;
   change.metadata = changed(options, checkpoint.metadata.value_or(ballast::Metadata()));
@@ -118,7 +118,7 @@ int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint
 int run(Session& session, const MetaOptions& options) {
   ballast::Checkpoint checkpoint = session.open(options.file, {.io = ballast::Io::read});
   // As it stands in the file: an opened checkpoint has its ties as tensors, not as metadata.
-  if (checkpoint.format == "safetensors" || checkpoint.format == "record")
+  if (checkpoint.format->holds_metadata)
     checkpoint.metadata = ballast::safetensors::open(options.file, {.io = ballast::Io::read}).metadata;
   if (options.action.empty()) return list(session, options, checkpoint);
   return options.action == "get" ? get(session, options, checkpoint) : edit(session, options, checkpoint);

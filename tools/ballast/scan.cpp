@@ -99,7 +99,7 @@ void print_globals(Session& session, const ScanReport& report, bool all) {
 void print_report(Session& session, const std::string& path, const ScanReport& report, bool all) {
   const std::string verdict =
       session.stdout_terminal.paint(name(report.verdict()), style_of(report.verdict()));
-  const std::string format = report.format.empty() ? "unknown format" : report.format;
+  const std::string_view format = report.format ? report.format.name() : "unknown format";
   if (session.quiet && report.clean()) return;
   session.out.print("{}: {}: {}, {} named, {}\n", ballast::display(path), verdict, format,
                     counted(report.globals.size(), "global"), counted(report.findings.size(), "finding"));
@@ -108,7 +108,7 @@ void print_report(Session& session, const std::string& path, const ScanReport& r
 }
 
 void fill_json(Json& object, const ScanReport& report) {
-  object["format"] = report.format;
+  object["format"] = report.format.name();
   object["verdict"] = name(report.verdict());
   object["clean"] = report.clean();
   Json findings = Json::array();

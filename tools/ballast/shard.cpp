@@ -35,8 +35,8 @@ int shard(Session& session, const ShardOptions& options) {
                                                    .overwrite = options.force,
                                                    .progress = bar.callback()}));
   }
-  report_written(session, {{"input", {{"file", options.in}, {"format", opened.format}}}}, written, checkpoint,
-                 start);
+  report_written(session, {{"input", {{"file", options.in}, {"format", opened.format.name()}}}}, written,
+                 checkpoint, start);
   return kFine;
 }
 

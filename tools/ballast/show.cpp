@@ -97,7 +97,7 @@ void show_summary(Session& session, const ShowOptions& options, const ballast::C
   const std::uint64_t size = size_of_file(options.file);
   session.out.line(terminal.paint(ballast::display(options.file), Style::bold));
   Table table({{""}, {""}});
-  table.add({"format", checkpoint.format});
+  table.add({"format", std::string(checkpoint.format.name())});
   table.add({"size", fmt::format("{} ({} bytes)", human_bytes(size), grouped(size))});
   table.add({"tensors", totals_of(rows_of(checkpoint)).text()});
   bool first = true;
@@ -122,7 +122,7 @@ int show_file(Session& session, const ShowOptions& options, const ballast::Check
     const Totals totals = totals_of(rows_of(checkpoint));
     Json object = {{"schema", 1},
                    {"file", options.file},
-                   {"format", checkpoint.format},
+                   {"format", checkpoint.format.name()},
                    {"file_bytes", size_of_file(options.file)},
                    {"tensors", totals.tensors},
                    {"parameters", totals.parameters},

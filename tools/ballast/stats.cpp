@@ -94,7 +94,7 @@ void print_table(Session& session, const std::vector<Row>& rows,
 
 void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows,
                const std::vector<ballast::TensorStats>& stats, const std::vector<Histogram>& histograms) {
-  object["format"] = checkpoint.format;
+  object["format"] = checkpoint.format.name();
   Json tensors = Json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ballast::TensorStats& s = stats[i];

@@ -66,7 +66,7 @@ void print_findings(Session& session, const std::string& path, const VerifyRepor
 }
 
 void fill_json(Json& object, const VerifyReport& report) {
-  object["format"] = report.format;
+  object["format"] = report.format.name();
   object["tensors"] = report.tensors;
   object["bytes"] = report.bytes;
   object["clean"] = report.clean();

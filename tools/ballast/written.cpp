@@ -34,11 +34,18 @@ constexpr std::array<Unit, 10> kUnits = {{{"", 1},
 
 }  // namespace
 
-void add_format_option(CLI::App& command, std::string& format) {
+std::vector<std::string_view> names_of_formats() {
+  std::vector<std::string_view> names;
+  for (const ballast::Format format : ballast::writable_formats()) names.push_back(format.name());
+  return names;
+}
+
+void add_format_option(CLI::App& command, ballast::Format& format) {
   command
-      .add_option("--to", format,
-                  fmt::format("The format to write (default: by the extension): {}",
-                              fmt::join(ballast::writable_formats(), ", ")))
+      .add_option_function<std::string>(
+          "--to", [&format](const std::string& name) { format = ballast::format_named(name); },
+          fmt::format("The format to write (default: by the extension): {}",
+                      fmt::join(names_of_formats(), ", ")))
       ->type_name("FORMAT");
 }
 

@@ -15,8 +15,10 @@
 
 namespace tool {
 
+/// What --to takes.
+[[nodiscard]] std::vector<std::string_view> names_of_formats();
 /// --to
-void add_format_option(CLI::App& command, std::string& format);
+void add_format_option(CLI::App& command, ballast::Format& format);
 
 /// --no-check, for commands that copy what they read.
 void add_no_check_option(CLI::App& command, bool& check);

@@ -54,7 +54,7 @@ class BpkReader {
     for (const Described& tensor : tensors_) add(tensor);
     extras_.put(checkpoint_.metadata);
     state_producer();
-    checkpoint_.format = "bpk";
+    checkpoint_.format = formats::bpk;
     return std::move(checkpoint_);
   }
 

@@ -66,7 +66,7 @@ class MpkReader {
 
  private:
   Checkpoint finish() {
-    checkpoint_.format = "mpk";
+    checkpoint_.format = formats::mpk;
     if (!checkpoint_.metadata) checkpoint_.metadata.emplace();
     extras_.put(checkpoint_.metadata);
     // A copy in another format must still say whose layout it is.

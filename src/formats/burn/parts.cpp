@@ -117,6 +117,12 @@ std::optional<DType> dtype_from_name(std::string_view name) noexcept {
   return std::nullopt;
 }
 
+bool is_written(DType dtype) noexcept {
+  const auto written = std::span(kDTypes).first(kWritten);
+  return std::any_of(written.begin(), written.end(),
+                     [&](const NamedDType& row) { return row.dtype == dtype; });
+}
+
 std::string_view name_of(DType dtype, std::string_view tensor, const std::string& where) {
   for (const NamedDType& row : std::span(kDTypes).first(kWritten)) {
     if (row.dtype == dtype) return row.name;

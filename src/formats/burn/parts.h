@@ -21,6 +21,8 @@ namespace ballast::burn {
 
 /// "F32" → DType::f32; nullopt for what Ballast has no dtype for.
 [[nodiscard]] std::optional<DType> dtype_from_name(std::string_view name) noexcept;
+/// Whether Burn has the dtype.
+[[nodiscard]] bool is_written(DType dtype) noexcept;
 /// Errc::not_representable, naming the tensor, for dtypes Burn lacks.
 [[nodiscard]] std::string_view name_of(DType dtype, std::string_view tensor, const std::string& where);
 /// Refuses to write a tensor that the reader would refuse.

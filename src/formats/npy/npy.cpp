@@ -107,14 +107,14 @@ Checkpoint open_npy(const ByteSource& source) {
   const auto first = load_range(source, 0, std::min<std::uint64_t>(source.size(), kMaxHeaderBytes));
   const Header header = header_of(span_of(*first), source.size(), source.where());
   Checkpoint checkpoint;
-  checkpoint.format = "npy";
+  checkpoint.format = formats::npy;
   add(checkpoint, stem_of(source.name()), header, range_of(source, 0, source.size()));
   return checkpoint;
 }
 
 Checkpoint open_npz(const ByteSource& source) {
   Checkpoint checkpoint;
-  checkpoint.format = "npz";
+  checkpoint.format = formats::npz;
   if (source.size() == zip::kEndSize) return checkpoint;  // the end record of an empty archive
   const ZipArchive zip = ZipArchive::open(source.shared_from_this());
   checkpoint.notes = zip.anomalies();

@@ -6,16 +6,16 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/magic.h"
+#include "formats/format_table.h"
 #include "formats/onnx/external.h"
 #include "formats/onnx/model.h"
-#include "formats/sniff.h"
 
 namespace ballast::onnx_file {
 
 Info read_info(const std::string& path) {
   const auto file = File::open(path, {.io = Io::read});
-  const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
-  if (family_of(head, file->size(), path) != Family::onnx) {
+  if (format_of(*file) != formats::onnx) {
+    const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
     const std::string_view likely = what_is_it(head);
     fail(Errc::unknown_format, display(path), "is no ONNX model{}{}", likely.empty() ? "" : " but ", likely);
   }

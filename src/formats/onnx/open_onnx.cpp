@@ -31,7 +31,7 @@ class Collector {
                           .sparse = [this](const SparseDescription& sparse, Origin) { add_sparse(sparse); }};
     const Info info = read_model(source_, sink);
     external_.check_overlaps();
-    checkpoint_.format = "onnx";
+    checkpoint_.format = formats::onnx;
     if (!info.metadata.empty()) checkpoint_.metadata = info.metadata;
     note(info);
     return std::move(checkpoint_);

@@ -70,10 +70,10 @@ class Summed {
 
 Checkpoint without_tensors(const Header& header, const std::string& path) {
   Checkpoint checkpoint;
-  checkpoint.format = "safetensors";
+  checkpoint.format = formats::safetensors;
   checkpoint.path = path;
   checkpoint.metadata = metadata_of(header);
-  if (record::is_record(checkpoint)) checkpoint.format = "record";
+  if (record::is_record(checkpoint)) checkpoint.format = formats::record;
   if (!record::is_readable(checkpoint))
     checkpoint.notes.emplace_back(
         "a record of a version newer than this Ballast: it can be listed, not loaded");

@@ -8,8 +8,8 @@
 #include "base/thread_pool.h"
 #include "checkpoint/marks.h"
 #include "formats/confine.h"
+#include "formats/format_table.h"
 #include "formats/open.h"
-#include "formats/save.h"
 #include "formats/shards/shards.h"
 
 namespace ballast::shards {
@@ -35,7 +35,7 @@ class ShardReader {
   Checkpoint read() {
     open_shards();
     count_names();
-    out_.format = "sharded";
+    out_.format = formats::sharded;
     out_.path = path_;
     out_.reserve(index_.map.size());
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) add(shard);

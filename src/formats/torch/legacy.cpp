@@ -282,10 +282,10 @@ Ref read_pickles(Objects& objects, const ByteSource& source, Document& document)
   const Ref first = run_pickle(objects, bytes, 0,
                                {.where = source.where(), .entry = {}, .base = 0, .persistent = {}}, used);
   if (is_magic(objects, first)) {
-    document.format = "torch-legacy";
+    document.format = formats::torch_legacy;
     return read_legacy(objects, source, bytes, used, document);
   }
-  document.format = "pickle";
+  document.format = formats::pickle;
   if (used != source.size()) refuse_trailing(objects, source.where(), {}, used, source.size() - used);
   return first;
 }

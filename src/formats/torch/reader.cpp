@@ -14,10 +14,6 @@ namespace {
 constexpr std::size_t kMaxStreams = 8;  // inside each other
 constexpr std::size_t kNamesInANote = 12;
 
-bool is_tar(std::span<const std::byte> head) {
-  return head.size() >= 262 && as_text(head.subspan(257, 5)) == "ustar";
-}
-
 std::string unknown_classes_note(const Objects& objects) {
   const auto& names = objects.unknown_names();
   std::string note = "classes and functions that stay inert objects: ";
@@ -170,7 +166,7 @@ void name_tensors(Reader& reader, const Document& document, Checkpoint& checkpoi
     shown += std::min(data, UINT64_MAX - shown);
     reader.objects().check_expansion(shown);
   };
-  flatten(*checkpoint.tree, document.format == "torchscript" ? &document.script : nullptr, checkpoint, spend);
+  flatten(*checkpoint.tree, document.format->is_program ? &document.script : nullptr, checkpoint, spend);
 }
 
 Checkpoint open(const ByteSource& source, const OpenOptions& options) {

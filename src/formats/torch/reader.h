@@ -18,7 +18,7 @@ namespace ballast::torch {
 /// What a file holds, before it is flattened into named tensors.
 struct Document {
   Ref root;
-  std::string format;
+  Format format;
   std::vector<std::string> notes;
   ScriptClasses script;  // TorchScript only
 };

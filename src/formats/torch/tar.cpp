@@ -232,7 +232,7 @@ class Tar {
 }  // namespace
 
 Ref read_tar(Objects& objects, const ByteSource& source, Document& document) {
-  document.format = "torch-tar";
+  document.format = formats::torch_tar;
   return Tar(objects, source).read();
 }
 

@@ -265,7 +265,7 @@ void Archive::find_strangers() {
 }
 
 void Archive::read_script(Document& document) {
-  document.format = "torchscript";
+  document.format = formats::torchscript;
   static_cast<void>(run(*find("constants.pkl"), "constants/"));
   const std::string folder = prefix_ + "code/";
   for (const ZipEntry& entry : zip_.entries()) {
@@ -280,7 +280,7 @@ void Archive::read_script(Document& document) {
 Ref Archive::read(Document& document) {
   find_prefix();
   number_storages();
-  document.format = "torch-zip";
+  document.format = formats::torch_zip;
   for (const std::string& anomaly : zip_.anomalies()) {
     document.notes.push_back(anomaly);
     objects_.find(Severity::warning, Errc::bad_zip, anomaly, 0, {});

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Format: what a file of tensors is, as a value. Everything that is known about a format (its names, how it
+// is told from others, how it is read and written, what it can hold) is a row; formats Ballast does not know
+// can be handed to open() and save() in the same way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/byte_source.h"
+#include "ballast/dtype.h"
+
+namespace ballast {
+
+class Checkpoint;
+struct OpenOptions;
+struct SaveOptions;
+
+/// What tells formats apart: the first bytes (512 at least, unless the file is smaller), and for what those
+/// leave open the name.
+struct FileHead {
+  std::span<const std::byte> bytes;
+  std::uint64_t size = 0;
+  std::string_view name;
+
+  [[nodiscard]] std::string_view text() const noexcept {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+};
+
+/// How sure a format is that a file is its own. The surest is asked to open it, of equals the first.
+enum class Likeness : std::uint8_t { none, last_resort, doubtful, likely, certain };
+
+struct FormatRow {
+  std::string_view name;                            ///< "safetensors": for --to, JSON, SaveOptions
+  std::array<std::string_view, 6> extensions = {};  ///< save() chooses by them
+  /// Null for what another format's reader finds out (a record is a Safetensors file that says so).
+  Likeness (*recognise)(const FileHead& head) = nullptr;
+  Checkpoint (*open)(const ByteSource& source, const OpenOptions& options) = nullptr;
+  /// Atomic. Null where Ballast only reads.
+  void (*save)(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) = nullptr;
+  /// Whether a tensor of this dtype can be in it. All others are Errc::not_representable.
+  bool (*holds)(DType dtype) = nullptr;
+  /// Whose names and layouts the tensors have when the file does not say.
+  std::string_view layout = "pytorch";
+  bool holds_metadata = false;  ///< text by key, where ties, quantization and the layout are said
+  bool holds_layout = false;    ///< whose names and layouts the tensors have
+  bool holds_ties = false;      ///< one tensor under two names is there once
+  bool holds_tree = false;      ///< other values than tensors, nested
+  bool holds_strides = false;   ///< tensors that are not row-major stay so
+  bool is_program = false;      ///< its tree is a program's, and no state dict
+  bool has_checksums = false;   ///< check_integrity() has something to compare
+};
+
+class Format {
+ public:
+  constexpr Format() noexcept = default;
+
+  /// The row must live as long as anything that was opened as it: a constant.
+  // NOLINTNEXTLINE(google-explicit-constructor): a row is a format, wherever one is asked for
+  constexpr Format(const FormatRow& row) noexcept : row_(&row) {}
+
+  /// False for none: "whatever the extension says", or a checkpoint that was made by hand.
+  constexpr explicit operator bool() const noexcept { return row_ != nullptr; }
+
+  /// Must not be none.
+  constexpr const FormatRow* operator->() const noexcept { return row_; }
+
+  /// Empty for none.
+  [[nodiscard]] constexpr std::string_view name() const noexcept {
+    return row_ == nullptr ? std::string_view() : row_->name;
+  }
+
+  friend constexpr bool operator==(Format, Format) noexcept = default;
+  friend std::ostream& operator<<(std::ostream& out, Format format);
+
+ private:
+  const FormatRow* row_ = nullptr;
+};
+
+/// Those Ballast knows. The first two are part of ballast::core, the others of ballast::import.
+namespace formats {
+extern const FormatRow safetensors;
+extern const FormatRow record;
+extern const FormatRow torch_zip;
+extern const FormatRow torch_legacy;
+extern const FormatRow torch_tar;
+extern const FormatRow torchscript;
+extern const FormatRow pickle;
+extern const FormatRow bpk;
+extern const FormatRow mpk;
+extern const FormatRow mpk_gz;
+extern const FormatRow npz;
+extern const FormatRow npy;
+extern const FormatRow onnx;
+extern const FormatRow sharded;
+}  // namespace formats
+
+/// All of them, in the order in which they are asked whether a file is theirs. Part of ballast::import, as
+/// all that follows.
+[[nodiscard]] std::span<const Format> all_formats() noexcept;
+
+/// Those that save() writes.
+[[nodiscard]] std::vector<Format> writable_formats();
+
+/// Errc::invalid_argument, with the names there are, for a name that is none.
+[[nodiscard]] Format format_named(std::string_view name);
+
+/// What save() would write: `format` itself when there is one, else what the extension says.
+/// Errc::invalid_argument for an extension that says nothing.
+[[nodiscard]] Format format_for(const std::string& path, Format format = {});
+
+}  // namespace ballast

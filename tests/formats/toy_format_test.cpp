@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A format from outside: public headers alone, and nothing of Ballast is touched. One line of text a tensor:
+// "TOY name value value …".
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "ballast/format.h"
+#include "ballast/io.h"
+#include "base/scratch.h"
+
+namespace ballast {
+namespace {
+
+constexpr std::string_view kMagic = "TOY ";
+
+Likeness recognise_toy(const FileHead& head) {
+  return head.text().starts_with(kMagic) ? Likeness::certain : Likeness::none;
+}
+
+Checkpoint open_toy(const ByteSource& source, const OpenOptions&) {
+  const auto bytes = source.read(0, source.size());
+  std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  Checkpoint checkpoint;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(kMagic.size()));
+    std::string name;
+    words >> name;
+    std::vector<float> values;
+    for (float value = 0; words >> value;) values.push_back(value);
+    Tensor tensor = Tensor::zeros(DType::f32, {static_cast<std::int64_t>(values.size())});
+    std::copy(values.begin(), values.end(), tensor.mutable_span<float>().begin());
+    checkpoint.add(name, tensor);
+  }
+  return checkpoint;
+}
+
+void save_toy(const Checkpoint& checkpoint, const std::string& path, const SaveOptions&) {
+  std::ofstream out(path);
+  for (const Entry& entry : checkpoint) {
+    out << kMagic << entry.name;
+    const Tensor tensor = entry.tensor();
+    for (const float value : tensor.span<float>()) out << ' ' << value;
+    out << '\n';
+  }
+}
+
+constexpr FormatRow kToy = {.name = "toy",
+                            .extensions = {".toy"},
+                            .recognise = recognise_toy,
+                            .open = open_toy,
+                            .save = save_toy,
+                            .holds = [](DType dtype) { return dtype == DType::f32; }};
+
+using ToyFormat = Scratch;
+
+TEST_F(ToyFormat, IsReadAndWrittenLikeThoseOfBallast) {
+  write(path("a.bin"), "TOY w 1 2.5\nTOY b 3\n");
+  EXPECT_EQ(error_of([&] { static_cast<void>(open(path("a.bin"))); }).code(), Errc::unknown_format);
+  const Checkpoint checkpoint = open(path("a.bin"), {.formats = {kToy}});
+  EXPECT_EQ(checkpoint.format, kToy);
+  EXPECT_EQ(checkpoint.path, path("a.bin"));
+  EXPECT_EQ(checkpoint.tensor("w").span<float>()[1], 2.5F);
+
+  save(checkpoint, path("a.pt"));
+  save(open(path("a.pt"), {.formats = {kToy}}), path("b.toy"), {.format = kToy});
+  EXPECT_EQ(content(path("b.toy")), content(path("a.bin")));
+}
+
+}  // namespace
+}  // namespace ballast
