@@ -13,6 +13,8 @@
 namespace ballast {
 namespace {
 
+constexpr std::size_t kLargestShownInteger = 64;  // bytes or digits; its size is shown of a larger one
+
 // What one path segment leads to: a key or attribute first, else an index.
 std::optional<Value> step_into(const Value& from, std::string_view segment) {
   if (auto found = from.find(segment)) return found;
@@ -114,8 +116,8 @@ std::string Value::summary() const {
     case Kind::boolean:
       return as_bool() ? "True" : "False";
     case Kind::integer: {
-      if (const Ref ref(ref_);
-          ref.is_node() && ref.node()->kind == NodeKind::big_integer && ref.node()->size > 1024) {
+      if (const Ref ref(ref_); ref.is_node() && ref.node()->kind == NodeKind::big_integer &&
+                               ref.node()->size > kLargestShownInteger) {
         return fmt::format("integer of {} {}", ref.node()->size, ref.node()->flag ? "digits" : "bytes");
       }
       return as_decimal();

@@ -81,6 +81,7 @@ Totals totals_of(const ballast::Checkpoint& checkpoint) {
 
 void print_plan(Session& session, const ballast::Checkpoint& before, const ballast::Checkpoint& after) {
   Table table({{"NAME"}, {"DTYPE"}, {"SHAPE"}, {"SIZE", Align::right}});
+  table.stream(session.out, session.stdout_terminal);
   for (const ballast::Entry entry : after) {
     table.add({ballast::display(entry.name),
                {ballast::info(entry.dtype).code, Style::cyan},
@@ -120,46 +121,44 @@ std::string changes_of(const ballast::Converted& done) {
   return text;
 }
 
-Json result_object(const Arguments& arguments, const ballast::Converted& done) {
+Json output_object(const Arguments& arguments, const ballast::Converted& done) {
   const Totals totals = totals_of(done.checkpoint);
-  Json quantized = Json::array();
-  for (const ballast::QuantizedTensor& tensor : done.quantized)
-    quantized.push_back({{"name", tensor.name},
-                         {"axis", tensor.axis},
-                         {"max_error", tensor.max_error},
-                         {"snr_db", number_or_null(tensor.snr)}});
-  return {{"schema", 1},
-          {"input",
-           {{"file", arguments.in},
-            {"format", done.before.format.name()},
-            {"tensors", done.before.size()},
-            {"bytes", done.before.total_bytes()}}},
-          {"output",
-           {{"file", arguments.out},
-            {"tensors", totals.tensors},
-            {"parameters", totals.parameters},
-            {"bytes", totals.bytes}}},
-          {"root", done.root.empty() ? Json(nullptr) : Json(done.root)},
-          {"cast", done.cast},
-          {"renamed", renamed(done)},
-          {"dropped", dropped(done)},
-          {"unmatched", done.unmatched},
-          {"rounded", done.count->rounded.load()},
-          {"overflowed", done.count->overflowed.load()},
-          {"quantized", std::move(quantized)},
-          {"dry_run", arguments.dry_run}};
+  Json output = {{"file", arguments.out},
+                 {"tensors", totals.tensors},
+                 {"parameters", totals.parameters},
+                 {"bytes", totals.bytes}};
+  if (!arguments.dry_run) written(arguments, done).describe(output);
+  return output;
 }
 
-Json keys_as_json(const ballast::Converted& done) {
-  Json keys = Json::array();
+void write_keys(JsonStream& json, const ballast::Converted& done) {
+  json.begin_rows();
   for (std::size_t i = 0; i < done.checkpoint.size(); ++i) {
     const ballast::Entry entry = done.checkpoint[i];
-    keys.push_back({{"original", done.origins[i]},
-                    {"name", entry.name},
-                    {"dtype", ballast::info(entry.dtype).code},
-                    {"shape", shape_array(entry.shape)}});
+    json.begin_object().member("original", done.origins[i]).member("name", entry.name);
+    json.member("dtype", ballast::info(entry.dtype).code).member("shape", entry.shape).end();
   }
-  return keys;
+  json.end();
+}
+
+void write_json(Session& session, const Arguments& arguments, const ballast::Converted& done) {
+  JsonStream json(session.out);
+  json.begin_object().member("schema", 1).key("input").begin_object();
+  json.member("file", arguments.in).member("format", done.before.format.name());
+  json.member("tensors", done.before.size()).member("bytes", done.before.total_bytes()).end();
+  json.member("output", output_object(arguments, done));
+  json.member("root", done.root.empty() ? Json(nullptr) : Json(done.root)).member("cast", done.cast);
+  json.member("renamed", renamed(done)).member("dropped", dropped(done)).member("unmatched", done.unmatched);
+  json.member("rounded", done.count->rounded.load()).member("overflowed", done.count->overflowed.load());
+  json.key("quantized").begin_rows();
+  for (const ballast::QuantizedTensor& tensor : done.quantized) {
+    json.begin_object().member("name", tensor.name).member("axis", tensor.axis);
+    json.member("max_error", tensor.max_error).member("snr_db", tensor.snr).end();
+  }
+  json.end().member("dry_run", arguments.dry_run);
+  if (arguments.debug_keys) write_keys(json.key("keys"), done);
+  json.member("notes", done.before.notes);
+  json.finish();
 }
 
 void print_quantized(Session& session, const ballast::Converted& done) {
@@ -207,11 +206,7 @@ int convert(Session& session, const Arguments& arguments) {
   if (arguments.debug_keys && !session.json)
     session.out.write(ballast::debug_keys(done.checkpoint, done.origins));
   if (session.json) {
-    Json object = result_object(arguments, done);
-    if (!arguments.dry_run) written(arguments, done).describe(object["output"]);
-    if (arguments.debug_keys) object["keys"] = keys_as_json(done);
-    object["notes"] = done.before.notes;
-    write_document(session.out, object);
+    write_json(session, arguments, done);
   } else if (arguments.dry_run) {
     print_plan(session, done.before, done.checkpoint);
     print_quantized(session, done);

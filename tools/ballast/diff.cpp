@@ -109,6 +109,7 @@ void print_text(Session& session, const ballast::DiffReport& report, bool all) {
                {"MAX REL", Align::right},
                {"ULP", Align::right},
                {"COSINE", Align::right}});
+  table.stream(session.out, session.stdout_terminal);
   for (const TensorDiff& item : report.tensors) {
     if (item.change == Change::equal && !all) continue;
     const auto f = figures(item);
@@ -149,39 +150,39 @@ void print_markdown(Session& session, const DiffArguments& arguments, const ball
   }
 }
 
-Json item_object(const TensorDiff& item) {
-  Json object = {{"name", item.name}, {"change", name(item.change)}};
-  const auto side = [](ballast::DType dtype, ballast::ShapeView shape) {
-    return Json{{"dtype", ballast::info(dtype).code}, {"shape", shape_array(shape)}};
+void write_distance(JsonStream& json, const ballast::Distance& d) {
+  json.member("values", d.count).member("differing", d.differing).member("outside", d.outside);
+  if (d.differing > 0) json.member("first", d.first);
+  json.member("max_abs", d.max_abs).member("max_rel", d.max_rel);
+  json.member("max_ulp", d.max_ulp ? Json(*d.max_ulp) : Json(nullptr));
+  json.member("cosine", d.cosine ? Json(*d.cosine) : Json(nullptr));
+}
+
+void write_item(JsonStream& json, const TensorDiff& item) {
+  const auto side = [&](std::string_view key, bool is_there, ballast::DType dtype, ballast::ShapeView shape) {
+    json.key(key);
+    if (!is_there)
+      json.value(nullptr);
+    else
+      json.begin_object().member("dtype", ballast::info(dtype).code).member("shape", shape).end();
   };
-  if (item.change == Change::renamed) object["other"] = item.other;
-  object["a"] = item.change == Change::only_b ? Json(nullptr) : side(item.dtype_a, item.shape_a);
-  object["b"] = item.change == Change::only_a ? Json(nullptr) : side(item.dtype_b, item.shape_b);
-  object["bit_equal"] = item.change == Change::equal || item.change == Change::renamed;
-  if (!has_distance(item)) return object;
-  const ballast::Distance& d = item.distance;
-  object["values"] = d.count;
-  object["differing"] = d.differing;
-  object["outside"] = d.outside;
-  if (d.differing > 0) object["first"] = d.first;
-  object["max_abs"] = number_or_null(d.max_abs);
-  object["max_rel"] = number_or_null(d.max_rel);
-  object["max_ulp"] = d.max_ulp ? Json(*d.max_ulp) : Json(nullptr);
-  object["cosine"] = d.cosine ? Json(*d.cosine) : Json(nullptr);
-  return object;
+  json.begin_object().member("name", item.name).member("change", name(item.change));
+  if (item.change == Change::renamed) json.member("other", item.other);
+  side("a", item.change != Change::only_b, item.dtype_a, item.shape_a);
+  side("b", item.change != Change::only_a, item.dtype_b, item.shape_b);
+  json.member("bit_equal", item.change == Change::equal || item.change == Change::renamed);
+  if (has_distance(item)) write_distance(json, item.distance);
+  json.end();
 }
 
 void print_json(Session& session, const DiffArguments& arguments, const ballast::DiffReport& report) {
   Json counts = Json::object();
   for (const Change change : kChanges) counts[std::string(name(change))] = report.count(change);
-  Json tensors = Json::array();
-  for (const TensorDiff& item : report.tensors) tensors.push_back(item_object(item));
-  write_document(session.out, {{"schema", 1},
-                               {"a", arguments.a},
-                               {"b", arguments.b},
-                               {"same", report.same()},
-                               {"counts", std::move(counts)},
-                               {"tensors", std::move(tensors)}});
+  JsonStream json(session.out);
+  json.begin_object().member("schema", 1).member("a", arguments.a).member("b", arguments.b);
+  json.member("same", report.same()).member("counts", counts).key("tensors").begin_rows();
+  for (const TensorDiff& item : report.tensors) write_item(json, item);
+  json.finish();
 }
 
 ballast::Checkpoint read(Session& session, const DiffArguments& arguments, const std::string& path) {

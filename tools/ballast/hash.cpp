@@ -18,7 +18,7 @@ struct HashArguments {
   bool inert = false;
 };
 
-int hash(Session& session, const HashArguments& arguments, const std::string& path, Json& object) {
+int hash(Session& session, const HashArguments& arguments, const std::string& path, JsonStream& json) {
   const ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = arguments.inert});
   const ballast::Checkpoint checkpoint =
       select(state_dict(session, file, arguments.root), arguments.selection);
@@ -27,16 +27,13 @@ int hash(Session& session, const HashArguments& arguments, const std::string& pa
     return ballast::hash(checkpoint, bar.callback());
   }();
   if (session.json) {
-    object["format"] = file.format.name();
-    object["root"] = manifest.root;
-    Json tensors = Json::array();
-    for (const ballast::TensorHash& tensor : manifest.tensors)
-      tensors.push_back({{"name", tensor.name},
-                         {"dtype", tensor.dtype},
-                         {"shape", shape_array(tensor.shape)},
-                         {"bytes", tensor.bytes},
-                         {"sha256", tensor.sha256}});
-    object["tensors"] = std::move(tensors);
+    json.member("format", file.format.name()).member("root", manifest.root).key("tensors").begin_rows();
+    for (const ballast::TensorHash& tensor : manifest.tensors) {
+      json.begin_object().member("name", tensor.name).member("dtype", tensor.dtype);
+      json.key("shape").value(ballast::ShapeView(tensor.shape)).member("bytes", tensor.bytes);
+      json.member("sha256", tensor.sha256).end();
+    }
+    json.end();
     return kFine;
   }
   if (!arguments.root_only) {
@@ -64,8 +61,8 @@ void add_hash(CLI::App& app, Session& session) {
   add_io_option(command, session);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] {
-      return for_each_file(session, arguments->files, [&](const std::string& path, Json& object) {
-        return hash(session, *arguments, path, object);
+      return for_each_file(session, arguments->files, [&](const std::string& path, JsonStream& json) {
+        return hash(session, *arguments, path, json);
       });
     };
   });

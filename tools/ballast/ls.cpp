@@ -50,6 +50,7 @@ void print_table(Session& session, const ballast::Checkpoint& checkpoint, const 
   else
     columns.push_back({"SIZE", Align::right});
   Table table(std::move(columns));
+  table.stream(session.out, session.stdout_terminal);
   for (const Row& row : rows) {
     std::string name = shown_name(row, session.stdout_terminal);
     const std::string_view dtype = ballast::info(row.dtype).code;
@@ -82,29 +83,27 @@ bool should_fold(const Session& session, const LsOptions& options, std::size_t r
          rows + 4 > static_cast<std::size_t>(session.stdout_terminal.height);
 }
 
-void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows) {
-  object["format"] = checkpoint.format.name();
-  object["metadata"] = metadata_object(checkpoint);
-  Json tensors = Json::array();
+void write_json(JsonStream& json, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows) {
+  json.member("format", checkpoint.format.name()).key("metadata");
+  write_metadata(json, checkpoint.metadata.value_or(ballast::Metadata()));
+  json.key("tensors").begin_rows();
   for (const Row& row : rows) {
-    tensors.push_back({{"name", row.name},
-                       {"dtype", ballast::info(row.dtype).code},
-                       {"shape", shape_array(row.shape)},
-                       {"bytes", row.bytes}});
-    if (!row.tied_to.empty()) tensors.back()["tied_to"] = row.tied_to;
+    json.begin_object().member("name", row.name).member("dtype", ballast::info(row.dtype).code);
+    json.member("shape", row.shape).member("bytes", row.bytes);
+    if (!row.tied_to.empty()) json.member("tied_to", row.tied_to);
+    json.end();
   }
-  object["tensors"] = std::move(tensors);
-  object["notes"] = checkpoint.notes;
+  json.end().member("notes", checkpoint.notes);
 }
 
-int list(Session& session, const LsOptions& options, const std::string& path, Json& object) {
+int list(Session& session, const LsOptions& options, const std::string& path, JsonStream& json) {
   ballast::Checkpoint whole = below(session.open(path, {.inert = options.inert}), options.root);
   const std::size_t in_file = whole.size();
   const ballast::Checkpoint checkpoint = select(std::move(whole), options.selection);
   std::vector<Row> rows = rows_of(checkpoint);
   sort_rows(rows, options.sort);
   if (session.json) {
-    fill_json(object, checkpoint, rows);
+    write_json(json, checkpoint, rows);
     return kFine;
   }
   if (options.plain) {
@@ -164,8 +163,8 @@ void add_ls(CLI::App& app, Session& session) {
   add_inert_option(command, options->inert);
   command.callback([&session, options] {
     session.run = [&session, options] {
-      return for_each_file(session, options->files, [&](const std::string& path, Json& object) {
-        return list(session, *options, path, object);
+      return for_each_file(session, options->files, [&](const std::string& path, JsonStream& json) {
+        return list(session, *options, path, json);
       });
     };
   });

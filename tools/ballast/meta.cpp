@@ -26,13 +26,14 @@ struct MetaOptions {
 
 int list(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
   if (session.json) {
-    write_document(session.out, {{"schema", 1},
-                                 {"file", options.file},
-                                 {"format", checkpoint.format.name()},
-                                 {"metadata", metadata_object(checkpoint)}});
+    JsonStream json(session.out);
+    json.begin_object().member("schema", 1).member("file", options.file).member("format", checkpoint.format.name());
+    write_metadata(json.key("metadata"), checkpoint.metadata.value_or(ballast::Metadata()));
+    json.finish();
     return kFine;
   }
   Table table({{"KEY"}, {"VALUE"}});
+  table.stream(session.out, session.stdout_terminal);
   for (const auto& [key, value] : checkpoint.metadata.value_or(ballast::Metadata()))
     table.add({ballast::display(key), ballast::display(value)});
   if (table.empty())
@@ -105,9 +106,10 @@ int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint
   }
   const std::string& written = in_place ? options.file : options.out;
   if (session.json) {
-    Json metadata = Json::object();
-    for (const auto& [key, value] : *change.metadata) metadata[key] = value;
-    write_document(session.out, {{"schema", 1}, {"file", written}, {"metadata", std::move(metadata)}});
+    JsonStream json(session.out);
+    json.begin_object().member("schema", 1).member("file", written);
+    write_metadata(json.key("metadata"), *change.metadata);
+    json.finish();
   } else if (!session.quiet) {
     session.out.print("wrote {}: {} of metadata\n", ballast::display(written),
                       counted(change.metadata->size(), "key"));

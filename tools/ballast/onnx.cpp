@@ -44,54 +44,48 @@ Json shape_json(const onnx::ValueInfo& value) {
   return dims;
 }
 
-Json values_json(const std::vector<onnx::ValueInfo>& values) {
-  Json list = Json::array();
-  for (const onnx::ValueInfo& value : values)
-    list.push_back({{"name", value.name},
-                    {"type", value.type.empty() ? Json(nullptr) : Json(value.type)},
-                    {"shape", shape_json(value)}});
-  return list;
+void write_values(JsonStream& json, const std::vector<onnx::ValueInfo>& values) {
+  json.begin_rows();
+  for (const onnx::ValueInfo& value : values) {
+    json.begin_object().member("name", value.name);
+    json.member("type", value.type.empty() ? Json(nullptr) : Json(value.type));
+    json.member("shape", shape_json(value)).end();
+  }
+  json.end();
 }
 
-Json operators_json(const std::vector<onnx::OperatorCount>& operators, const char* count) {
-  Json list = Json::array();
+void write_operators(JsonStream& json, const std::vector<onnx::OperatorCount>& operators, const char* count) {
+  json.begin_rows();
   for (const onnx::OperatorCount& one : operators)
-    list.push_back({{"domain", one.domain}, {"name", one.name}, {count, one.count}});
-  return list;
+    json.begin_object().member("domain", one.domain).member("name", one.name).member(count, one.count).end();
+  json.end();
 }
 
 Json count_json(const onnx::TensorCount& count) {
   return {{"tensors", count.tensors}, {"bytes", count.bytes}};
 }
 
-void fill_json(Json& object, const onnx::Info& info) {
-  object["ir_version"] = info.ir_version;
-  object["producer"] = {{"name", info.producer_name}, {"version", info.producer_version}};
-  object["domain"] = info.domain;
-  object["model_version"] = info.model_version;
-  object["doc_string"] = info.doc_string;
-  object["graph"] = info.graph_name;
-  object["opsets"] = Json::array();
+void write_json(JsonStream& json, const onnx::Info& info) {
+  json.member("ir_version", info.ir_version).key("producer").begin_object();
+  json.member("name", info.producer_name).member("version", info.producer_version).end();
+  json.member("domain", info.domain).member("model_version", info.model_version);
+  json.member("doc_string", info.doc_string).member("graph", info.graph_name).key("opsets").begin_rows();
   for (const onnx::Opset& opset : info.opsets)
-    object["opsets"].push_back({{"domain", opset.domain}, {"version", opset.version}});
-  object["inputs"] = values_json(info.inputs);
-  object["outputs"] = values_json(info.outputs);
-  object["nodes"] = info.nodes;
-  object["subgraphs"] = info.subgraphs;
-  object["operators"] = operators_json(info.operators, "count");
-  object["functions"] = operators_json(info.functions, "nodes");
-  object["initializers"] = count_json(info.initializers);
-  object["constants"] = count_json(info.constants);
-  object["skipped"] = info.skipped;
-  object["external_files"] = Json::array();
-  for (const onnx::ExternalFile& file : info.external_files)
-    object["external_files"].push_back(
-        {{"location", file.location},
-         {"tensors", file.holds.tensors},
-         {"bytes", file.holds.bytes},
-         {"file_bytes", file.file_bytes ? Json(*file.file_bytes) : Json(nullptr)}});
-  object["metadata"] = Json::object();
-  for (const auto& [key, value] : info.metadata) object["metadata"][key] = value;
+    json.begin_object().member("domain", opset.domain).member("version", opset.version).end();
+  json.end();
+  write_values(json.key("inputs"), info.inputs);
+  write_values(json.key("outputs"), info.outputs);
+  json.member("nodes", info.nodes).member("subgraphs", info.subgraphs);
+  write_operators(json.key("operators"), info.operators, "count");
+  write_operators(json.key("functions"), info.functions, "nodes");
+  json.member("initializers", count_json(info.initializers)).member("constants", count_json(info.constants));
+  json.member("skipped", info.skipped).key("external_files").begin_rows();
+  for (const onnx::ExternalFile& file : info.external_files) {
+    json.begin_object().member("location", file.location).member("tensors", file.holds.tensors);
+    json.member("bytes", file.holds.bytes);
+    json.member("file_bytes", file.file_bytes ? Json(*file.file_bytes) : Json(nullptr)).end();
+  }
+  write_metadata(json.end().key("metadata"), info.metadata);
 }
 
 // Rows of one heading: it stands in front of the first alone.
@@ -180,11 +174,11 @@ void print(Session& session, const std::string& path, const onnx::Info& info) {
 }
 
 int run(Session& session, const OnnxOptions& options) {
-  return for_each_file(session, options.files, [&](const std::string& path, Json& object) {
+  return for_each_file(session, options.files, [&](const std::string& path, JsonStream& json) {
     session.about_to_read(path);
     const onnx::Info info = onnx::read_info(path);
     if (session.json)
-      fill_json(object, info);
+      write_json(json, info);
     else
       print(session, path, info);
     return kFine;

@@ -16,8 +16,13 @@ constexpr std::size_t kLarge = 1U << 16U;
 }  // namespace
 
 void Output::write(std::string_view text) {
-  buffer_ += text;
-  flush_when_large();
+  if (text.size() < kLarge) {
+    buffer_ += text;
+    flush_when_large();
+    return;
+  }
+  flush();
+  put(text);
 }
 
 void Output::line(std::string_view text) {
@@ -31,7 +36,11 @@ void Output::flush_when_large() {
 }
 
 void Output::flush() {
-  std::string_view left = buffer_;
+  put(buffer_);
+  buffer_.clear();
+}
+
+void Output::put(std::string_view left) {
   while (!left.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
@@ -44,7 +53,6 @@ void Output::flush() {
     }
     left.remove_prefix(static_cast<std::size_t>(written));
   }
-  buffer_.clear();
 }
 
 }  // namespace tool

@@ -30,6 +30,7 @@ class Output {
 
  private:
   void flush_when_large();
+  void put(std::string_view text);
   std::string buffer_;
 };
 

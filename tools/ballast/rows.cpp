@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
-#include <unordered_map>
 
 #include "text.h"
 
@@ -58,7 +58,7 @@ std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint) {
 
 std::vector<Row> folded(const std::vector<Row>& rows) {
   std::vector<Row> result;
-  std::unordered_map<std::string, std::size_t> seen;
+  std::map<std::string, std::size_t> seen;  // ordered: no file can choose names that collide
   for (const Row& row : rows) {
     std::string pattern = pattern_of(row.name);
     const std::string key = fmt::format("{}\n{}\n{}\n{}", ballast::info(row.dtype).code,

@@ -107,45 +107,31 @@ void print_report(Session& session, const std::string& path, const ScanReport& r
   print_globals(session, report, all);
 }
 
-void fill_json(Json& object, const ScanReport& report) {
-  object["format"] = report.format.name();
-  object["verdict"] = name(report.verdict());
-  object["clean"] = report.clean();
-  Json findings = Json::array();
+void write_json(JsonStream& json, const ScanReport& report) {
+  json.member("format", report.format.name()).member("verdict", name(report.verdict()));
+  json.member("clean", report.clean()).key("findings").begin_rows();
   for (const ballast::ScanFinding& f : report.findings) {
-    findings.push_back({{"severity", name(f.severity)},
-                        {"code", name(f.code)},
-                        {"what", f.what},
-                        {"entry", f.entry},
-                        {"offset", f.offset}});
+    json.begin_object().member("severity", name(f.severity)).member("code", name(f.code));
+    json.member("what", f.what).member("entry", f.entry).member("offset", f.offset).end();
   }
-  Json globals = Json::array();
+  json.end().key("globals").begin_rows();
   for (const ballast::ScanGlobal& g : report.globals) {
-    globals.push_back({{"name", g.name},
-                       {"verdict", name(g.verdict)},
-                       {"count", g.count},
-                       {"entry", g.entry},
-                       {"offset", g.offset}});
+    json.begin_object().member("name", g.name).member("verdict", name(g.verdict));
+    json.member("count", g.count).member("entry", g.entry).member("offset", g.offset).end();
   }
-  Json calls = Json::array();
+  json.end().key("calls").begin_rows();
   for (const ballast::ScanCall& c : report.calls) {
-    calls.push_back({{"name", c.name},
-                     {"verdict", name(c.verdict)},
-                     {"count", c.count},
-                     {"entry", c.entry},
-                     {"offset", c.offset},
-                     {"offsets", c.offsets}});
+    json.begin_object().member("name", c.name).member("verdict", name(c.verdict)).member("count", c.count);
+    json.member("entry", c.entry).member("offset", c.offset).member("offsets", c.offsets).end();
   }
-  object["findings"] = std::move(findings);
-  object["globals"] = std::move(globals);
-  object["calls"] = std::move(calls);
+  json.end();
 }
 
-int scan(Session& session, const Arguments& options, const std::string& path, Json& object) {
+int scan(Session& session, const Arguments& options, const std::string& path, JsonStream& json) {
   session.about_to_read(path);
   const ScanReport report = ballast::scan(path, {.checksums = !options.no_checksums});
   if (session.json)
-    fill_json(object, report);
+    write_json(json, report);
   else
     print_report(session, path, report, options.all);
   return report.clean() ? kFine : kFound;
@@ -170,8 +156,8 @@ void add_scan(CLI::App& app, Session& session) {
   command.add_flag("--no-checksums", options->no_checksums, "Do not read the data to compare checksums");
   command.callback([&session, options] {
     session.run = [&session, options] {
-      return for_each_file(session, options->files, [&](const std::string& path, Json& object) {
-        return scan(session, *options, path, object);
+      return for_each_file(session, options->files, [&](const std::string& path, JsonStream& json) {
+        return scan(session, *options, path, json);
       });
     };
   });

@@ -134,30 +134,50 @@ Json Session::current_exception_as_json() const {
   return error_object(failure.code, failure.where, failure.message)["error"];
 }
 
+namespace {
+
+// A file that failed: its object has an "error", the only file's is left out where nothing of it was
+// written. True when the document is done for.
+bool report_in_list(Session& session, JsonStream& json, bool several, const JsonStream::Mark& before,
+                    const std::string& file) {
+  session.out.flush();  // what is known comes before what is not
+  const bool is_fresh = json.take_back(before);
+  const bool alone = !several && is_fresh;
+  if (session.json && !alone) {
+    if (is_fresh)
+      json.begin_object().member("file", file);
+    else
+      while (json.depth() > before.depth + (several ? 1 : 0)) json.end();
+    json.member("error", session.current_exception_as_json());
+  }
+  const bool wanted = std::exchange(session.json, session.json && alone);
+  session.report_current_exception();
+  session.json = wanted;
+  return alone;
+}
+
+}  // namespace
+
 int for_each_file(Session& session, const std::vector<std::string>& files,
-                  const std::function<int(const std::string&, Json&)>& work) {
+                  const std::function<int(const std::string&, JsonStream&)>& work) {
+  const bool several = files.size() > 1;
   int worst = kFine;
-  Json list = Json::array();
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    Json object = {{"schema", 1}, {"file", files[i]}};
+  JsonStream json(session.out);
+  json.begin_object().member("schema", 1);
+  if (several) json.key("files").begin_rows();
+  for (const std::string& file : files) {
+    const JsonStream::Mark before = json.mark();
+    if (several) json.begin_object();
+    json.member("file", file);
     try {
-      worst = std::max(worst, work(files[i], object));
-      if (session.json && files.size() == 1) write_document(session.out, object);
+      worst = std::max(worst, work(file, json));
     } catch (...) {
       worst = kFailed;
-      session.out.flush();  // what is known comes before what is not
-      if (session.json && files.size() > 1) object["error"] = session.current_exception_as_json();
-      const bool json = std::exchange(session.json, session.json && files.size() == 1);
-      session.report_current_exception();
-      session.json = json;
+      if (report_in_list(session, json, several, before, file)) return worst;
     }
-    if (session.json && files.size() > 1) {
-      object.erase("schema");
-      list.push_back(std::move(object));
-    }
+    if (several) json.end();
   }
-  if (session.json && files.size() > 1)
-    write_document(session.out, {{"schema", 1}, {"files", std::move(list)}});
+  if (session.json) json.finish();
   return worst;
 }
 

@@ -60,9 +60,9 @@ struct Session {
 
 /// Runs `work` for every file: with --json a single file gives its object, several give
 /// {"schema":1,"files":[…]}. A file that fails is reported and the next one taken. Returns the worst exit
-/// code. `work` fills the object it is given (JSON) or prints (text).
+/// code. `work` adds members to the object it is given (JSON) or prints (text).
 int for_each_file(Session& session, const std::vector<std::string>& files,
-                  const std::function<int(const std::string& path, Json& object)>& work);
+                  const std::function<int(const std::string& path, JsonStream& json)>& work);
 
 /// --json, --color, --quiet, --threads, --no-progress: the options every subcommand has.
 void add_common_options(CLI::App& command, Session& session);

@@ -26,6 +26,13 @@ struct ShowOptions {
   bool inert = false;
 };
 
+// What is shown stays in proportion to the file, however often it refers to one text.
+ValueLimits limits_of(const ShowOptions& options) {
+  ValueLimits limits = options.limits;
+  limits.characters += 8 * size_of_file(options.file);
+  return limits;
+}
+
 std::vector<double> first_values(const ballast::Tensor& tensor) {
   const std::int64_t count = std::min(kPreview, tensor.numel());
   if (!ballast::is_real(tensor.dtype()) || !tensor.has_data() || count == 0) return {};
@@ -117,30 +124,31 @@ void show_summary(Session& session, const ShowOptions& options, const ballast::C
   table.print(session.out, terminal, "  ", false);
 }
 
+void write_file(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
+  const Totals totals = totals_of(rows_of(checkpoint));
+  JsonStream json(session.out);
+  json.begin_object().member("schema", 1).member("file", options.file).member("format", checkpoint.format.name());
+  json.member("file_bytes", size_of_file(options.file)).member("tensors", totals.tensors);
+  json.member("parameters", totals.parameters).member("bytes", totals.bytes);
+  write_metadata(json.key("metadata"), checkpoint.metadata.value_or(ballast::Metadata()));
+  json.key("ties").begin_object();
+  for (const ballast::Tie& tie : ballast::ties(checkpoint))
+    json.member(checkpoint[tie.tensor].name, checkpoint[tie.first].name);
+  json.end();
+  if (checkpoint.tree) write_values(json, *checkpoint.tree, "", limits_of(options));
+  json.member("notes", checkpoint.notes);
+  json.finish();
+}
+
 int show_file(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
   if (session.json) {
-    const Totals totals = totals_of(rows_of(checkpoint));
-    Json object = {{"schema", 1},
-                   {"file", options.file},
-                   {"format", checkpoint.format.name()},
-                   {"file_bytes", size_of_file(options.file)},
-                   {"tensors", totals.tensors},
-                   {"parameters", totals.parameters},
-                   {"bytes", totals.bytes},
-                   {"metadata", metadata_object(checkpoint)}};
-    Json ties = Json::object();
-    for (const ballast::Tie& tie : ballast::ties(checkpoint))
-      ties[std::string(checkpoint[tie.tensor].name)] = checkpoint[tie.first].name;
-    object["ties"] = std::move(ties);
-    if (checkpoint.tree) object["values"] = values_as_json(*checkpoint.tree, "", options.limits);
-    object["notes"] = checkpoint.notes;
-    write_document(session.out, object);
+    write_file(session, options, checkpoint);
     return kFine;
   }
   show_summary(session, options, checkpoint);
   if (!checkpoint.tree) return kFine;
   session.out.line("");
-  print_values(session.out, session.stdout_terminal, *checkpoint.tree, options.limits);
+  print_values(session.out, session.stdout_terminal, *checkpoint.tree, limits_of(options));
   return kFine;
 }
 
@@ -148,13 +156,13 @@ int show_value(Session& session, const ShowOptions& options, const ballast::Valu
   if (value.kind() == ballast::Kind::tensor)
     return show_tensor(session, options.path, value.as_tensor(), options.file);
   if (session.json) {
-    write_document(session.out, {{"schema", 1},
-                                 {"file", options.file},
-                                 {"path", options.path},
-                                 {"values", values_as_json(value, options.path, options.limits)}});
+    JsonStream json(session.out);
+    json.begin_object().member("schema", 1).member("file", options.file).member("path", options.path);
+    write_values(json, value, options.path, limits_of(options));
+    json.finish();
     return kFine;
   }
-  print_values(session.out, session.stdout_terminal, value, options.limits);
+  print_values(session.out, session.stdout_terminal, value, limits_of(options));
   return kFine;
 }
 
@@ -175,20 +183,24 @@ int show_prefix(Session& session, const ShowOptions& options, const ballast::Che
   std::vector<Row> rows = rows_of(checkpoint);
   std::erase_if(rows, [&](const Row& row) { return !row.name.starts_with(options.path + '.'); });
   if (rows.empty()) refuse_path(options, checkpoint);
-  Json tensors = Json::array();
-  Table table({{"NAME"}, {"DTYPE"}, {"SHAPE"}, {"SIZE", Align::right}});
-  for (const Row& row : rows) {
-    const std::string_view dtype = ballast::info(row.dtype).code;
-    table.add(
-        {ballast::display(row.name), {dtype, Style::cyan}, to_string(row.shape), human_bytes(row.bytes)});
-    tensors.push_back(
-        {{"name", row.name}, {"dtype", dtype}, {"shape", shape_array(row.shape)}, {"bytes", row.bytes}});
-  }
   if (session.json) {
-    write_document(
-        session.out,
-        {{"schema", 1}, {"file", options.file}, {"path", options.path}, {"tensors", std::move(tensors)}});
+    JsonStream json(session.out);
+    json.begin_object().member("schema", 1).member("file", options.file).member("path", options.path);
+    json.key("tensors").begin_rows();
+    for (const Row& row : rows) {
+      json.begin_object().member("name", row.name).member("dtype", ballast::info(row.dtype).code);
+      json.member("shape", row.shape).member("bytes", row.bytes).end();
+    }
+    json.finish();
     return kFine;
+  }
+  Table table({{"NAME"}, {"DTYPE"}, {"SHAPE"}, {"SIZE", Align::right}});
+  table.stream(session.out, session.stdout_terminal);
+  for (const Row& row : rows) {
+    table.add({ballast::display(row.name),
+               {ballast::info(row.dtype).code, Style::cyan},
+               to_string(row.shape),
+               human_bytes(row.bytes)});
   }
   table.print(session.out, session.stdout_terminal);
   session.out.line(session.stdout_terminal.paint(totals_of(rows).text(), Style::bold));

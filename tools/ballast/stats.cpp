@@ -74,6 +74,7 @@ void print_table(Session& session, const std::vector<Row>& rows,
                {"NAN", Align::right},
                {"INF", Align::right},
                {histograms.empty() ? "" : "MIN TO MAX"}});
+  table.stream(session.out, session.stdout_terminal);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ballast::TensorStats& s = stats[i];
     table.add({ballast::display(rows[i].name),
@@ -92,28 +93,19 @@ void print_table(Session& session, const std::vector<Row>& rows,
   if (!table.empty()) table.print(session.out, session.stdout_terminal);
 }
 
-void fill_json(Json& object, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows,
-               const std::vector<ballast::TensorStats>& stats, const std::vector<Histogram>& histograms) {
-  object["format"] = checkpoint.format.name();
-  Json tensors = Json::array();
+void write_json(JsonStream& json, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows,
+                const std::vector<ballast::TensorStats>& stats, const std::vector<Histogram>& histograms) {
+  json.member("format", checkpoint.format.name()).key("tensors").begin_rows();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ballast::TensorStats& s = stats[i];
-    tensors.push_back({{"name", rows[i].name},
-                       {"dtype", ballast::info(rows[i].dtype).code},
-                       {"shape", shape_array(rows[i].shape)},
-                       {"count", s.count},
-                       {"nan", s.nan},
-                       {"inf", s.inf},
-                       {"zeros", s.zeros},
-                       {"min", number_or_null(s.min)},
-                       {"max", number_or_null(s.max)},
-                       {"mean", number_or_null(s.mean)},
-                       {"std", number_or_null(s.std)},
-                       {"absmax", number_or_null(s.absmax())}});
-    if (!histograms.empty()) tensors.back()["histogram"] = histograms[i];
+    json.begin_object().member("name", rows[i].name).member("dtype", ballast::info(rows[i].dtype).code);
+    json.member("shape", rows[i].shape).member("count", s.count).member("nan", s.nan).member("inf", s.inf);
+    json.member("zeros", s.zeros).member("min", s.min).member("max", s.max).member("mean", s.mean);
+    json.member("std", s.std).member("absmax", s.absmax());
+    if (!histograms.empty()) json.member("histogram", histograms[i]);
+    json.end();
   }
-  object["tensors"] = std::move(tensors);
-  object["notes"] = checkpoint.notes;
+  json.end().member("notes", checkpoint.notes);
 }
 
 // From the smallest to the largest finite value.
@@ -128,7 +120,7 @@ std::vector<Histogram> histograms_of(const std::vector<ballast::Tensor>& tensors
   return histograms;
 }
 
-int show_stats(Session& session, const StatsOptions& options, const std::string& path, Json& object) {
+int show_stats(Session& session, const StatsOptions& options, const std::string& path, JsonStream& json) {
   const ballast::Checkpoint checkpoint =
       select(below(session.open(path, {.io = ballast::Io::read, .inert = options.inert}), options.root),
              options.selection);
@@ -146,7 +138,7 @@ int show_stats(Session& session, const StatsOptions& options, const std::string&
   if (options.histogram || (session.stdout_terminal.is_terminal && !session.json))
     histograms = histograms_of(tensors, stats);
   if (session.json) {
-    fill_json(object, checkpoint, rows, stats, histograms);
+    write_json(json, checkpoint, rows, stats, histograms);
     return kFine;
   }
   if (options.files.size() > 1 && path != options.files.front()) session.out.line("");
@@ -180,8 +172,8 @@ void add_stats(CLI::App& app, Session& session) {
   add_io_option(command, session);
   command.callback([&session, options] {
     session.run = [&session, options] {
-      return for_each_file(session, options->files, [&](const std::string& path, Json& object) {
-        return show_stats(session, *options, path, object);
+      return for_each_file(session, options->files, [&](const std::string& path, JsonStream& json) {
+        return show_stats(session, *options, path, json);
       });
     };
   });

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kBetween = "  ";
 constexpr std::size_t kWidestFirstColumn = 100;  // where there is no terminal to fit into
+constexpr std::size_t kMostGathered = 100'000;   // cells, by a table that may stream
+constexpr std::size_t kMostTextGathered = std::size_t{8} << 20U;
 constexpr std::size_t kNarrowestFirstColumn = 20;
 
 std::vector<std::size_t> fit(std::vector<std::size_t> widths, const Terminal& terminal, std::size_t indent) {
@@ -31,20 +33,35 @@ void Table::add(std::initializer_list<Cell> row) {
     cells_.push_back({static_cast<std::uint32_t>(cell.text.size()),
                       static_cast<std::uint32_t>(screen_width(cell.text)), cell.style});
   }
+  if (out_ != nullptr && (cells_.size() >= kMostGathered || texts_.size() >= kMostTextGathered))
+    put_out(*out_, *terminal_, {}, true);
 }
 
-void Table::print(Output& out, const Terminal& terminal, std::string_view indent, bool titles) const {
+void Table::stream(Output& out, const Terminal& terminal) {
+  out_ = &out;
+  terminal_ = &terminal;
+}
+
+void Table::print(Output& out, const Terminal& terminal, std::string_view indent, bool titles) {
+  if (!columns_.empty()) put_out(out, terminal, indent, titles);
+}
+
+void Table::settle_widths(const Terminal& terminal, std::size_t indent, bool titles) {
   const std::size_t count = columns_.size();
-  if (count == 0) return;
   std::vector<std::size_t> widths(count, 0);
   for (std::size_t i = 0; i < count && titles; ++i) widths[i] = screen_width(columns_[i].title);
   for (std::size_t i = 0; i < cells_.size(); ++i)
     widths[i % count] = std::max<std::size_t>(widths[i % count], cells_[i].width);
-  widths = fit(std::move(widths), terminal, indent.size());
+  widths_ = fit(std::move(widths), terminal, indent);
+}
 
+// What was gathered; with the titles the first time.
+void Table::put_out(Output& out, const Terminal& terminal, std::string_view indent, bool titles) {
+  const std::size_t count = columns_.size();
+  if (!is_begun_) settle_widths(terminal, indent.size(), titles);
   std::string line;
   const auto put = [&](std::size_t column, std::string_view text, std::size_t width, Style style) {
-    const std::size_t padding = widths[column] - std::min(widths[column], width);
+    const std::size_t padding = widths_[column] - std::min(widths_[column], width);
     if (column > 0) line += kBetween;
     if (columns_[column].align == Align::right) line.append(padding, ' ');
     if (style == Style::plain)
@@ -60,7 +77,7 @@ void Table::print(Output& out, const Terminal& terminal, std::string_view indent
   };
 
   line = indent;
-  if (titles) {
+  if (titles && !is_begun_) {
     for (std::size_t i = 0; i < count; ++i)
       put(i, columns_[i].title, screen_width(columns_[i].title), Style::bold);
     finish();
@@ -72,6 +89,9 @@ void Table::print(Output& out, const Terminal& terminal, std::string_view indent
     begin += cell.size;
     if (i % count == count - 1) finish();
   }
+  is_begun_ = true;
+  cells_.clear();
+  texts_.clear();
 }
 
 }  // namespace tool

@@ -36,14 +36,18 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
+  /// From here on a table that grows long is not gathered: its first rows say how wide the columns are, and
+  /// later ones go out as they come.
+  void stream(Output& out, const Terminal& terminal);
+
   /// One cell a column.
   void add(std::initializer_list<Cell> row);
 
-  [[nodiscard]] bool empty() const noexcept { return cells_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return cells_.empty() && !is_begun_; }
 
   /// The first column is never wider than what leaves room for the others: a longer text pushes its own row
   /// aside and no other.
-  void print(Output& out, const Terminal& terminal, std::string_view indent = {}, bool titles = true) const;
+  void print(Output& out, const Terminal& terminal, std::string_view indent = {}, bool titles = true);
 
  private:
   // All texts lie one behind the other: a listing may have a million cells.
@@ -53,6 +57,13 @@ class Table {
     Style style;
   };
 
+  void settle_widths(const Terminal& terminal, std::size_t indent, bool titles);
+  void put_out(Output& out, const Terminal& terminal, std::string_view indent, bool titles);
+
+  Output* out_ = nullptr;  // of stream()
+  const Terminal* terminal_ = nullptr;
+  bool is_begun_ = false;
+  std::vector<std::size_t> widths_;
   std::vector<Column> columns_;
   std::vector<Kept> cells_;
   std::string texts_;

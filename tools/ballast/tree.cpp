@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <bitset>
 #include <functional>
+#include <map>
 #include <memory>
-#include <unordered_map>
 
 #include "ballast/display.h"
 #include "table.h"
@@ -46,7 +46,7 @@ struct Node {
   std::string_view label;
   const Row* row = nullptr;  // a tensor of this very name, if there is one
   std::vector<std::unique_ptr<Node>> children;
-  std::unordered_map<std::string_view, Node*> by_label;
+  std::map<std::string_view, Node*> by_label;  // ordered: no file can choose labels that collide
   Sums sums;
   std::size_t contents = 0;  // hash of the names, dtypes and shapes below: equal blocks have equal ones
 };
@@ -111,6 +111,7 @@ class Printer {
   Printer(const Terminal& terminal, const TreeOptions& options) : terminal_(terminal), options_(options) {}
 
   void print(Output& out, const Node& root) {
+    table_.stream(out, terminal_);
     children(root, "", 1);
     if (!table_.empty()) table_.print(out, terminal_);
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "ballast/display.h"
@@ -17,6 +18,7 @@ using ballast::Value;
 using ballast::ValueWalk;
 
 constexpr std::size_t kMostSteps = 1'000'000;
+constexpr std::size_t kDeepestIndent = 100;  // levels; deeper ones stand where these do
 
 ValueWalk::Limits walk_limits(const ValueLimits& limits) {
   ValueWalk::Limits result;
@@ -64,10 +66,17 @@ class SiblingCount {
 
 void print_values(Output& out, const Terminal& terminal, const Value& root, const ValueLimits& limits) {
   Table table({{"NAME"}, {"TYPE"}, {"VALUE"}});
+  table.stream(out, terminal);
   ValueWalk walk(root, walk_limits(limits));
   SiblingCount siblings(limits);
+  std::uint64_t characters = 0;
+  std::uint64_t shown = 0;
+  bool is_full = false;
   while (const auto step = walk.next()) {
-    const std::string indent(step->depth * 2, ' ');
+    is_full = characters > limits.characters;
+    if (is_full) break;
+    const std::string indent(std::min(step->depth, kDeepestIndent) * 2, ' ');
+    characters += indent.size();
     switch (siblings.next(step->depth)) {
       case SiblingCount::Verdict::skip:
         continue;
@@ -79,44 +88,53 @@ void print_values(Output& out, const Terminal& terminal, const Value& root, cons
     }
     const std::string label = step->depth == 0 ? "(all)" : step->label;
     const std::string value = step->value.summary() + (step->repeated ? " (shown above)" : "");
+    characters += label.size() + value.size();
+    ++shown;
     table.add({indent + label,
                {ballast::display(step->value.type(), 60), Style::dim},
                {value, style_of(step->value.kind())}});
   }
   table.print(out, terminal);
-  if (walk.cut() && limits.all) out.line(fmt::format("... cut after {} values", grouped(kMostSteps)));
+  if (is_full || (walk.cut() && limits.all)) out.line(fmt::format("... cut after {} values", grouped(shown)));
 }
 
 namespace {
 
-Json as_json(const Value& value) {
-  Json object = {{"kind", name(value.kind())}, {"type", value.type()}};
+// Gives the number of characters that grow with the value.
+std::uint64_t write_value(JsonStream& json, const Value& value) {
+  json.member("kind", name(value.kind())).member("type", value.type());
   switch (value.kind()) {
     case Kind::none:
-      object["value"] = nullptr;
+      json.member("value", nullptr);
       break;
     case Kind::boolean:
-      object["value"] = value.as_bool();
+      json.member("value", value.as_bool());
       break;
-    case Kind::integer:
-      object["value"] = value.fits_int() ? Json(value.as_int()) : Json(value.as_decimal());
-      break;
+    case Kind::integer: {
+      if (value.fits_int()) {
+        json.member("value", value.as_int());
+        break;
+      }
+      const std::string literal = value.summary();  // a large one is told by its size
+      json.member("value", literal);
+      return literal.size();
+    }
     case Kind::floating:
-      object["value"] = number_or_null(value.as_float());
+      json.member("value", value.as_float());
       break;
     case Kind::complex:
-      object["value"] = {value.as_complex().real(), value.as_complex().imag()};
+      json.key("value").begin_array().value(value.as_complex().real()).value(value.as_complex().imag()).end();
       break;
     case Kind::string:
-      object["value"] = value.as_string();
-      break;
+      json.member("value", value.as_string());
+      return value.as_string().size();
     case Kind::bytes:
-      object["size"] = value.as_bytes().size();
+      json.member("size", value.as_bytes().size());
       break;
     case Kind::tensor: {
       const ballast::Tensor tensor = value.as_tensor();
-      object["dtype"] = ballast::info(tensor.dtype()).code;
-      object["shape"] = shape_array(tensor.shape());
+      json.member("dtype", ballast::info(tensor.dtype()).code).key("shape");
+      json.value(ballast::ShapeView(tensor.shape()));
       break;
     }
     case Kind::object:
@@ -125,30 +143,38 @@ Json as_json(const Value& value) {
     case Kind::tuple:
     case Kind::set:
     case Kind::dict:
-      object["size"] = value.size();
+      json.member("size", value.size());
       break;
   }
-  return object;
+  return 0;
 }
 
 }  // namespace
 
-Json values_as_json(const Value& root, const std::string& path, const ValueLimits& limits) {
-  Json values = Json::array();
-  std::vector<std::string> paths;  // by depth
+void write_values(JsonStream& json, const Value& root, const std::string& path, const ValueLimits& limits) {
+  std::string here = path;
+  std::vector<std::size_t> lengths;  // of the paths above, by depth
+  std::uint64_t characters = 0;
+  bool is_full = false;
   ValueWalk walk(root, walk_limits(limits));
+  json.key("values").begin_rows();
   while (const auto step = walk.next()) {
-    paths.resize(step->depth + 1);
-    std::string& here = paths[step->depth];
-    here = step->depth == 0
-               ? path
-               : (paths[step->depth - 1].empty() ? step->label : paths[step->depth - 1] + '.' + step->label);
-    Json entry = {{"path", here}};
-    entry.update(as_json(step->value));
-    if (step->repeated) entry["repeated"] = true;
-    values.push_back(std::move(entry));
+    is_full = characters > limits.characters;
+    if (is_full) break;
+    lengths.resize(step->depth);
+    if (step->depth > 0) {
+      here.resize(lengths.back());
+      if (!here.empty()) here += '.';
+      here += step->label;
+    }
+    lengths.push_back(here.size());
+    json.begin_object().member("path", here);
+    characters += here.size() + write_value(json, step->value);
+    if (step->repeated) json.member("repeated", true);
+    json.end();
   }
-  return values;
+  json.end();
+  if (is_full || (walk.cut() && limits.all)) json.member("values_cut", true);
 }
 
 }  // namespace tool

@@ -65,29 +65,27 @@ void print_findings(Session& session, const std::string& path, const VerifyRepor
   table.print(session.out, terminal, "  ");
 }
 
-void fill_json(Json& object, const VerifyReport& report) {
-  object["format"] = report.format.name();
-  object["tensors"] = report.tensors;
-  object["bytes"] = report.bytes;
-  object["clean"] = report.clean();
-  Json findings = Json::array();
+void write_json(JsonStream& json, const VerifyReport& report) {
+  json.member("format", report.format.name()).member("tensors", report.tensors).member("bytes", report.bytes);
+  json.member("clean", report.clean()).key("findings").begin_rows();
   for (const VerifyFinding& finding : report.findings) {
-    Json one = {{"name", nullptr},
-                {"kind", name(finding.kind)},
-                {"count", finding.count},
-                {"message", finding.detail}};
-    if (!finding.name.empty()) {
-      one["name"] = finding.name;
-      one["dtype"] = ballast::info(finding.dtype).code;
-      one["shape"] = shape_array(finding.shape);
+    const bool is_of_a_tensor = !finding.name.empty();
+    json.begin_object().key("name");
+    if (is_of_a_tensor)
+      json.value(finding.name);
+    else
+      json.value(nullptr);
+    json.member("kind", name(finding.kind)).member("count", finding.count).member("message", finding.detail);
+    if (is_of_a_tensor) {
+      json.member("dtype", ballast::info(finding.dtype).code).key("shape");
+      json.value(ballast::ShapeView(finding.shape));
     }
-    findings.push_back(std::move(one));
+    json.end();
   }
-  object["findings"] = std::move(findings);
-  object["notes"] = report.notes;
+  json.end().member("notes", report.notes);
 }
 
-int verify(Session& session, const VerifyArguments& arguments, const std::string& path, Json& object) {
+int verify(Session& session, const VerifyArguments& arguments, const std::string& path, JsonStream& json) {
   session.about_to_read(path);
   ballast::VerifyOptions options = arguments.options;
   options.include = arguments.selection.include;
@@ -100,7 +98,7 @@ int verify(Session& session, const VerifyArguments& arguments, const std::string
     return ballast::verify(path, options);
   }();
   if (session.json) {
-    fill_json(object, report);
+    write_json(json, report);
   } else {
     print_findings(session, path, report);
     session.out.flush();
@@ -135,8 +133,8 @@ void add_verify(CLI::App& app, Session& session) {
   add_io_option(command, session);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] {
-      return for_each_file(session, arguments->files, [&](const std::string& path, Json& object) {
-        return verify(session, *arguments, path, object);
+      return for_each_file(session, arguments->files, [&](const std::string& path, JsonStream& json) {
+        return verify(session, *arguments, path, json);
       });
     };
   });
