@@ -17,6 +17,7 @@ constexpr std::uint64_t kVisits = 250'000;  // and a few for every node there is
 constexpr std::size_t kLongestName = 65'536;
 constexpr std::size_t kLongestKey = 1'000;  // of what is no text, printed
 constexpr std::uint64_t kEntryFootprint = 128;
+constexpr std::uint64_t kNameCopies = 3;  // here, in a listing or a header, and in a buffer on its way out
 
 const Node* as_node(Ref value, NodeKind kind) {
   return value.is_node() && value.node()->kind == kind ? value.node() : nullptr;
@@ -287,7 +288,7 @@ void Flattener::emit(const TensorRecord& record, std::string_view label, std::si
   if (!is_key) extend_path(above, label);
   if (name.size() > kLongestName)
     fail(Errc::too_many, display(out_.path), "a name of {} characters", name.size());
-  if (spend_) spend_(kEntryFootprint + (is_key ? 0 : path_.size()), tensor_bytes(record));
+  if (spend_) spend_(kEntryFootprint + (is_key ? 0 : path_.size() * kNameCopies), tensor_bytes(record));
   if (!is_key) name = out_.store_name(path_);
   if (out_.add_view(name, record.dtype, record.shape(), record.strides(), record.storage, record.bit_offset))
     return;

@@ -170,6 +170,21 @@ assert x['list'] == [1, 'x'] and x['tuple'][1] == {}
 )");
 }
 
+TEST(TorchSave, WritesALargeIntegerAndALongTextOnce) {
+  const std::string path = output("large.pt");
+  const Value integer = Value::integer(std::string(600, '7'));
+  const Value text(std::string(100'000, 'x'));
+  std::vector<Value> elements;
+  for (int i = 0; i < 1000; ++i) {
+    elements.push_back(integer);
+    elements.push_back(text);
+  }
+  torch::save(Value::list(elements), path);
+  EXPECT_LT(std::filesystem::file_size(path), 110'000U);
+  NEEDS_TORCH();
+  check_in_torch(path, "assert x == [int('7' * 600), 'x' * 100000] * 1000", false);
+}
+
 TEST(TorchSave, WritesNestingOfAnyDepthWithoutRecursion) {
   Value nested = Value::list({});
   for (int i = 0; i < 50'000; ++i) nested = Value::list({nested});

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -218,6 +219,7 @@ class Objects {
   std::vector<std::function<void()>> unfinished_;
   std::unordered_map<const Node*, std::int64_t> bounded_;
   std::uint64_t declared_ = 0;
+  std::array<std::size_t, 3> found_ = {};                  // by severity
   std::unordered_map<std::uint64_t, std::size_t> called_;  // stream and type → row
 };
 

@@ -9,7 +9,7 @@ namespace ballast::torch {
 namespace {
 
 constexpr std::size_t kReportedOffsets = 1000;
-constexpr std::ptrdiff_t kReportedFindings = 1000;
+constexpr std::size_t kReportedFindings = 1000;
 constexpr std::uint64_t kRowFootprint = 256;  // beside the texts
 
 }  // namespace
@@ -17,14 +17,13 @@ constexpr std::uint64_t kRowFootprint = 256;  // beside the texts
 void Objects::find(Severity severity, Errc code, std::string what, std::uint64_t offset,
                    std::string_view entry) {
   if (settings_.report == nullptr) return;
-  auto& findings = settings_.report->findings;
-  const auto same = [&](const ScanFinding& other) { return other.severity == severity; };
-  if (std::count_if(findings.begin(), findings.end(), same) >= kReportedFindings) return;
-  findings.push_back({.severity = severity,
-                      .code = code,
-                      .what = std::move(what),
-                      .offset = offset,
-                      .entry = std::string(entry)});
+  std::size_t& count = found_.at(static_cast<std::size_t>(severity));
+  if (++count > kReportedFindings) return;
+  settings_.report->findings.push_back({.severity = severity,
+                                        .code = code,
+                                        .what = std::move(what),
+                                        .offset = offset,
+                                        .entry = std::string(entry)});
 }
 
 void Objects::note_global(Global& global, std::string_view name) {

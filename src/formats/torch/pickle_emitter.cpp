@@ -61,10 +61,13 @@ void PickleEmitter::string(std::string_view text) {
   out_ += text;
 }
 
-void PickleEmitter::repeated_string(std::string_view text) {
-  if (const auto found = strings_.find(text); found != strings_.end()) return recall(found->second);
+std::uint32_t PickleEmitter::repeated_string(std::string_view text) {
+  if (const auto found = strings_.find(text); found != strings_.end()) {
+    recall(found->second);
+    return found->second;
+  }
   string(text);
-  strings_.emplace(text, remember());
+  return strings_.emplace(text, remember()).first->second;
 }
 
 void PickleEmitter::latin1(std::span<const std::byte> bytes) {

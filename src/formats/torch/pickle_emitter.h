@@ -35,7 +35,7 @@ class PickleEmitter {
   /// UTF-8.
   void string(std::string_view text);
   /// The same, written once and referred to from then on. `text` must outlive the emitter.
-  void repeated_string(std::string_view text);
+  std::uint32_t repeated_string(std::string_view text);
   /// Bytes as the Latin-1 text Python 2 could carry: ends with two strings' worth of a tuple, to be followed
   /// by a call.
   void latin1(std::span<const std::byte> bytes);

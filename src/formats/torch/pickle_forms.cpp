@@ -142,8 +142,14 @@ bool is_made_last(Form form) noexcept {
   return form == Form::tuple || form == Form::size || form == Form::set || form == Form::counter;
 }
 
-bool has_identity(Form form) noexcept {
-  return is_container(form) || form == Form::tensor || form == Form::bytes || form == Form::bytearray;
+bool has_identity(const Value& value, Form form) noexcept {
+  return is_container(form) || form == Form::tensor || form == Form::bytes || form == Form::bytearray ||
+         (form == Form::integer && !value.fits_int());
+}
+
+bool is_long_text(const Value& value, Form form) {
+  constexpr std::size_t kShort = 64;
+  return form == Form::string && value.as_string().size() > kShort;
 }
 
 bool is_hashable(Form form) noexcept {

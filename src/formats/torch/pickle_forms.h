@@ -45,7 +45,9 @@ struct FormOptions {
 /// Made of its elements, so that it cannot contain itself in a pickle.
 [[nodiscard]] bool is_made_last(Form form) noexcept;
 /// Two references to it are two references to one thing, which is written once.
-[[nodiscard]] bool has_identity(Form form) noexcept;
+[[nodiscard]] bool has_identity(const Value& value, Form form) noexcept;
+/// Text whose references are told by identity, before a look at what it says.
+[[nodiscard]] bool is_long_text(const Value& value, Form form);
 /// May be a key of a dict or an element of a set.
 [[nodiscard]] bool is_hashable(Form form) noexcept;
 /// "float32" of "torch.float32".

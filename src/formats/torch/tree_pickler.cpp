@@ -84,12 +84,16 @@ void TreePickler::remember(const Value& value) {
 void TreePickler::write(const Value& given) {
   const Value value = written_value(given, options_);
   const Form form = form_of(value, options_);
-  if (!has_identity(form)) return write_leaf(value, form);
+  if (!has_identity(value, form) && !is_long_text(value, form)) return write_leaf(value, form);
   if (const auto found = slots_.find(identity(value)); found != slots_.end())
     return out_.recall(found->second);
   if (is_container(form)) return open(value, form);
+  if (form == Form::string && survey_.is_repeated(value.as_string())) {
+    slots_.emplace(identity(value), out_.repeated_string(value.as_string()));
+    return;
+  }
   write_leaf(value, form);
-  remember(value);
+  if (form != Form::string) remember(value);
 }
 
 void TreePickler::write_leaf(const Value& value, Form form) {

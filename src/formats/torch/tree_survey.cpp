@@ -36,22 +36,31 @@ void TreeSurvey::visit(const Value& given, bool must_hash) {
   }
   if (must_hash && !is_hashable(form))
     fail(Errc::not_representable, path(), "{} cannot be a key or an element of a set", value.summary());
-  check_leaf(value, form);
-  if (form == Form::string) {
-    const auto [found, is_new] = strings_.try_emplace(value.as_string(), false);
-    if (!is_new) found->second = true;
-  }
-  if (!has_identity(form)) return;
+  if (form == Form::string) return note_text(value, form);
+  if (!has_identity(value, form)) return check_leaf(value, form);
   if (!seen_.insert(identity(value)).second) {
     if (is_made_last(form) && open_.contains(identity(value)))
       fail(Errc::not_representable, path(), "{} contains itself", value.summary());
     shared_.insert(identity(value));
     return;
   }
+  check_leaf(value, form);
   if (form == Form::tensor) tensors_.note(value.tensor_value(), [this] { return path(); });
   if (!is_container(form)) return;
   if (is_made_last(form)) open_.insert(identity(value));
   stack_.push_back({value, form});
+}
+
+// Long text is looked at when it is met first and once more, however often it is referred to.
+void TreeSurvey::note_text(const Value& value, Form form) {
+  if (is_long_text(value, form) && !seen_.insert(identity(value)).second &&
+      !shared_.insert(identity(value)).second)
+    return;
+  const auto [found, is_new] = strings_.try_emplace(value.as_string(), false);
+  if (is_new)
+    check_leaf(value, form);
+  else
+    found->second = true;
 }
 
 void TreeSurvey::check_leaf(const Value& value, Form form) const {

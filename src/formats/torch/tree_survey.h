@@ -31,6 +31,7 @@ class TreeSurvey {
 
  private:
   void visit(const Value& given, bool must_hash);
+  void note_text(const Value& value, Form form);
   void check_leaf(const Value& value, Form form) const;
   [[nodiscard]] std::string path() const;
 
