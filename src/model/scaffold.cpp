@@ -2,64 +2,34 @@
 #include "ballast/scaffold.h"
 
 #include <algorithm>
-#include <memory>
+#include <deque>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "ballast/display.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/hash.h"
 #include "model/scaffold_layers.h"
 #include "model/scaffold_names.h"
+#include "model/scaffold_tree.h"
 
 namespace ballast {
 namespace {
 
-constexpr std::size_t kDeepestPath = 60;       // segments; a model's paths have at most 64
 constexpr std::size_t kLongestSequence = 256;  // positions a Sequential may have
 constexpr std::size_t kMostFields = 64;
 constexpr std::size_t kMostOfALayer = 256;  // tensors
 
-struct Branch {
-  std::optional<Tensor> tensor;
-  std::vector<std::pair<std::string, std::unique_ptr<Branch>>> children;  // in the file's order
-
-  std::map<std::string, Branch*, std::less<>> by_name;
-  bool has_out_in = false;  // at or below it: a matrix with a bias that is not square, and how it lies
-  bool has_in_out = false;
-
-  [[nodiscard]] const Tensor* find(std::string_view name, std::size_t rank) const {
-    const auto found = by_name.find(name);
-    const bool is_there = found != by_name.end() && found->second->tensor;
-    return is_there && found->second->tensor->rank() == rank ? &*found->second->tensor : nullptr;
-  }
-
-  [[nodiscard]] bool is_square_with_bias() const {
-    const Tensor* weight = find("weight", 2);
-    return weight != nullptr && find("bias", 1) != nullptr && weight->shape()[0] == weight->shape()[1];
-  }
-
-  void look_at_matrices() {
-    const Tensor* weight = find("weight", 2);
-    const Tensor* bias = find("bias", 1);
-    if (weight != nullptr && bias != nullptr && weight->shape()[0] != weight->shape()[1]) {
-      has_out_in = bias->shape()[0] == weight->shape()[0];
-      has_in_out = bias->shape()[0] == weight->shape()[1];
-    }
-    for (const auto& [name, child] : children) {
-      child->look_at_matrices();
-      has_out_in = has_out_in || child->has_out_in;
-      has_in_out = has_in_out || child->has_in_out;
-    }
-  }
-
-  Branch& child(std::string_view name) {
-    if (const auto found = by_name.find(name); found != by_name.end()) return *found->second;
-    Branch& made = *children.emplace_back(std::string(name), std::make_unique<Branch>()).second;
-    by_name.emplace(name, &made);
-    return made;
-  }
-};
+constexpr std::size_t kDeepestLayer = 2;      // segments of its tensors' names: out_proj.weight
+constexpr std::size_t kLongestOfALayer = 64;  // characters of them
+// What a header may take, in text made on the way to it and in segments of names: models have far less, and
+// no compiler takes more.
+constexpr std::size_t kMostText = std::size_t{16} << 20U;
+constexpr std::size_t kTextPerTensor = 256;
+constexpr std::size_t kAroundAStruct = 32;  // characters
 
 // How a member of some type is declared.
 struct Member {
@@ -71,22 +41,52 @@ struct Member {
   [[nodiscard]] std::string value() const { return made_by.empty() ? type + "{" + arguments + "}" : made_by; }
 };
 
+struct Struct {
+  std::string type;
+  std::string body;
+};
+
+using Field = std::pair<std::string_view, Member>;  // by its key
+
+// Names that many ask for: wanted, wanted2, wanted3, …
+struct Numbering {
+  NameSet taken;
+  NameMap<std::size_t> next;
+
+  template <class Take>
+  std::string free_name(const std::string& wanted, const Take& take) {
+    if (take(wanted)) return wanted;
+    std::size_t& number = next.try_emplace(wanted, 2).first->second;
+    for (;;) {
+      std::string name = wanted + std::to_string(number++);
+      if (take(name)) return name;
+    }
+  }
+};
+
 class Scaffold {
  public:
-  std::string run(const Checkpoint& checkpoint, const ScaffoldOptions& options) {
-    Branch root;
-    for (const Entry& entry : checkpoint) plant(root, entry);
-    root.look_at_matrices();
+  explicit Scaffold(const Checkpoint& checkpoint) : checkpoint_(checkpoint), tree_(checkpoint) {}
+
+  std::string run(const ScaffoldOptions& options) {
     types_.insert(options.name);
-    outermost(options.name, root);
-    const std::string file = checkpoint.path.substr(checkpoint.path.rfind('/') + 1);
+    outermost(options.name, tree_.root());
+    const std::string file = checkpoint_.path.substr(checkpoint_.path.rfind('/') + 1);
     std::string text = "// Made by `ballast new` from the keys and shapes of " +
                        (file.empty() ? "a checkpoint" : display(file)) +
                        ".\n// Layers are guesses from names and shapes; what a file does not say is left to "
                        "you.\n#pragma once\n\n#include <vector>\n\n#include <ballast/nn.h>\n\n";
     if (!options.space.empty()) text += "namespace " + options.space + " {\n\n";
     text += "namespace nn = ballast::nn;\n";
-    for (const std::string& part : structs_) text += "\n" + part;
+    std::size_t size = text.size();
+    for (const Struct& part : structs_) size += part.type.size() + part.body.size() + kAroundAStruct;
+    text.reserve(size + options.space.size() + kAroundAStruct);
+    for (Struct& part : structs_)
+      text.append("\nstruct ")
+          .append(part.type)
+          .append(" {\n")
+          .append(std::exchange(part.body, {}))
+          .append("};\n");
     if (!options.space.empty()) text += "\n}  // namespace " + options.space + "\n";
     return text;
   }
@@ -94,39 +94,45 @@ class Scaffold {
  private:
   // A file may be one layer, saved by itself: its keys have no name before them.
   void outermost(const std::string& name, const Branch& root) {
-    std::map<std::string, Tensor> below;
-    const auto layer = tensors_below(root, "", below) ? guess_layer("", below, Lying::unknown) : std::nullopt;
+    const auto layer = layer_of("", root, Lying::unknown);
     if (!layer) {
       structure(name, root, true);
       return;
     }
-    structs_.push_back(fmt::format("struct {} {{\n  ballast::Flat<{}> layer{{{{{}}}}};{}\n}};\n", name,
-                                   layer->type, layer->arguments,
-                                   layer->comment.empty() ? "" : "  // " + layer->comment));
+    structs_.push_back(
+        {name, fmt::format("  ballast::Flat<{}> layer{{{{{}}}}};{}\n", layer->type, layer->arguments,
+                           layer->comment.empty() ? "" : "  // " + layer->comment)});
   }
 
-  void plant(Branch& root, const Entry& entry) {
-    Branch* at = &root;
-    std::size_t depth = 0;
-    for (std::string_view rest = entry.name;;) {
-      std::size_t dot = depth++ < kDeepestPath ? rest.find('.') : rest.npos;
-      if (dot == 0 || dot + 1 == rest.size()) dot = rest.npos;  // no segment is empty: the rest is one name
-      keys_.emplace(rest.substr(0, dot));
-      at = &at->child(rest.substr(0, dot));
-      if (dot == rest.npos) break;
-      rest.remove_prefix(dot + 1);
-    }
-    at->tensor = entry.tensor();
-  }
-
-  // False when there are more than a layer could have.
-  static bool tensors_below(const Branch& branch, const std::string& prefix,
-                            std::map<std::string, Tensor>& out) {
-    if (branch.tensor) out.emplace(prefix, *branch.tensor);
+  // False when there are more than a layer could have, or others.
+  bool tensors_below(const Branch& branch, const std::string& prefix, std::size_t depth,
+                     std::map<std::string, Tensor>& out) const {
+    if (branch.tensor != kNoTensor) out.emplace(prefix, tensor_of(branch));
     if (out.size() > kMostOfALayer) return false;
-    return std::all_of(branch.children.begin(), branch.children.end(), [&](const auto& item) {
-      return tensors_below(*item.second, prefix.empty() ? item.first : prefix + "." + item.first, out);
-    });
+    for (const Branch* child = branch.first; child != nullptr; child = child->next) {
+      if (depth == kDeepestLayer || prefix.size() + child->name.size() > kLongestOfALayer) return false;
+      std::string name = prefix.empty() ? std::string(child->name) : prefix + "." + std::string(child->name);
+      if (!tensors_below(*child, name, depth + 1, out)) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::optional<GuessedLayer> layer_of(const std::string& name, const Branch& branch,
+                                                     Lying lying) const {
+    std::map<std::string, Tensor> below;
+    if (!tensors_below(branch, "", 0, below)) return std::nullopt;
+    return guess_layer(name, below, lying);
+  }
+
+  [[nodiscard]] Tensor tensor_of(const Branch& branch) const { return checkpoint_[branch.tensor].tensor(); }
+
+  // So much text more was made.
+  void count(std::size_t characters) {
+    made_ += characters;
+    const std::size_t most = kMostText + checkpoint_.size() * kTextPerTensor;
+    if (made_ <= most) return;
+    fail(Errc::too_many, display(checkpoint_.path),
+         "a struct for its {} tensors takes more than {} bytes of C++", checkpoint_.size(), most);
   }
 
   static Member plain_tensor(const Tensor& tensor) {
@@ -155,57 +161,73 @@ class Scaffold {
   }
 
   Member member(const std::string& name, const Branch& branch) {
-    if (branch.children.empty()) return plain_tensor(*branch.tensor);
+    Member made = guessed_member(name, branch);
+    count(made.type.size() + made.arguments.size() + made.comment.size() + made.made_by.size());
+    return made;
+  }
+
+  Member guessed_member(const std::string& name, const Branch& branch) {
+    if (branch.first == nullptr) return plain_tensor(tensor_of(branch));
     const Lying lying = lying_around();
-    std::map<std::string, Tensor> below;
-    if (!branch.tensor && tensors_below(branch, "", below)) {
-      if (auto layer = guess_layer(name, below, lying))
-        return {layer->type, layer->arguments, layer->comment};
+    if (branch.tensor == kNoTensor) {
+      if (auto layer = layer_of(name, branch, lying)) return {layer->type, layer->arguments, layer->comment};
     }
     Member made = several(name, branch);
-    if (branch.is_square_with_bias() && lying == Lying::unknown)
+    if (tree_.is_square_with_bias(branch) && lying == Lying::unknown)
       made.comment =
           "square: nn::Linear when it is [out, in], as PyTorch has it; GPT-2's Conv1D is [in, out]";
     return made;
   }
 
   Member several(const std::string& name, const Branch& branch) {
-    if (!branch.tensor && std::all_of(branch.children.begin(), branch.children.end(),
-                                      [](const auto& item) { return is_position(item.first); })) {
-      if (auto found = numbered(name, branch)) return *found;
-    }
-    return structure(camel_case(name), branch);
+    bool is_numbered = branch.tensor == kNoTensor;
+    for (const Branch* child = branch.first; is_numbered && child != nullptr; child = child->next)
+      is_numbered = is_position(child->name);
+    return is_numbered ? numbered(name, branch) : structure(camel_case(name), branch);
   }
 
   // Children 0, 1, 2, …: a vector when they are alike, else a Sequential with nn::Identity at the numbers
-  // that have no tensors.
-  std::optional<Member> numbered(const std::string& name, const Branch& branch) {
+  // that have no tensors, or a struct when these are too many.
+  Member numbered(const std::string& name, const Branch& branch) {
     std::map<int, const Branch*> ordered;
-    for (const auto& [number, child] : branch.children) ordered.emplace(std::stoi(number), child.get());
-    std::vector<std::pair<int, Member>> members;
+    for (const Branch* child = branch.first; child != nullptr; child = child->next)
+      ordered.emplace(std::stoi(std::string(child->name)), child);
     const std::string singular =
         name.size() > 1 && name.back() == 's' ? name.substr(0, name.size() - 1) : name + "_item";
+    std::vector<Field> members;
     around_.push_back(&branch);
-    for (const auto& [number, child] : ordered) members.emplace_back(number, member(singular, *child));
+    for (const auto& [number, child] : ordered) members.emplace_back(child->name, member(singular, *child));
     around_.pop_back();
-    const Member& first = members[0].second;
-    const bool alike = std::all_of(members.begin(), members.end(), [&](const auto& item) {
-      return item.second.type == first.type && item.second.value() == first.value();
-    });
-    const bool without_gaps = members.back().first + 1 == static_cast<int>(members.size());
-    if (alike && without_gaps) {
-      const std::string type = fmt::format("std::vector<{}>", first.type);
-      const bool has_default = first.arguments.empty() && first.made_by.empty();
-      return Member{type, "", first.comment,
-                    has_default ? fmt::format("nn::repeat<{}>({})", first.type, members.size())
-                                : fmt::format("{}({}, {})", type, members.size(), first.value())};
+    const int last = ordered.rbegin()->first;
+    if (last + 1 == static_cast<int>(members.size())) {
+      if (auto found = repeated(members)) return *found;
     }
-    if (members.back().first >= static_cast<int>(kLongestSequence)) return std::nullopt;
+    if (last < static_cast<int>(kLongestSequence)) return sequential(members);
+    Body body;
+    for (const auto& [key, item] : members) add_field(body, key, item);
+    return finish(camel_case(name), std::move(body), false);
+  }
+
+  static std::optional<Member> repeated(const std::vector<Field>& members) {
+    const Member& first = members[0].second;
+    const std::string value = first.value();
+    const bool alike = std::all_of(members.begin(), members.end(), [&](const Field& item) {
+      return item.second.type == first.type && item.second.value() == value;
+    });
+    if (!alike) return std::nullopt;
+    const std::string type = fmt::format("std::vector<{}>", first.type);
+    const bool has_default = first.arguments.empty() && first.made_by.empty();
+    return Member{type, "", first.comment,
+                  has_default ? fmt::format("nn::repeat<{}>({})", first.type, members.size())
+                              : fmt::format("{}({}, {})", type, members.size(), value)};
+  }
+
+  static Member sequential(const std::vector<Field>& members) {
     std::string types;
     std::string arguments;
     int next = 0;
     for (const auto& [number, item] : members) {
-      for (; next < number; ++next) {
+      for (; next < std::stoi(std::string(number)); ++next) {
         types += "nn::Identity, ";
         arguments += "{}, ";
       }
@@ -219,51 +241,83 @@ class Scaffold {
                   arguments.substr(0, arguments.size() - 2), ""};
   }
 
-  // A struct with the branch's children as fields; one that is the same as an earlier one is that one.
+  // A struct in the making.
+  struct Body {
+    std::string fields;
+    std::string visits;
+    Numbering names;
+    std::size_t count = 0;
+    bool plain = true;  // what reflection finds by itself
+  };
+
+  // A struct with the branch's children as fields.
   Member structure(const std::string& wanted, const Branch& branch, bool outermost = false) {
     around_.push_back(&branch);
-    std::string body;
-    std::string visits;
-    bool plain = branch.children.size() < kMostFields && !branch.tensor;
-    std::set<std::string> taken;
-    const auto add = [&](const std::string& key, const Member& item) {
-      std::string field = is_taken_by_cpp(key) ? key + "_" : key;
-      if (!is_identifier(key)) {
-        plain = false;
-        field = is_position(key) ? "layer_" + key : "field_" + camel_case(key);
-      }
-      // A field may not have the name of its struct, nor of what is used beside it.
-      while (types_.contains(field) || !taken.insert(field).second) {
-        field += "x";
-        keys_.insert(field);
-        plain = false;
-      }
-      const std::string initial = !item.made_by.empty()    ? " = " + item.made_by
-                                  : item.arguments.empty() ? ""
-                                                           : "{" + item.arguments + "}";
-      body += fmt::format("  {} {}{};{}\n", item.type, field, initial,
-                          item.comment.empty() ? "" : "  // " + item.comment);
-      visits += fmt::format("    visit({}, self.{});\n", cpp_literal(key), field);
-    };
-    if (branch.tensor) add("", plain_tensor(*branch.tensor));
-    for (const auto& [name, child] : branch.children) add(name, member(name, *child));
+    Body body;
+    if (branch.tensor != kNoTensor) add_field(body, "", plain_tensor(tensor_of(branch)));
+    for (const Branch* child = branch.first; child != nullptr; child = child->next)
+      add_field(body, child->name, member(std::string(child->name), *child));
     around_.pop_back();
-    if (!plain) body += "  static void visit_fields(auto& self, auto&& visit) {\n" + visits + "  }\n";
-    if (const auto same = by_body_.find(body); same != by_body_.end() && !outermost)
+    return finish(wanted, std::move(body), outermost);
+  }
+
+  void add_field(Body& body, std::string_view key, const Member& item) {
+    const std::string field = field_for(key, body);
+    const std::string initial = !item.made_by.empty()    ? " = " + item.made_by
+                                : item.arguments.empty() ? ""
+                                                         : "{" + item.arguments + "}";
+    const std::size_t before = body.fields.size() + body.visits.size();
+    body.fields += fmt::format("  {} {}{};{}\n", item.type, field, initial,
+                               item.comment.empty() ? "" : "  // " + item.comment);
+    body.visits += fmt::format("    visit({}, self.{});\n", cpp_literal(key), field);
+    count(body.fields.size() + body.visits.size() - before);
+    if (++body.count >= kMostFields || key.empty()) body.plain = false;
+  }
+
+  // One that is the same as an earlier one is that one.
+  Member finish(const std::string& wanted, Body body, bool outermost) {
+    std::string text = std::move(body.fields);
+    if (!body.plain) {
+      text.append("  static void visit_fields(auto& self, auto&& visit) {\n").append(body.visits);
+      text.append("  }\n");
+    }
+    if (const auto same = by_body_.find(text); same != by_body_.end() && !outermost)
       return {same->second, "", ""};
-    std::string type = wanted;
-    for (int i = 2; !outermost && (keys_.contains(type) || !types_.insert(type).second); ++i)
-      type = wanted + std::to_string(i);
-    by_body_.emplace(body, type);
-    structs_.push_back("struct " + type + " {\n" + body + "};\n");
+    const std::string type = outermost ? wanted : type_names_.free_name(wanted, [&](const std::string& name) {
+      return !tree_.has_segment(name) && !made_fields_.contains(name) && types_.insert(name).second;
+    });
+    structs_.push_back({type, std::move(text)});
+    by_body_.emplace(structs_.back().body, type);
     return {type, "", ""};
   }
 
-  std::vector<std::string> structs_;   // inner ones first
+  // A field may not have the name of its struct, nor of what is used beside it.
+  std::string field_for(std::string_view name, Body& body) {
+    const std::string key(name);
+    std::string wanted = is_taken_by_cpp(key) ? key + "_" : key;
+    if (!is_identifier(key)) {
+      body.plain = false;
+      wanted = is_position(key) ? "layer_" + key : "field_" + camel_case(key);
+    }
+    std::string field = body.names.free_name(wanted, [&](const std::string& candidate) {
+      return !types_.contains(candidate) && body.names.taken.insert(candidate).second;
+    });
+    if (field != wanted) {
+      made_fields_.insert(field);
+      body.plain = false;
+    }
+    return field;
+  }
+
+  const Checkpoint& checkpoint_;
+  NameTree tree_;
+  std::deque<Struct> structs_;         // inner ones first; they stay where they are
   std::vector<const Branch*> around_;  // what the one looked at lies in, from outside
-  std::map<std::string, std::string> by_body_;
+  std::map<std::string_view, std::string> by_body_;
   std::set<std::string> types_{"nn", "ballast", "std"};
-  std::set<std::string, std::less<>> keys_;  // segments, which become fields: no type is named like one
+  std::set<std::string> made_fields_;  // beside the segments of names: no type is named like one
+  Numbering type_names_;
+  std::size_t made_ = 0;
 };
 
 // a::b::c
@@ -286,7 +340,7 @@ std::string scaffold(const Checkpoint& checkpoint, const ScaffoldOptions& option
     fail(Errc::invalid_argument, quoted(options.space), "is not the name of a C++ namespace");
   if (checkpoint.empty())
     fail(Errc::invalid_argument, display(checkpoint.path), "has no tensors to make a struct of");
-  return Scaffold().run(checkpoint, options);
+  return Scaffold(checkpoint).run(options);
 }
 
 void save_scaffold(std::string_view header, const std::string& path, bool overwrite) {

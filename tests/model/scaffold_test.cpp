@@ -73,6 +73,47 @@ TEST(Scaffold, TheBlockDecidesBeforeTheFile) {
   EXPECT_THAT(text, ::testing::Not(HasSubstr("nn::Linear proj")));
 }
 
+std::string repeated(std::string_view part, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += part;
+  return text;
+}
+
+std::size_t count_of(std::string_view part, std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// A step for each segment, where looking twice at each would be 2^59.
+TEST(Scaffold, NumbersWithGapsInsideEachOtherAreLookedAtOnce) {
+  const std::string name = "a" + repeated(".300", 59);
+  const std::string text = scaffold(checkpoint({{name, {2}}}), {});
+  EXPECT_EQ(count_of("visit(\"300\", self.layer_300);", text), 59U);
+}
+
+TEST(Scaffold, KeysWithoutAnyLetterGetFieldsWithNumbers) {
+  std::vector<std::pair<std::string, Shape>> keys;
+  for (int i = 0; i < 20'000; ++i) keys.emplace_back(fmt::format("-{}", i), Shape{2});
+  const std::string text = scaffold(checkpoint(keys), {});
+  EXPECT_EQ(count_of("visit(\"-", text), keys.size());
+  EXPECT_THAT(text, HasSubstr("  ballast::Tensor field_Part{ballast::DType::f32, {2}};\n"));
+  EXPECT_THAT(text, HasSubstr("    visit(\"-1\", self.field_Part2);\n"));
+  EXPECT_THAT(text, HasSubstr("    visit(\"-19999\", self.field_Part20000);\n"));
+}
+
+TEST(Scaffold, NamesWithFarMorePartsThanModelsHaveAreRefused) {
+  std::vector<std::pair<std::string, Shape>> keys;
+  for (int i = 0; i < 1900; ++i) keys.emplace_back(std::to_string(i) + repeated(".a", 58), Shape{2});
+  try {
+    static_cast<void>(scaffold(checkpoint(keys), {}));
+    FAIL() << "nothing was refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::too_many);
+    EXPECT_THAT(error.what(), HasSubstr("1900 tensors have more than 107600 parts"));
+  }
+}
+
 TEST(Scaffold, RefusesWhatIsNoName) {
   EXPECT_THROW(static_cast<void>(scaffold(checkpoint({{"a", {1}}}), {.name = "class"})), Error);
   EXPECT_THROW(static_cast<void>(scaffold(checkpoint({{"a", {1}}}), {.name = "a b"})), Error);
