@@ -365,7 +365,8 @@ void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out, co
   if (!tree) return;  // a number
   out.keep_alive(tree);
   out.set_storages(tree->storages);
-  out.reserve(tree->tensors);
+  // A part may be one of very many: it takes room for what it holds itself.
+  out.reserve(spend ? tree->tensors : std::min(tree->tensors, root.size()));
   Flattener flattener(tree, script, out, spend);
   flattener.run(ValueTree::ref(root));
   if (!flattener.module_class().empty()) {

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 12> kNotWeights = {
     "optimizer",    "optimizers",    "optim",  "opt",     "scheduler",   "schedulers",
     "lr_scheduler", "lr_schedulers", "scaler", "scalers", "grad_scaler", "rng"};
 constexpr std::size_t kDeepestRoot = 3;
-constexpr std::size_t kMostCounted = 4'000'000;  // containers and tensors
+constexpr std::size_t kMostCounted = 4'000'000;  // containers, tensors, and storages for each of them
 constexpr std::size_t kUnusual = 99;
 
 constexpr std::size_t kMostCompared = 20;
@@ -99,6 +99,7 @@ Held held_by(const Value& value) {
 std::vector<Ranked> look_around(const Value& root) {
   std::vector<Ranked> found;
   std::unordered_map<std::uint64_t, Held> known;
+  const std::size_t storages = ValueTree::tree(root) ? ValueTree::tree(root)->storages.size() : 0;
   std::size_t counted = 0;
   std::vector<Look> looks = {{root, {}, 0}};
   for (std::size_t next = 0; next < looks.size() && counted < kMostCounted; ++next) {
@@ -106,7 +107,7 @@ std::vector<Ranked> look_around(const Value& root) {
     const auto [at, is_new] = known.try_emplace(ValueTree::ref(look.value).bits());
     if (is_new) at->second = held_by(look.value);
     const Held& held = at->second;
-    counted += 1 + (is_new ? held.tensors : 0);
+    counted += 1 + (is_new && held.weights ? held.tensors + storages : 0);
     if (held.tensors > 0)
       found.push_back({{look.path, held.tensors, held.bytes}, rank_of(look.path), held.only_numbers});
     if (held.weights || !is_new || look.depth == kDeepestRoot) continue;
