@@ -15,6 +15,10 @@ bool is_plain(char c) {
   return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
 }
 
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
+
 }  // namespace
 
 void JsonStream::separate() {
@@ -64,11 +68,26 @@ JsonStream& JsonStream::literal(std::string_view text) {
   return *this;
 }
 
+// In runs of plain characters and of others, so that a long text is not gathered once more.
 JsonStream& JsonStream::value(std::string_view text) {
-  if (!std::all_of(text.begin(), text.end(), is_plain)) return literal(to_text(Json(text)));
   separate();
   text_ += '"';
-  text_ += text;
+  while (!text.empty()) {
+    const bool plain = is_plain(text.front());
+    const auto* const end = std::find_if(text.begin(), text.begin() + std::min(text.size(), kPiece),
+                                         [&](char c) { return is_plain(c) != plain; });
+    std::size_t size = static_cast<std::size_t>(end - text.begin());
+    while (!plain && size < text.size() && is_continuation(text[size])) ++size;  // no character is cut
+    const std::string_view run = text.substr(0, size);
+    if (plain) {
+      text_ += run;
+    } else {
+      const std::string escaped = to_text(Json(run));
+      text_ += std::string_view(escaped).substr(1, escaped.size() - 2);
+    }
+    text.remove_prefix(size);
+    if (text_.size() >= kPiece) hand_on();
+  }
   text_ += '"';
   return *this;
 }

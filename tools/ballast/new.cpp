@@ -24,6 +24,8 @@ struct NewOptions {
 ballast::Converted weights_of(const ballast::Checkpoint& file, const NewOptions& options) {
   ballast::Converted weights = ballast::apply_steps(file, {.root = options.root});
   weights.checkpoint = ballast::strip_common_prefixes(weights.checkpoint).checkpoint;
+  weights.before = {};  // their names are not asked for, and may be very many
+  weights.origins = {};
   return weights;
 }
 
@@ -32,20 +34,20 @@ int run(Session& session, const NewOptions& options) {
     require_free(options.out, options.force);
     ballast::require_apart({options.file}, {options.out});
   }
-  const ballast::Checkpoint file = session.open(options.file, {.inert = options.inert});
-  const ballast::Converted weights = weights_of(file, options);
+  const ballast::Converted weights =
+      weights_of(session.open(options.file, {.inert = options.inert}), options);
   for (const std::string& note : weights.checkpoint.notes) session.note(note);
   const std::string header = ballast::scaffold(weights.checkpoint, options.scaffold);
   if (!options.out.empty()) ballast::save_scaffold(header, options.out, options.force);
   if (session.json) {
-    write_document(session.out, {{"schema", 1},
-                                 {"file", options.file},
-                                 {"output", options.out.empty() ? Json(nullptr) : Json(options.out)},
-                                 {"name", options.scaffold.name},
-                                 {"root", weights.root.empty() ? Json(nullptr) : Json(weights.root)},
-                                 {"tensors", weights.checkpoint.size()},
-                                 {"header", header},
-                                 {"notes", weights.checkpoint.notes}});
+    JsonStream json(session.out);
+    json.begin_object().member("schema", 1).member("file", options.file);
+    json.member("output", options.out.empty() ? Json(nullptr) : Json(options.out));
+    json.member("name", options.scaffold.name);
+    json.member("root", weights.root.empty() ? Json(nullptr) : Json(weights.root));
+    json.member("tensors", weights.checkpoint.size()).member("header", header);
+    json.member("notes", weights.checkpoint.notes);
+    json.finish();
   } else if (options.out.empty()) {
     session.out.write(header);
   } else if (!session.quiet) {
