@@ -42,15 +42,32 @@ class Converter {
     return kind == Kind::list || kind == Kind::dict || kind == Kind::set || kind == Kind::object;
   }
 
+  // Made once, however many refer to it, as Python has it.
+  static bool is_large(const Value& value) {
+    constexpr std::size_t kSmall = 64;
+    switch (value.kind()) {
+      case Kind::integer:
+        return !value.fits_int();
+      case Kind::string:
+        return value.as_string().size() > kSmall;
+      case Kind::bytes:
+        return value.as_bytes().size() > kSmall;
+      default:
+        return value.kind() == Kind::tensor;
+    }
+  }
+
   Ref make(const Value& value) {
     return value.kind() == Kind::tuple ? make_tuple(value).object : make_other(value);
   }
 
   // Containers are made empty and filled later, so that cycles find them; leaves are made at once.
   Ref make_other(const Value& value) {
-    if (!is_container(value.kind())) return leaf(value);
+    if (!is_container(value.kind()) && !is_large(value)) return leaf(value);
     const auto known = made_.find(value.identity());
     if (known != made_.end()) return known->second.object;
+    if (!is_container(value.kind()))
+      return made_.emplace(value.identity(), Made{leaf(value)}).first->second.object;
     Ref object = shell(value);
     made_.emplace(value.identity(), Made{object});
     unfilled_.emplace_back(value, object);
