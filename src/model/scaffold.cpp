@@ -278,6 +278,7 @@ class Scaffold {
   Member finish(const std::string& wanted, Body body, bool outermost) {
     std::string text = std::move(body.fields);
     if (!body.plain) {
+      text.reserve(text.size() + body.visits.size() + 2 * kAroundAStruct);  // and no more
       text.append("  static void visit_fields(auto& self, auto&& visit) {\n").append(body.visits);
       text.append("  }\n");
     }
