@@ -14,8 +14,10 @@ import exec_attacks
 import file_attacks
 import hide_attacks
 import legal
+import numpy_attacks
 import onnx_attacks
 import shape_attacks
+import state_attacks
 import stream_attacks
 import tensor_attacks
 import trust_attacks
@@ -23,7 +25,7 @@ import vm_attacks
 import zip_attacks
 
 GROUPS = (exec_attacks, hide_attacks, zip_attacks, tensor_attacks, vm_attacks, shape_attacks, stream_attacks,
-          file_attacks, onnx_attacks, trust_attacks, legal)
+          file_attacks, onnx_attacks, trust_attacks, numpy_attacks, state_attacks, legal)
 
 CODES = set("""
 unknown-format truncated trailing-data header-too-large bad-json duplicate-key bad-name bad-dtype

@@ -136,7 +136,7 @@ void Objects::check_attributes(const Node* node, const Node* attributes) {
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
     const auto name = as_text(attributes->refs[std::size_t{i} * 2]);
     const Ref value = attributes->refs[std::size_t{i} * 2 + 1];
-    if (!name || name->starts_with("__") || as_kind(value, NodeKind::global) != nullptr)
+    if (!name || is_pythons_own(*name) || as_kind(value, NodeKind::global) != nullptr)
       return note_misfit(node->type);
   }
 }

@@ -124,6 +124,11 @@ struct KnownGlobal {
 /// nullptr: the only constants that are ever written.
 [[nodiscard]] const KnownGlobal* find_torch_constant(Role role, std::string_view name);
 
+/// Python looks such an attribute up itself: on an object it would stand in for a method.
+[[nodiscard]] inline bool is_pythons_own(std::string_view attribute) {
+  return attribute.starts_with("__");
+}
+
 /// Could run code, start a process, touch a file or the network.
 [[nodiscard]] bool is_forbidden(std::string_view module, std::string_view name);
 

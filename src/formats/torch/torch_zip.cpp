@@ -20,6 +20,7 @@
 #include "formats/torch/script.h"
 #include "formats/zip.h"
 #include "formats/zip_names.h"
+#include "formats/zip_records.h"
 #include "tensor/forwarding.h"
 
 namespace ballast::torch {
@@ -27,6 +28,8 @@ namespace {
 
 constexpr std::uint64_t kDirectoryRow = 46;  // of an entry, without its name
 constexpr std::uint64_t kSmallRecord = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kExtraHead = 4;          // of an extra field: its kind and its size
+constexpr std::uint64_t kLongSize = 0xFFFFFFFF;  // sizes and places from here on take 64 bits
 
 // The content of one record. Thousands of them lie side by side in a pool, and nothing of the archive is read
 // before the first is used.
@@ -80,6 +83,7 @@ class Archive {
   void check_expansion(const ZipEntry& entry) const;
   void read_script(Document& document);
   void find_strangers();
+  [[nodiscard]] bool keeps_promise() const;
 
   [[nodiscard]] const ZipEntry* find_storage(const std::string& folder, std::string_view key) const;
   void number_storages();
@@ -237,23 +241,48 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
                           storage.type);
 }
 
+// Where PyTorch's writer puts the content of a record whose header it begins at `cursor`: behind an extra
+// field that fills up to the alignment, and one of 64-bit sizes where they are needed.
+std::uint64_t written_place(std::uint64_t cursor, const ZipEntry& entry, std::uint64_t alignment) {
+  std::uint64_t start = cursor + zip::kLocalSize + entry.name.size() + kExtraHead;
+  if (entry.size >= kLongSize || cursor >= kLongSize)
+    start += kExtraHead + (entry.size >= kLongSize ? 16 : 0) + (cursor >= kLongSize ? 8 : 0);
+  return (start + alignment - 1) / alignment * alignment;
+}
+
+// `.format_version` promises that storages lie where PyTorch's writer would have put them, in the order of
+// their first use: newer releases may compute their places instead of looking them up.
+bool Archive::keeps_promise() const {
+  const ZipEntry* version = find(".format_version");
+  if (version == nullptr || text_of(*version) < "1") return true;
+  const ZipEntry* record = find(".storage_alignment");
+  const auto alignment = record == nullptr ? 64 : key_number(text_of(*record)).value_or(0);
+  if (alignment == 0) return false;
+  std::vector<std::pair<std::uint32_t, const ZipEntry*>> used;
+  for (std::size_t i = 0; i < loaded_.size(); ++i) {
+    if (loaded_[i] != 0) used.emplace_back(loaded_[i], &zip_.entries()[i]);
+  }
+  std::sort(used.begin(), used.end());
+  for (std::size_t i = 1; i < used.size(); ++i) {
+    const ZipEntry& before = *used[i - 1].second;
+    const bool is_long = before.header >= kLongSize || before.size >= kLongSize;
+    const std::uint64_t descriptor = before.size == 0 ? 0 : is_long ? 24 : 16;
+    const ZipEntry& entry = *used[i].second;
+    if (entry.data != written_place(before.data + before.size + descriptor, entry, alignment)) return false;
+  }
+  return true;
+}
+
 // Records that are no part of what torch.save writes may be read by somebody else.
 void Archive::find_strangers() {
-  // `.format_version` promises storages in the order of their first use; newer PyTorch may compute their
-  // places.
-  std::uint32_t last = 0;
-  for (std::size_t i = 0; find(".format_version") != nullptr && i < loaded_.size(); ++i) {
-    if (loaded_[i] == 0) continue;
-    if (loaded_[i] < last) {
-      objects_.find(Severity::warning, Errc::zip_ambiguous,
-                    "storages in another order than .format_version promises", 0, zip_.entries()[i].name);
-      break;
-    }
-    last = loaded_[i];
-  }
+  if (objects_.settings().report == nullptr) return;
+  if (!keeps_promise())
+    objects_.find(Severity::warning, Errc::zip_ambiguous,
+                  "storages in other places than .format_version promises: newer PyTorch may read others", 0,
+                  find(".format_version")->name);
   constexpr std::string_view kParts[] = {"data.pkl",        "byteorder",          "version",
                                          ".format_version", ".storage_alignment", ".data/serialization_id"};
-  for (std::size_t i = 0; objects_.settings().report != nullptr && i < zip_.entries().size(); ++i) {
+  for (std::size_t i = 0; i < zip_.entries().size(); ++i) {
     const ZipEntry& entry = zip_.entries()[i];
     const bool is_part = entry.name.starts_with(prefix_) &&
                          std::find(std::begin(kParts), std::end(kParts), entry.name.substr(prefix_.size())) !=

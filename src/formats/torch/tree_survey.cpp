@@ -4,6 +4,7 @@
 #include "ballast/display.h"
 #include "base/fail.h"
 #include "formats/torch/pickle_text.h"
+#include "formats/torch/roles.h"
 
 namespace ballast::torch {
 
@@ -17,6 +18,7 @@ void TreeSurvey::run(const Value& root) {
       const bool must_hash = (is_dict(frame.form) && index % 2 == 0) || frame.form == Form::set;
       visit(frame.child(index), must_hash);
     } else if (const auto attributes = frame.attributes(); attributes && index == count) {
+      check_attributes(*attributes);
       visit(*attributes, false);
     } else {
       open_.erase(identity(frame.value));
@@ -77,6 +79,15 @@ void TreeSurvey::check_leaf(const Value& value, Form form) const {
     fail(Errc::not_representable, path(), "more than 2 GiB of bytes");
   if (form == Form::integer && !value.fits_int() && !PickleEmitter().big_integer(value.as_decimal())) {
     fail(Errc::not_representable, path(), "an integer of more than 255 bytes");
+  }
+}
+
+void TreeSurvey::check_attributes(const Value& attributes) const {
+  for (std::size_t i = 0; i < attributes.size(); ++i) {
+    const Value name = attributes.key(i);
+    if (name.kind() != Kind::string || is_pythons_own(name.as_string()))
+      fail(Errc::not_representable, path(),
+           "{} is no name for an attribute: Python would take it for its own", name.summary());
   }
 }
 

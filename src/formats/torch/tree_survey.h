@@ -33,6 +33,7 @@ class TreeSurvey {
   void visit(const Value& given, bool must_hash);
   void note_text(const Value& value, Form form);
   void check_leaf(const Value& value, Form form) const;
+  void check_attributes(const Value& attributes) const;
   [[nodiscard]] std::string path() const;
 
   FormOptions options_;
