@@ -65,7 +65,10 @@ struct Info {
   std::uint64_t subgraphs = 0;    ///< bodies of If, Loop, Scan, at any depth
   TensorCount initializers = {};  ///< of all graphs; those in other files included
   TensorCount constants = {};     ///< tensors of Constant nodes
-  std::uint64_t skipped = 0;      ///< tensors Ballast has no dtype for: text, 4-bit integers
+  /// Tensors, as open() lists them, that are no weights: what only says how nodes work (shapes, axes,
+  /// bounds), numbers and indices an exporter wrote down, in whichever of the two they lie.
+  std::vector<std::string> constant_names = {};
+  std::uint64_t skipped = 0;  ///< tensors Ballast has no dtype for: text, 4-bit integers
   std::vector<ExternalFile> external_files = {};
   std::map<std::string, std::string> metadata = {};  ///< metadata_props
 };

@@ -12,6 +12,10 @@ try:
     import onnx
 except ImportError:
     onnx = None
+try:
+    import torch
+except ImportError:
+    torch = None
 
 FOLDER = SOURCE / "tests/fixtures/onnx"
 
@@ -138,6 +142,68 @@ class LikeAnyFile(CliTest):
         finding = self.run_json("verify", shared, code=1)["findings"]
         self.assertEqual([f["kind"] for f in finding], ["checksum"])
         self.assertIn("SHA-1", finding[0]["message"])
+
+
+def small_network():
+    """Weights of all sizes, one number among them, and operators that want shapes, axes, bounds and numbers."""
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = torch.nn.Conv2d(2, 6, 3, padding=1, bias=False)
+            self.fc, self.one = torch.nn.Linear(7, 5), torch.nn.Linear(5, 1)
+            self.norm, self.embedding = torch.nn.LayerNorm(5), torch.nn.Embedding(9, 5)
+            self.scale = torch.nn.Parameter(torch.tensor(1.5))
+            self.register_buffer("position_ids", torch.arange(6).expand(1, -1).clone())
+
+        def forward(self, x):
+            y = self.conv(x)[:, :, ::2, 1:8]
+            y = y.reshape(y.shape[0], y.shape[1], -1, 7).mean(2)
+            y = self.norm(self.fc(y) * 2.5 + self.embedding(self.position_ids)).clamp(-3, 3)
+            y = torch.nn.functional.pad(y, (1, 1)).unsqueeze(1)[..., 1:-1]
+            return self.one(torch.nn.functional.interpolate(y, scale_factor=(2.0, 1.0)) ** 2 * self.scale.exp())
+
+    return Net().eval()
+
+
+class WeightsApartFromConstants(CliTest):
+    def constants_of(self, path):
+        return {t["name"] for t in self.run_json("ls", path)["tensors"] if t.get("constant")}
+
+    def test_those_of_torch_are_its_constant_nodes(self):
+        if torch is None or onnx is None:
+            self.skipTest("this Python has no torch, or no onnx")
+        path = self.path("net.onnx")
+        for opset in (11, 13, 16):
+            for folding in (False, True):
+                torch.onnx.export(small_network(), torch.randn(2, 2, 8, 9), path, opset_version=opset, do_constant_folding=folding,
+                                  input_names=["x"], dynamic_axes={"x": {0: "batch", 2: "height"}})
+                graph = onnx.load(path).graph
+                self.assertEqual(self.constants_of(path), {node.output[0] for node in graph.node if node.op_type == "Constant"}, (opset, folding))
+        # The weights with their sum come first, then the others with theirs.
+        lines = self.run_tool("ls", path)[0].splitlines()
+        heading = lines.index("constants of the exporter, no weights:")
+        self.assertEqual({line.split()[0] for line in lines[1:heading - 2]}, {one.name for one in graph.initializer})
+        self.assertTrue(lines[heading - 2].startswith(f"{len(graph.initializer)} tensors, "))
+        self.assertEqual(self.run_tool("ls", path, "--include", "Constant_1_output_0")[0].splitlines()[0], "constants of the exporter, no weights:")
+        self.assertNotIn("constants", self.run_tool("ls", path, "--include", "^fc")[0])
+
+    def test_what_only_says_how_a_node_works_is_no_weight_wherever_it_lies(self):
+        if onnx is None:
+            self.skipTest("this Python has no onnx")
+        from onnx import TensorProto, helper
+        numbers = {"shape": (TensorProto.INT64, [2], [2, 3]), "both": (TensorProto.INT64, [2], [2, 3]), "pads": (TensorProto.INT64, [4], [0, 1, 0, 1]),
+                   "low": (TensorProto.FLOAT, [], [0.0]), "weight": (TensorProto.FLOAT, [2, 3], [1.0] * 6), "bias": (TensorProto.FLOAT, [1], [1.0]),
+                   "ids": (TensorProto.INT64, [1, 2], [0, 1]), "quantized": (TensorProto.INT8, [1], [3]), "flag": (TensorProto.BOOL, [1], [True])}
+        nodes = [helper.make_node("Reshape", ["x", "shape"], ["a"]), helper.make_node("Reshape", ["a", "both"], ["b"]), helper.make_node("Pad", ["b", "pads"], ["c"]),
+                 helper.make_node("Clip", ["c", "low"], ["d"]), helper.make_node("Gemm", ["d", "weight", "bias"], ["y"]), helper.make_node("Add", ["both", "ids"], ["z"]),
+                 helper.make_node("Gather", ["weight", "ids"], ["g"]), helper.make_node("Cast", ["quantized"], ["q"], to=1), helper.make_node("Not", ["flag"], ["f"])]
+        made = {name: helper.make_tensor(name, *rest) for name, rest in numbers.items()}
+        value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("x", "y")]
+        for inside, others in ((False, set()), (True, {"both", "ids", "bias", "quantized"})):
+            before = [helper.make_node("Constant", [], [name], value=tensor) for name, tensor in made.items()] if inside else []
+            graph = helper.make_graph(before + nodes, "g", value[:1], value[1:], [] if inside else list(made.values()))
+            path = self.file("made.onnx", helper.make_model(graph).SerializeToString())
+            self.assertEqual(self.constants_of(path), {"shape", "pads", "low", "flag"} | others, inside)
 
 
 if __name__ == "__main__":

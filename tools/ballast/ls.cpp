@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast ls: the tensors of a file as a table, a tree, plain lines or JSON. Only headers are read.
+#include <algorithm>
+
 #include "ballast/display.h"
+#include "ballast/onnx_file.h"
 #include "commands.h"
 #include "rows.h"
 #include "selection.h"
@@ -91,9 +94,51 @@ void write_json(JsonStream& json, const ballast::Checkpoint& checkpoint, const s
     json.begin_object().member("name", row.name).member("dtype", ballast::info(row.dtype).code);
     json.member("shape", row.shape).member("bytes", row.bytes);
     if (!row.tied_to.empty()) json.member("tied_to", row.tied_to);
+    if (row.constant) json.member("constant", true);
     json.end();
   }
   json.end().member("notes", checkpoint.notes);
+}
+
+// One table or tree; whether tensors share rows that would not have with --no-fold.
+bool print_rows(Session& session, const LsOptions& options, const ballast::Checkpoint& checkpoint,
+                const std::vector<Row>& rows, bool fold) {
+  if (options.tree || options.depth > 0) {
+    print_tree(session.out, session.stdout_terminal, rows,
+               {.fold = !options.no_fold, .depth = options.depth});
+    return false;
+  }
+  const std::vector<Row> shown = fold ? folded(rows) : std::vector<Row>();
+  print_table(session, checkpoint, fold ? shown : rows, options.wide);
+  return fold && shown.size() < rows.size();
+}
+
+void print_for_people(Session& session, const LsOptions& options, const ballast::Checkpoint& checkpoint,
+                      std::vector<Row> rows, std::size_t in_file) {
+  const bool fold = should_fold(session, options, rows.size());
+  const auto line = [&](const std::string& text) {
+    session.out.line(session.stdout_terminal.paint(text, Style::bold));
+  };
+  const std::string rest = rows.size() == in_file ? "" : fmt::format(" of {} in the file", grouped(in_file));
+  const auto constants =
+      std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.constant; });
+  const std::vector<Row> weights(rows.begin(), constants);
+  rows.erase(rows.begin(), constants);
+  bool has_folded = false;
+  if (rows.empty() || !weights.empty()) {
+    has_folded = print_rows(session, options, checkpoint, weights, fold);
+    line(totals_of(weights).text() + rest);
+  }
+  if (!rows.empty()) {
+    if (!weights.empty()) session.out.line("");
+    line("constants of the exporter, no weights:");
+    has_folded = print_rows(session, options, checkpoint, rows, fold) || has_folded;
+    line(totals_of(rows).text() + rest);
+  }
+  session.out.flush();
+  if (has_folded && !options.fold)
+    session.note("tensors that differ only in a number share a row; --no-fold lists every one");
+  for (const std::string& note : checkpoint.notes) session.note(note);
 }
 
 int list(Session& session, const LsOptions& options, const std::string& path, JsonStream& json) {
@@ -101,6 +146,8 @@ int list(Session& session, const LsOptions& options, const std::string& path, Js
   const std::size_t in_file = whole.size();
   const ballast::Checkpoint checkpoint = select(std::move(whole), options.selection);
   std::vector<Row> rows = rows_of(checkpoint);
+  if (checkpoint.format == ballast::formats::onnx)
+    mark_constants(rows, ballast::onnx_file::read_info(checkpoint.path).constant_names);
   sort_rows(rows, options.sort);
   if (session.json) {
     write_json(json, checkpoint, rows);
@@ -113,23 +160,7 @@ int list(Session& session, const LsOptions& options, const std::string& path, Js
   if (options.files.size() > 1 && path != options.files.front()) session.out.line("");
   if (options.files.size() > 1)
     session.out.line(session.stdout_terminal.paint(ballast::display(path), Style::bold));
-  const bool fold = should_fold(session, options, rows.size());
-  const bool tree = options.tree || options.depth > 0;
-  if (tree) {
-    print_tree(session.out, session.stdout_terminal, rows,
-               {.fold = !options.no_fold, .depth = options.depth});
-  } else {
-    const std::vector<Row> shown = fold ? folded(rows) : std::vector<Row>();
-    print_table(session, checkpoint, fold ? shown : rows, options.wide);
-  }
-  std::string totals = totals_of(rows).text();
-  if (rows.size() != in_file) totals += fmt::format(" of {} in the file", grouped(in_file));
-  session.out.line(session.stdout_terminal.paint(totals, Style::bold));
-  session.out.flush();
-  if (fold && !options.fold && !tree && folded(rows).size() < rows.size()) {
-    session.note("tensors that differ only in a number share a row; --no-fold lists every one");
-  }
-  for (const std::string& note : checkpoint.notes) session.note(note);
+  print_for_people(session, options, checkpoint, std::move(rows), in_file);
   return kFine;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "text.h"
@@ -54,6 +55,11 @@ std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint) {
   for (const ballast::Tie& tie : ballast::ties(checkpoint))
     rows[tie.tensor].tied_to = checkpoint[tie.first].name;
   return rows;
+}
+
+void mark_constants(std::vector<Row>& rows, const std::vector<std::string>& names) {
+  const std::set<std::string_view> constants(names.begin(), names.end());  // as below
+  for (Row& row : rows) row.constant = constants.contains(row.name);
 }
 
 std::vector<Row> folded(const std::vector<Row>& rows) {

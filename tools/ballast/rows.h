@@ -21,6 +21,7 @@ struct Row {
   std::uint64_t bytes = 0;       ///< of all its tensors
   std::size_t first = 0;         ///< position of its first tensor in the checkpoint
   std::string tied_to = {};      ///< the first name of the very same tensor
+  bool constant = false;         ///< no weight: see mark_constants()
 };
 
 struct Totals {
@@ -38,6 +39,8 @@ struct Totals {
 };
 
 [[nodiscard]] std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint);
+/// Marks what an ONNX model's exporter wrote for its operators, so that it is listed apart from the weights.
+void mark_constants(std::vector<Row>& rows, const std::vector<std::string>& names);
 /// Rows that differ only in the numbers between dots, slashes and underscores become one. Keeps the order of
 /// first appearance.
 [[nodiscard]] std::vector<Row> folded(const std::vector<Row>& rows);

@@ -35,7 +35,7 @@ inline constexpr std::uint32_t node = 1, name = 2, initializer = 5, input = 11, 
 }
 
 namespace node_proto {
-inline constexpr std::uint32_t output = 2, name = 3, op_type = 4, attribute = 5, domain = 7;
+inline constexpr std::uint32_t input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7;
 }
 
 namespace attribute_proto {

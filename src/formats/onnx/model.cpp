@@ -18,6 +18,7 @@
 #include "base/fail.h"
 #include "formats/onnx/fields.h"
 #include "formats/onnx/names.h"
+#include "formats/onnx/uses.h"
 
 namespace ballast::onnx_file {
 namespace {
@@ -55,6 +56,7 @@ class ModelReader {
     if (!has_graph) fail(Errc::bad_onnx, wire_.where(), "has no graph (not an ONNX model, or cut short?)");
     drop_initialized_inputs();
     list_operators();
+    info_.constant_names = uses_.constants();
     return std::move(info_);
   }
 
@@ -214,6 +216,11 @@ class ModelReader {
       has_attributes = has_attributes || field.number == node_proto::attribute;
     }
     if (node.domain == "ai.onnx") node.domain.clear();
+    std::uint64_t input = 0;
+    for (Range rest = message; wire_.next(rest, field);) {
+      if (field.number == node_proto::input)
+        uses_.take(node.domain, node.op_type, input++, wire_.text(field, "an input's name", kMaxNameBytes));
+    }
     ++operators_[{node.domain, node.op_type}];
     limit(operators_.size(), kMaxListed, "different operators");
     if (!has_attributes) return;
@@ -280,7 +287,9 @@ class ModelReader {
   }
 
   void give(TensorDescription tensor, const std::string& scope, std::uint32_t graph, Origin origin) {
-    tensor.name = name_of(tensor.name, scope, graph);
+    std::string full_name = name_of(tensor.name, scope, graph);
+    uses_.add(full_name, tensor.name, tensor, origin);
+    tensor.name = std::move(full_name);
     count(tensor.skipped(), tensor.bytes, origin);
     count_external(tensor);
     sink_.tensor(tensor, origin);
@@ -323,6 +332,7 @@ class ModelReader {
   const TensorSink& sink_;
   Info info_;
   Names names_;
+  Uses uses_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> operators_;
   std::map<std::string, std::size_t> external_;
   std::uint32_t graphs_ = 0;
