@@ -38,8 +38,8 @@ struct ConvertOptions {
   std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};
   TargetDType dtype = Precision::keep;
-  /// Whole batch norms (running_mean and running_var beside each other, of one shape [n], and what they scale
-  /// by) keep their dtype when the new one is narrower and of 16 bits or fewer, as in load().
+  /// Norms with statistics (running_mean and running_var beside each other, of one shape [n]) as a whole keep
+  /// their dtype when the new one is narrower and of 16 bits or fewer, as in load().
   bool keep_statistics = true;
   std::vector<std::string> keep_dtype = {};  ///< patterns: tensors that do so, too
   Quantize quantize = Quantize::none;        ///< tensors of two dimensions and more (quantized.h)

@@ -80,8 +80,9 @@ struct LoadOptions {
   Adapter adapter = Adapter::automatic;
   OnQuantized quantized = OnQuantized::dequantize;
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> keep_dtype = {
-      LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
+  /// Layers whose tensors half and bf16 leave as they are; norms of these two kinds where they have running
+  /// statistics.
+  std::vector<LayerKind> keep_dtype = {LayerKind::batch_norm, LayerKind::instance_norm};
   OnMissing missing = OnMissing::error;
   OnUnused unused = OnUnused::ignore;
   OnMismatch mismatched = OnMismatch::error;
@@ -93,8 +94,9 @@ struct LoadOptions {
 /// What a model's tensors become when they are saved. Only floating-point tensors are cast.
 struct ModelCast {
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> keep_dtype = {
-      LayerKind::batch_norm};             ///< layers whose tensors half and bf16 leave as they are
+  /// Layers whose tensors half and bf16 leave as they are; norms of these two kinds where they have running
+  /// statistics.
+  std::vector<LayerKind> keep_dtype = {LayerKind::batch_norm, LayerKind::instance_norm};
   std::shared_ptr<CastCount> count = {};  ///< grows as values are read
 };
 

@@ -32,9 +32,10 @@ struct SaveModelOptions {
   /// Whose names and layouts are written; automatic: Burn's in Burn's formats, else PyTorch's.
   Adapter adapter = Adapter::automatic;
   Precision dtype = Precision::keep;
-  std::vector<LayerKind> keep_dtype = {
-      LayerKind::batch_norm};  ///< layers whose tensors half and bf16 leave as they are
-  Format format = {};          ///< by the extension when none is said
+  /// Layers whose tensors half and bf16 leave as they are; norms of these two kinds where they have running
+  /// statistics.
+  std::vector<LayerKind> keep_dtype = {LayerKind::batch_norm, LayerKind::instance_norm};
+  Format format = {};  ///< by the extension when none is said
   bool overwrite = false;
   Progress progress = {};
 };

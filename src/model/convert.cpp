@@ -28,9 +28,20 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& order) {
 
 }  // namespace
 
-bool stays_wide(DType from, DType to, LayerKind kind, const std::vector<LayerKind>& keep_dtype) {
-  return info(to).bits < info(from).bits && info(to).bits <= 16 &&
-         std::find(keep_dtype.begin(), keep_dtype.end(), kind) != keep_dtype.end();
+KeptWide::KeptWide(const Slots& slots, const std::vector<LayerKind>& keep_dtype) : kinds_(keep_dtype) {
+  for (const Slot& slot : slots.slots)
+    if (slot.field() == "running_var") with_statistics_.emplace(slot.layer(), slot.alternative);
+}
+
+bool KeptWide::in_layer_of(const Slot& slot) const {
+  if (std::find(kinds_.begin(), kinds_.end(), slot.kind) == kinds_.end()) return false;
+  const bool may_have_statistics =
+      slot.kind == LayerKind::batch_norm || slot.kind == LayerKind::instance_norm;
+  return !may_have_statistics || with_statistics_.contains({std::string(slot.layer()), slot.alternative});
+}
+
+bool is_narrower(DType from, DType to) {
+  return info(to).bits < info(from).bits && info(to).bits <= 16;
 }
 
 DType Converter::target(const Tensor& tensor, const Slot& slot) const {
@@ -43,7 +54,7 @@ DType Converter::target(const Tensor& tensor, const Slot& slot) const {
   }
   if (!is_floating(from)) return from;
   const DType to = dtype_of_precision(precision_);
-  return stays_wide(from, to, slot.kind, keep_dtype_) ? from : to;
+  return is_narrower(from, to) && kept_.in_layer_of(slot) ? from : to;
 }
 
 Converter::Result Converter::convert(const Tensor& tensor, const Slot& slot) {

@@ -3,6 +3,8 @@
 // that did not survive.
 #pragma once
 
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,13 +16,24 @@
 
 namespace ballast {
 
-/// Whether half or bf16 leaves this tensor of such a layer as it is.
-[[nodiscard]] bool stays_wide(DType from, DType to, LayerKind kind, const std::vector<LayerKind>& keep_dtype);
+/// Whether half or bf16 leaves a tensor of a model as it is. A batch or instance norm counts as one where it
+/// has running statistics: without them convert(), which sees names alone, cannot tell it from other norms.
+class KeptWide {
+ public:
+  KeptWide(const Slots& slots, const std::vector<LayerKind>& keep_dtype);
+
+  [[nodiscard]] bool in_layer_of(const Slot& slot) const;
+
+ private:
+  std::vector<LayerKind> kinds_;
+  std::set<std::pair<std::string, std::uint32_t>> with_statistics_;  // layers, by path and alternative
+};
+
+[[nodiscard]] bool is_narrower(DType from, DType to);
 
 class Converter {
  public:
-  Converter(Precision precision, const std::vector<LayerKind>& keep_dtype)
-      : precision_(precision), keep_dtype_(keep_dtype) {}
+  Converter(Precision precision, KeptWide kept) : precision_(precision), kept_(std::move(kept)) {}
 
   struct Result {
     Tensor tensor;
@@ -34,7 +47,7 @@ class Converter {
   [[nodiscard]] DType target(const Tensor& tensor, const Slot& slot) const;
 
   Precision precision_;
-  const std::vector<LayerKind>& keep_dtype_;
+  KeptWide kept_;
   std::unordered_map<const Storage*, std::vector<std::pair<Tensor, Result>>> done_;
 };
 

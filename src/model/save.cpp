@@ -37,11 +37,8 @@ class Writer {
 
   std::vector<SavedAs> saved_as;  ///< of each slot
 
-  /// Of the layer a written tensor belongs to.
-  [[nodiscard]] LayerKind kind_of(std::string_view name) const {
-    const auto found = kinds_.find(std::string(name));
-    return found == kinds_.end() ? LayerKind::none : found->second;
-  }
+  /// One of those a tensor of the file was made of: they are of one layer.
+  [[nodiscard]] const Slot& slot_of(std::string_view name) const { return *made_of_.at(std::string(name)); }
 
  private:
   void write(std::size_t index) {
@@ -102,7 +99,7 @@ class Writer {
     }
     seen_[tensor.storage().get()].emplace_back(name, tensor);
     out_.add(name, tensor);
-    kinds_.emplace(name, slot.kind);
+    made_of_.emplace(name, &slot);
     return name;
   }
 
@@ -112,7 +109,7 @@ class Writer {
   marks::Ties ties_;
   std::set<std::size_t> written_;
   std::unordered_map<std::string, std::size_t> by_path_;
-  std::unordered_map<std::string, LayerKind> kinds_;
+  std::unordered_map<std::string, const Slot*> made_of_;
   std::unordered_map<const Storage*, std::vector<std::pair<std::string, Tensor>>> seen_;
 };
 
@@ -132,10 +129,11 @@ Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& c
   if (cast.dtype == Precision::as_model)
     fail(Errc::invalid_argument, "save", "as_model means nothing here: the tensors are the model's");
   const DType dtype = dtype_of_precision(cast.dtype);
+  const KeptWide kept(slots, cast.keep_dtype);
   return cast_where(
       out, dtype,
       [&](std::size_t i) {
-        return !stays_wide(out[i].dtype, dtype, writer.kind_of(out[i].name), cast.keep_dtype);
+        return !is_narrower(out[i].dtype, dtype) || !kept.in_layer_of(writer.slot_of(out[i].name));
       },
       cast.count);
 }

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "ballast/config.h"
 #include "ballast/init.h"
 #include "ballast/load_file.h"
@@ -58,45 +60,73 @@ TEST_F(ConvertTest, CastsAndSparesStatistics) {
   EXPECT_EQ(open(path("wide.safetensors")).at("bn.running_var").dtype, DType::f64);
 }
 
-// Converting beforehand and loading (option B) gives what loading with the same dtype gives (option A).
-TEST_F(ConvertTest, ADtypeMeansTheSameWhenConvertingAndWhenLoading) {
-  struct Net {
-    nn::Conv2d conv{2, 3, 2};
-    nn::BatchNorm2d norm{3};
-    std::vector<nn::BatchNorm1d> norms = nn::repeat<nn::BatchNorm1d>(2, 4);
-    nn::LayerNorm layer{Shape{3}};
-    nn::GroupNorm group{1, 3};
-    nn::Linear fc{3, 3};
-    Tensor scale{DType::f32, {3}};
-    Tensor weight{DType::f32, {2}};
-  };
+// Every kind of layer, norms with and without what they may have.
+struct EveryLayer {
+  nn::Linear linear{3, 3};
+  nn::Bilinear bilinear{2, 3, 2};
+  nn::Conv2d conv{2, 3, 2};
+  nn::ConvTranspose1d conv_transpose{2, 3, 2};
+  nn::BatchNorm2d batch{3};
+  std::vector<nn::BatchNorm1d> batches = nn::repeat<nn::BatchNorm1d>(2, 4);
+  nn::BatchNorm2d batch_plain{3, {.affine = false}};
+  nn::BatchNorm2d batch_untracked{3, {.track_running_stats = false}};
+  nn::LayerNorm layer{Shape{3}};
+  nn::GroupNorm group{1, 3};
+  nn::InstanceNorm2d instance{3, {.affine = true}};
+  nn::InstanceNorm2d instance_tracked{3, {.track_running_stats = true}};
+  nn::InstanceNorm1d instance_whole{3, {.affine = true, .track_running_stats = true}};
+  nn::RMSNorm rms{3};
+  nn::Embedding embedding{4, 3};
+  nn::PReLU prelu{3};
+  nn::LSTM lstm{2, 3};
+  nn::GRU gru{2, 3};
+  nn::RNN rnn{2, 3};
+  nn::MultiheadAttention attention{4, 2};
+  Tensor scale{DType::f32, {3}};
+  Tensor weight{DType::f32, {2}};
+};
 
-  const auto dtypes_and_values = [](const Net& net) {
+// Converting beforehand and loading (option B) gives what loading with the same dtype gives (option A), and
+// what saving the model with that dtype gives.
+TEST_F(ConvertTest, ADtypeMeansTheSameWhenConvertingAndWhenLoading) {
+  std::set<LayerKind> kinds;
+  const auto dtypes_and_values = [&](const EveryLayer& net) {
     std::vector<std::tuple<std::string, DType, std::vector<float>>> all;
-    for_each_tensor(net, [&](std::string_view name, const Tensor& tensor, LayerKind) {
+    for_each_tensor(net, [&](std::string_view name, const Tensor& tensor, LayerKind kind) {
       all.emplace_back(name, tensor.dtype(), floats(tensor));
+      kinds.insert(kind);
     });
     return all;
   };
-  Net source;
+  EveryLayer source;
   init(source);
   for (const Precision wide : {Precision::full, Precision::f64}) {
     for (const std::string from : {"net.pt", "net.safetensors"}) {
-      save(source, path(from), {.dtype = wide, .overwrite = true});
+      save(source, path(from), {.dtype = wide, .keep_dtype = {}, .overwrite = true});
+      EveryLayer as_file;
+      load(as_file, path(from));
       for (const Precision to :
            {Precision::keep, Precision::full, Precision::half, Precision::bf16, Precision::f64}) {
+        EveryLayer loaded;
+        load(loaded, path(from), {.dtype = to});
+        const auto expected = dtypes_and_values(loaded);
         for (const std::string out : {"out.safetensors", "out.pt", "out.record"}) {
-          Net a;
-          load(a, path(from), {.dtype = to});
           convert(path(from), path(out), {.dtype = to, .overwrite = true});
-          Net b;
-          load(b, path(out));
-          EXPECT_EQ(dtypes_and_values(a), dtypes_and_values(b))
-              << from << " " << out << " " << static_cast<int>(to);
+          EveryLayer converted;
+          load(converted, path(out));
+          EXPECT_EQ(expected, dtypes_and_values(converted)) << from << out << static_cast<int>(to);
+        }
+        save(as_file, path("saved.pt"), {.dtype = to, .overwrite = true});
+        save_record(as_file, path("saved.record"), {.dtype = to, .overwrite = true});
+        for (const std::string out : {"saved.pt", "saved.record"}) {
+          EveryLayer saved;
+          load(saved, path(out));
+          EXPECT_EQ(expected, dtypes_and_values(saved)) << from << out << static_cast<int>(to);
         }
       }
     }
   }
+  EXPECT_THAT(kinds, SizeIs(kLayerKindCount));
 }
 
 TEST_F(ConvertTest, ARecordSaysWhoseLayoutItHolds) {
