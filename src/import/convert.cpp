@@ -192,6 +192,8 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   // A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
   if (format->holds_tree && asks_for_nothing(options)) steps.root = "";
   Converted done = apply_steps(file, steps);
+  if (options.quantize == Quantize::none && is_quantized(file))
+    done.before.notes.push_back("quantized tensors become numbers, and their scales are left out");
   if (const std::size_t tied = format->holds_ties ? 0 : ties(done.checkpoint).size(); tied > 0)
     done.before.notes.push_back(fmt::format("{} has no ties: {} written again under {}", format.name(),
                                             tied == 1 ? "1 tensor is" : fmt::format("{} tensors are", tied),

@@ -27,7 +27,8 @@ class Loader {
         source_(prepare(slots_, state_dicts_of(files, slots_, collect, options), options, report_)),
         matcher_(follow_pointers(collect), source_, options),
         converter_(options.dtype, KeptWide(slots_, options.keep_dtype)),
-        used_(source_.checkpoint.size(), false) {
+        used_(source_.checkpoint.size(), false),
+        taken_(source_.checkpoint.size(), false) {
     report_.file = source_.checkpoint.path;
   }
 
@@ -84,6 +85,7 @@ class Loader {
           {origin(match), slot.path, match.file_shape, match.model_shape, match.problem});
       return;
     }
+    for (const std::size_t source : match.sources) taken_[source] = true;
     const Converter::Result result = converter_.convert(match.tensor, slot);
     report_.applied.push_back({origin(match), slot.path});
     if (!match.adapted.empty()) report_.adapted.push_back({origin(match), slot.path, match.adapted});
@@ -175,8 +177,8 @@ class Loader {
   }
 
   void verify() const {
-    for (std::size_t i = 0; i < used_.size(); ++i) {
-      if (used_[i]) check_sound(source_.checkpoint[i].tensor());
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+      if (taken_[i]) check_sound(source_.checkpoint[i].tensor(), source_.origins[i]);
     }
   }
 
@@ -200,7 +202,8 @@ class Loader {
   Matcher matcher_;
   Converter converter_;
   std::optional<KeyFilter> filter_;
-  std::vector<bool> used_;  // of the file's tensors
+  std::vector<bool> used_;   // of the file's tensors: those a slot asks for
+  std::vector<bool> taken_;  // and gets
   std::map<Tensor*, Tensor> staged_;
   std::vector<std::size_t> unfound_;
   std::vector<std::size_t> missing_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/sound.h"
 
+#include "ballast/display.h"
+#include "base/fail.h"
+
 namespace ballast {
 
 ByteRange touched_bytes(const Tensor& tensor) {
@@ -20,6 +23,17 @@ void check_sound(const Tensor& tensor) {
   if (!tensor.has_data() || tensor.numel() == 0) return;
   const ByteRange range = touched_bytes(tensor);
   tensor.storage()->check_sound(range.begin, range.end);
+}
+
+void check_sound(const Tensor& tensor, std::string_view name) {
+  try {
+    check_sound(tensor);
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    if (error.code() != Errc::bad_crc || text.find(quoted(name)) != std::string::npos) throw;
+    const std::size_t behind = error.where().empty() ? 0 : error.where().size() + 2;
+    fail_text(error.code(), error.where() + ": tensor " + quoted(name), text.substr(behind));
+  }
 }
 
 }  // namespace ballast

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "ballast/tensor.h"
 
@@ -18,5 +19,7 @@ struct ByteRange {
 
 /// Storage::check_sound() for them. Nothing for a tensor without data.
 void check_sound(const Tensor& tensor);
+/// The same, and Errc::bad_crc says whose bytes are damaged: an archive knows its entries only.
+void check_sound(const Tensor& tensor, std::string_view name);
 
 }  // namespace ballast

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damage that a checksum in the file can tell: what is loaded with `verify` and what is saved.
+#include <gmock/gmock.h>
+
+#include "ballast/display.h"
+#include "ballast/init.h"
 #include "ballast/load_file.h"
 #include "base/scratch.h"
 #include "model/model_kit.h"
@@ -9,9 +13,25 @@ namespace {
 
 using namespace testing_kit;
 
-struct Net {
-  nn::Linear fc{2, 2, {.bias = false}};
-};
+// Where the bytes of each tensor begin in the file, for those that lie there as they are.
+std::vector<std::pair<std::string, std::uint64_t>> places(const std::string& file) {
+  std::vector<std::pair<std::string, std::uint64_t>> found;
+  const Checkpoint checkpoint = open(file);
+  for (const Entry& entry : checkpoint) {
+    const Tensor tensor = entry.tensor();
+    if (const auto span = tensor.storage()->file_span())
+      found.emplace_back(entry.name, span->offset + tensor.bit_offset() / 8);
+  }
+  return found;
+}
+
+std::vector<std::vector<std::byte>> bytes_of(const auto& model) {
+  std::vector<std::vector<std::byte>> all;
+  for_each_tensor(model, [&](std::string_view, const Tensor& tensor, LayerKind) {
+    all.emplace_back(tensor.contiguous().data(), tensor.contiguous().data() + tensor.size_bytes());
+  });
+  return all;
+}
 
 class SoundTest : public Scratch {
  protected:
@@ -29,16 +49,68 @@ class SoundTest : public Scratch {
   }
 };
 
-TEST_F(SoundTest, AVerifiedLoadRefusesDamageAndLeavesTheModelAsItWas) {
-  for (const char* name : {"d.pt", "d.record", "d.npz"}) {
-    for (const Io io : {Io::map, Io::read}) {
-      const Checkpoint file = open(damaged(name), {.io = io});
-      Net net;
-      EXPECT_EQ(code_of([&] { load(net, file, {.verify = true}); }), Errc::bad_crc) << name;
-      EXPECT_FALSE(net.fc.weight.has_data());
-      EXPECT_TRUE(load(net, file).complete());
+// Every tensor of every format is damaged in turn, where it lies in the file.
+TEST_F(SoundTest, AVerifiedLoadNamesTheDamagedTensorAndLeavesTheModelAsItWas) {
+  struct Layers {
+    nn::Linear fc{3, 2};
+    nn::Embedding words{5, 3};
+    nn::MultiheadAttention attention{4, 2};
+    nn::BatchNorm1d norm{3};
+  };
+
+  Layers source;
+  init(source, 1);
+  std::size_t refused = 0;
+  for (const std::string_view format : writable_formats()) {
+    if (format == "npy" || format == "mpk-gz") continue;  // one tensor only; packed as a whole
+    const bool proves = format == "torch-zip" || format == "record" || format == "npz";
+    const std::string file = path("layers." + std::string(format));
+    save(to_checkpoint(source), file, {.format = std::string(format)});
+    const std::string whole = content(file);
+    for (const auto& [key, offset] : places(file)) {
+      SCOPED_TRACE(fmt::format("{} {}", format, key));
+      std::string bytes = whole;
+      bytes[offset] ^= 1;
+      write(file, bytes);
+      for (const Io io : {Io::map, Io::read}) {
+        const Checkpoint damaged = open(file, {.io = io});
+        Layers model;
+        init(model, 2);
+        const auto before = bytes_of(model);
+        for (const Precision dtype : {Precision::keep, Precision::half}) {
+          const auto verified = [&] { load(model, damaged, {.dtype = dtype, .verify = true}); };
+          if (!proves) continue;
+          const Error error = error_of(verified);
+          EXPECT_EQ(error.code(), Errc::bad_crc);
+          EXPECT_THAT(error.what(), testing::HasSubstr(quoted(key)));
+          EXPECT_EQ(bytes_of(model), before);
+          ++refused;
+        }
+        // What is not taken is not asked for.
+        EXPECT_NO_THROW(
+            load(model, damaged, {.exclude = {"^" + key + "$"}, .missing = OnMissing::keep, .verify = true}));
+        EXPECT_TRUE(load(model, damaged, {.verify = !proves}).complete());
+      }
     }
   }
+  EXPECT_EQ(refused, 3U * 12 * 2 * 2);
+}
+
+// A model whose weights lie in another file may have that file's SHA-1.
+TEST_F(SoundTest, ExternalDataOfAnOnnxModelIsHeldAgainstItsChecksum) {
+  const std::string files = std::string(BALLAST_TEST_DATA) + "/fixtures/onnx/files";
+  std::filesystem::copy(files + "/shared.onnx", path("shared.onnx"));
+  std::filesystem::copy(files + "/data", path("data"));
+  save(open(path("shared.onnx")), path("sound.safetensors"));
+  std::string bytes = content(path("data/w.safetensors"));
+  bytes.back() ^= 1;
+  write(path("data/w.safetensors"), bytes);
+  const Checkpoint damaged = open(path("shared.onnx"));
+  const Error error = error_of([&] { save(damaged, path("o.safetensors")); });
+  EXPECT_EQ(error.code(), Errc::bad_crc);
+  EXPECT_THAT(error.what(), testing::HasSubstr("SHA-1"));
+  EXPECT_FALSE(std::filesystem::exists(path("o.safetensors")));
+  save(damaged, path("rescued.safetensors"), {.check = false});
 }
 
 TEST_F(SoundTest, SaveRefusesDamageUnlessToldOtherwiseAlsoThroughCasts) {

@@ -12,6 +12,7 @@
 #include "formats/onnx/external.h"
 #include "formats/onnx/model.h"
 #include "formats/onnx/onnx.h"
+#include "tensor/forwarding.h"
 
 namespace ballast::onnx_file {
 
@@ -41,6 +42,33 @@ std::string lower(std::string text) {
   return text;
 }
 
+class ProvenStorage final : public ForwardingStorage {
+ public:
+  ProvenStorage(std::shared_ptr<const Storage> bytes, std::shared_ptr<FileDigest> digest, std::string where,
+                ExternalPlace place)
+      : ForwardingStorage(bytes->size()),
+        bytes_(std::move(bytes)),
+        digest_(std::move(digest)),
+        where_(std::move(where)),
+        place_(std::move(place)) {}
+
+  [[nodiscard]] bool holds_many() const noexcept override { return bytes_->holds_many(); }
+
+  [[nodiscard]] bool ready() const noexcept override { return bytes_->ready(); }
+
+  void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
+    digest_->compare(where_, place_);
+  }
+
+ private:
+  [[nodiscard]] const Storage& content() const override { return *bytes_; }
+
+  std::shared_ptr<const Storage> bytes_;
+  std::shared_ptr<FileDigest> digest_;
+  std::string where_;
+  ExternalPlace place_;
+};
+
 class Checker {
  public:
   explicit Checker(const ByteSource& source) : source_(source) {}
@@ -56,12 +84,9 @@ class Checker {
       const std::string path = locate(source_.name(), location);
       if (path.empty())
         fail(Errc::missing_storage, source_.where(), "{} with external data is not there", quoted(location));
-      known = digests_.emplace(location, sha1_of(*File::open(path, {.follow_links = false}))).first;
+      known = digests_.emplace(location, std::make_unique<FileDigest>(path)).first;
     }
-    if (known->second != lower(tensor.external.checksum)) {
-      fail(Errc::bad_crc, source_.where(), "tensor {}: the SHA-1 of {} is {}, the model says {}",
-           quoted(tensor.name), quoted(location), known->second, display(tensor.external.checksum));
-    }
+    known->second->compare(source_.where() + ": tensor " + quoted(tensor.name), tensor.external);
     sums_.checked += tensor.bytes;
   }
 
@@ -69,11 +94,25 @@ class Checker {
 
  private:
   const ByteSource& source_;
-  std::map<std::string, std::string> digests_;  // by location
+  std::map<std::string, std::unique_ptr<FileDigest>> digests_;  // by location
   Checksums sums_;
 };
 
 }  // namespace
+
+void FileDigest::compare(const std::string& where, const ExternalPlace& place) {
+  std::call_once(once_, [this] { digest_ = sha1_of(*File::open(path_, {.follow_links = false})); });
+  if (digest_ != lower(place.checksum))
+    fail(Errc::bad_crc, where, "the SHA-1 of {} is {}, the model says {}", quoted(place.location), digest_,
+         display(place.checksum));
+}
+
+std::shared_ptr<const Storage> proven(std::shared_ptr<const Storage> bytes,
+                                      std::shared_ptr<FileDigest> digest, std::string where,
+                                      ExternalPlace place) {
+  return std::make_shared<ProvenStorage>(std::move(bytes), std::move(digest), std::move(where),
+                                         std::move(place));
+}
 
 Checksums check_external(const ByteSource& source) {
   Checker checker(source);

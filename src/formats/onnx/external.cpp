@@ -50,6 +50,7 @@ ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {
   Opened opened;
   opened.file = File::open(path, {.sharing = sharing, .io = model->io(), .follow_links = false});
   opened.file->settle();
+  opened.digest = std::make_shared<FileDigest>(path);
   return files_.emplace(location, std::move(opened)).first->second;
 }
 
@@ -72,6 +73,9 @@ std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& t
   if (!bytes) {
     bytes = elements_of(*opened.file, span.begin, span.end - span.begin, span.item);
     name = tensor.name;
+    // What a program may change in place has no checksum any more.
+    if (!place.checksum.empty() && !source_.is_writable())
+      bytes = proven(std::move(bytes), opened.digest, where, place);
   }
   return bytes;
 }

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/file.h"
 #include "formats/onnx/tensor.h"
@@ -19,6 +21,25 @@ namespace ballast::onnx_file {
 
 /// The checksum external_data may have: of the whole file, in hexadecimal.
 [[nodiscard]] std::string sha1_of(const ByteSource& file);
+
+/// The SHA-1 of a file, computed when it is first asked for; from any thread.
+class FileDigest {
+ public:
+  explicit FileDigest(std::string path) : path_(std::move(path)) {}
+
+  /// Errc::bad_crc when the tensor says another.
+  void compare(const std::string& where, const ExternalPlace& place);
+
+ private:
+  std::string path_;
+  std::once_flag once_;
+  std::string digest_;
+};
+
+/// `bytes`, whose check_sound() compares the checksum that `place` has.
+[[nodiscard]] std::shared_ptr<const Storage> proven(std::shared_ptr<const Storage> bytes,
+                                                    std::shared_ptr<FileDigest> digest, std::string where,
+                                                    ExternalPlace place);
 
 class ExternalFiles {
  public:
@@ -42,6 +63,7 @@ class ExternalFiles {
 
   struct Opened {
     std::shared_ptr<const File> file;
+    std::shared_ptr<FileDigest> digest;
     std::map<Span, std::pair<std::shared_ptr<const Storage>, std::string>>
         spans;  // bytes, first name on them
   };
