@@ -19,7 +19,7 @@ std::vector<std::pair<std::string, std::uint64_t>> places(const std::string& fil
   const Checkpoint checkpoint = open(file);
   for (const Entry& entry : checkpoint) {
     const Tensor tensor = entry.tensor();
-    if (const auto span = tensor.storage()->file_span())
+    if (const auto span = tensor.storage()->source_span())
       found.emplace_back(entry.name, span->offset + tensor.bit_offset() / 8);
   }
   return found;
@@ -61,14 +61,14 @@ TEST_F(SoundTest, AVerifiedLoadNamesTheDamagedTensorAndLeavesTheModelAsItWas) {
   Layers source;
   init(source, 1);
   std::size_t refused = 0;
-  for (const std::string_view format : writable_formats()) {
-    if (format == "npy" || format == "mpk-gz") continue;  // one tensor only; packed as a whole
-    const bool proves = format == "torch-zip" || format == "record" || format == "npz";
-    const std::string file = path("layers." + std::string(format));
-    save(to_checkpoint(source), file, {.format = std::string(format)});
+  for (const Format format : writable_formats()) {
+    if (format == formats::npy || format == formats::mpk_gz) continue;  // one tensor only; packed as a whole
+    const bool proves = format == formats::torch_zip || format == formats::record || format == formats::npz;
+    const std::string file = path("layers." + std::string(format.name()));
+    save(to_checkpoint(source), file, {.format = format});
     const std::string whole = content(file);
     for (const auto& [key, offset] : places(file)) {
-      SCOPED_TRACE(fmt::format("{} {}", format, key));
+      SCOPED_TRACE(fmt::format("{} {}", format.name(), key));
       std::string bytes = whole;
       bytes[offset] ^= 1;
       write(file, bytes);

@@ -27,7 +27,10 @@ struct MetaOptions {
 int list(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
   if (session.json) {
     JsonStream json(session.out);
-    json.begin_object().member("schema", 1).member("file", options.file).member("format", checkpoint.format.name());
+    json.begin_object()
+        .member("schema", 1)
+        .member("file", options.file)
+        .member("format", checkpoint.format.name());
     write_metadata(json.key("metadata"), checkpoint.metadata.value_or(ballast::Metadata()));
     json.finish();
     return kFine;

@@ -127,7 +127,10 @@ void show_summary(Session& session, const ShowOptions& options, const ballast::C
 void write_file(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
   const Totals totals = totals_of(rows_of(checkpoint));
   JsonStream json(session.out);
-  json.begin_object().member("schema", 1).member("file", options.file).member("format", checkpoint.format.name());
+  json.begin_object()
+      .member("schema", 1)
+      .member("file", options.file)
+      .member("format", checkpoint.format.name());
   json.member("file_bytes", size_of_file(options.file)).member("tensors", totals.tensors);
   json.member("parameters", totals.parameters).member("bytes", totals.bytes);
   write_metadata(json.key("metadata"), checkpoint.metadata.value_or(ballast::Metadata()));
