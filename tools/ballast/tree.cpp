@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::size_t kDeepest = 256;  // names with more dots than this keep the rest in one piece
 
+constexpr std::size_t kFew = 8;  // children, which need no index
+
 struct Sums {
   std::uint64_t tensors = 0;
   std::uint64_t parameters = 0;
@@ -46,19 +48,29 @@ struct Node {
   std::string_view label;
   const Row* row = nullptr;  // a tensor of this very name, if there is one
   std::vector<std::unique_ptr<Node>> children;
-  std::map<std::string_view, Node*> by_label;  // ordered: no file can choose labels that collide
+  // Of those with many children. Ordered: no file can choose labels that collide.
+  std::unique_ptr<std::map<std::string_view, Node*>> by_label;
   Sums sums;
   std::size_t contents = 0;  // hash of the names, dtypes and shapes below: equal blocks have equal ones
 };
 
 Node& child_of(Node& node, std::string_view label) {
   if (!node.children.empty() && node.children.back()->label == label) return *node.children.back();
-  const auto [found, is_new] = node.by_label.try_emplace(label, nullptr);
-  if (!is_new) return *found->second;
-  node.children.push_back(std::make_unique<Node>());
-  found->second = node.children.back().get();
-  found->second->label = label;
-  return *found->second;
+  if (node.by_label == nullptr) {
+    for (const auto& child : node.children) {
+      if (child->label == label) return *child;
+    }
+  } else if (const auto found = node.by_label->find(label); found != node.by_label->end()) {
+    return *found->second;
+  }
+  Node& made = *node.children.emplace_back(std::make_unique<Node>());
+  made.label = label;
+  if (node.by_label != nullptr) node.by_label->emplace(label, &made);
+  if (node.by_label == nullptr && node.children.size() == kFew) {
+    node.by_label = std::make_unique<std::map<std::string_view, Node*>>();
+    for (const auto& child : node.children) node.by_label->emplace(child->label, child.get());
+  }
+  return made;
 }
 
 void insert(Node& root, const Row& row) {

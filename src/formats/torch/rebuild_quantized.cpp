@@ -81,7 +81,7 @@ Ref Rebuild::quantized(Objects& objects, const Call& call) {
   } else {
     objects.refuse(Errc::unsupported, "quantization scheme {}", quoted(quantization.scheme));
   }
-  objects.budget().take(sizeof(TensorDetails));
+  objects.budget().take(2 * sizeof(TensorDetails));  // a vector of them grows by doubling
   objects.tree().details.push_back({std::move(quantization), {}});
   made.node()->tensor->details = static_cast<std::uint32_t>(objects.tree().details.size());
   return made;

@@ -274,7 +274,7 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
       dense.size_bytes(), [parts](std::span<std::byte> out) { fill_dense(parts, out); },
       {parts.indices.storage(), parts.compressed.storage(), parts.plain.storage(), parts.values.storage()});
   const Ref made = computed(objects, Tensor::contiguous_view(dense.dtype(), parts.shape, storage), 0);
-  objects.budget().take(sizeof(TensorDetails) + 2 * sizeof(Parts));
+  objects.budget().take(2 * sizeof(TensorDetails) + 2 * sizeof(Parts));  // a vector of them grows by doubling
   objects.tree().details.push_back({{},
                                     Sparse{.layout = std::string(layout),
                                            .indices = parts.indices,
