@@ -17,7 +17,7 @@ struct ValueLimits {
   std::size_t depth = 3;                                ///< levels below the root
   std::size_t siblings = 20;                            ///< items of one container; text only
   bool all = false;                                     ///< neither applies
-  std::uint64_t characters = std::uint64_t{64} << 20U;  ///< of text; with more, what follows is left out
+  std::uint64_t characters = std::uint64_t{16} << 20U;  ///< of text; with more, what follows is left out
 };
 
 void print_values(Output& out, const Terminal& terminal, const ballast::Value& root,
