@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
+#include "formats/pickle_opcodes.h"
 #include "pickle_pieces.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
@@ -19,66 +21,8 @@ namespace ballast::fuzzing {
 
 /// Bytes of the opcode that `code` begins with and of its arguments, up to the end of `code`.
 inline std::size_t opcode_length(std::string_view code) {
-  const auto counted = [&](std::size_t width) -> std::size_t {
-    std::uint64_t length = 0;
-    if (code.size() < 1 + width) return code.size();
-    std::memcpy(&length, code.data() + 1, width);
-    return static_cast<std::size_t>(std::min<std::uint64_t>(length, code.size() - 1 - width)) + 1 + width;
-  };
-  const auto lines = [&](int count) -> std::size_t {
-    std::size_t end = 0;
-    for (; count > 0 && end != std::string_view::npos; --count)
-      end = code.find('\n', end + (end != 0 ? 1 : 0));
-    return end == std::string_view::npos ? code.size() : end + 1;
-  };
-  const auto fixed = [&](std::size_t width) { return std::min(code.size(), 1 + width); };
-  switch (static_cast<unsigned char>(code[0])) {
-    case 'I':
-    case 'L':
-    case 'F':
-    case 'S':
-    case 'V':
-    case 'P':
-    case 'p':
-    case 'g':
-      return lines(1);
-    case 'c':
-    case 'i':
-      return lines(2);
-    case 'K':
-    case 'q':
-    case 'h':
-    case 0x80:
-    case 0x82:
-      return fixed(1);
-    case 'M':
-    case 0x83:
-      return fixed(2);
-    case 'J':
-    case 'j':
-    case 'r':
-    case 0x84:
-      return fixed(4);
-    case 'G':
-    case 0x95:
-      return fixed(8);
-    case 'U':
-    case 'C':
-    case 0x8A:
-    case 0x8C:
-      return counted(1);
-    case 'X':
-    case 'B':
-    case 'T':
-    case 0x8B:
-      return counted(4);
-    case 0x8D:
-    case 0x8E:
-    case 0x96:
-      return counted(8);
-    default:
-      return 1;
-  }
+  if (pickle_argument(static_cast<unsigned char>(code[0])).kind == PickleArgument::unknown) return 1;
+  return pickle_opcode_length(as_bytes(code)).value_or(code.size());
 }
 
 using Opcodes = std::vector<std::string>;

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "formats/pickle_opcodes.h"
 
 namespace ballast {
 namespace {
@@ -26,7 +27,9 @@ class Walker {
       const std::uint64_t at = position_;
       const auto opcode = take(1);
       if (!opcode) return std::nullopt;
-      const Step step = follow(static_cast<unsigned char>(*opcode));
+      const auto code = static_cast<unsigned char>(*opcode);
+      const bool is_whole = take_argument(pickle_argument(code)) == Step::go_on;
+      const Step step = is_whole ? follow(code) : Step::end;
       if (step == Step::import) return at;
       if (step == Step::end) return std::nullopt;
     }
@@ -83,26 +86,37 @@ class Walker {
     return replace(below, with);
   }
 
-  Step sized(std::size_t width) {
-    const auto length = take(width);
-    if (!length || skip(*length) == Step::end) return Step::end;
-    return replace(0);
-  }
-
-  Step fixed(std::uint64_t bytes, std::uint64_t below = 0, std::uint64_t with = 1) {
-    return skip(bytes) == Step::end ? Step::end : replace(below, with);
-  }
-
-  Step text() { return line() ? replace(0) : Step::end; }
-
-  Step imports() {
+  // The names of a module and of something in it; none has such a name as this refuses.
+  Step names() {
     for (int i = 0; i < 2; ++i) {
       const auto name = line();
       const bool plain = name && !name->empty() && is_utf8(*name) &&
                          std::none_of(name->begin(), name->end(), [](char c) { return c >= 0 && c < 0x20; });
-      if (!plain) return Step::end;  // no module has such a name
+      if (!plain) return Step::end;
     }
-    return Step::import;
+    return Step::go_on;
+  }
+
+  // Past what stands behind an opcode.
+  Step take_argument(PickleArgument argument) {
+    switch (argument.kind) {
+      case PickleArgument::none:
+        return Step::go_on;
+      case PickleArgument::fixed:
+        return skip(argument.size);
+      case PickleArgument::length: {
+        const auto length = take(argument.size);
+        return length ? skip(*length) : Step::end;
+      }
+      case PickleArgument::line:
+        return line() ? Step::go_on : Step::end;
+      case PickleArgument::two_lines:
+        return names();
+      case PickleArgument::stop:
+      case PickleArgument::unknown:
+        break;
+    }
+    return Step::end;
   }
 
   Step needs(std::uint64_t below) { return depth_ - bottom() < below ? Step::end : Step::import; }
@@ -117,6 +131,7 @@ class Walker {
   std::uint64_t window_at_ = 0;
 };
 
+// What an opcode does to the stack, its argument taken.
 Step Walker::follow(unsigned char opcode) {
   switch (opcode) {
     case '(':
@@ -129,58 +144,21 @@ Step Walker::follow(unsigned char opcode) {
       return to_mark(0, 0);
     case '2':
       return replace(1, 2);
-    case 'F':
-    case 'I':
-    case 'L':
-    case 'S':
-    case 'V':
-    case 'g':
-      return text();
-    case 'p':
-      return line() ? replace(1) : Step::end;
-    case 'J':
-    case 'j':
-      return fixed(4);
-    case 'K':
-    case 'h':
-      return fixed(1);
-    case 'M':
-      return fixed(2);
-    case 'G':
-      return fixed(8);
-    case 'q':
-      return fixed(1, 1);
-    case 'r':
-      return fixed(4, 1);
-    case 0x80:
-      return fixed(1, 0, 0);
+    case 0x80:  // PROTO and FRAME
     case 0x95:
-      return fixed(8, 0, 0);
-    case 'N':
-    case '}':
-    case ']':
-    case ')':
-    case 0x88:
-    case 0x89:
-    case 0x8F:
-      return replace(0);
-    case 'T':
-    case 'X':
-    case 'B':
-    case 0x8B:
-      return sized(4);
-    case 'U':
-    case 'C':
-    case 0x8A:
-    case 0x8C:
-      return sized(1);
-    case 0x8D:
-    case 0x8E:
-    case 0x96:
-      return sized(8);
+      return Step::go_on;
+    case 'p':
+    case 'q':
+    case 'r':
+    case 0x85:
+    case 0x94:
+    case 0x98:
+      return replace(1);
     case 'a':
+    case 0x86:
       return replace(2);
     case 's':
+    case 0x87:
       return replace(3);
     case 'e':
     case 'u':
@@ -191,18 +169,10 @@ Step Walker::follow(unsigned char opcode) {
     case 't':
     case 0x91:
       return to_mark(0, 1);
-    case 0x85:
-    case 0x94:
-    case 0x98:
-      return replace(1);
-    case 0x86:
-      return replace(2);
-    case 0x87:
-      return replace(3);
     case 'c':
-      return imports();
+      return Step::import;
     case 'i':
-      return marks_.empty() ? Step::end : imports();
+      return marks_.empty() ? Step::end : Step::import;
     case 'o':
       return marks_.empty() || depth_ == bottom() ? Step::end : Step::import;
     case 'R':
@@ -212,8 +182,15 @@ Step Walker::follow(unsigned char opcode) {
       return needs(2);
     case 0x92:
       return needs(3);
-    default:  // the end, persistent ids and extensions that nobody has, or no opcode
+    case 'P':  // persistent ids, extensions and buffers that nobody has
+    case 'Q':
+    case 0x82:
+    case 0x83:
+    case 0x84:
+    case 0x97:
       return Step::end;
+    default:  // every other makes one value
+      return replace(0);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "formats/pickle_opcodes.h"
 #include "formats/torch/pickle.h"
 
 namespace ballast::torch {
@@ -214,109 +215,14 @@ std::optional<std::string> encode_latin1(std::string_view utf8) {
   return out;
 }
 
-namespace {
-
-// Bytes of argument behind an opcode: a count, a length field of 1, 4 or 8 bytes and its text, or lines.
-struct Argument {
-  enum Kind : std::uint8_t { none, fixed, length, line, two_lines, stop, unknown } kind = unknown;
-
-  std::uint8_t size = 0;
-};
-
-Argument argument_of(unsigned char opcode) {
-  constexpr std::string_view kNone =
-      "()]}012NRabdelostuQ\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94\x97\x98";
-  if (opcode == '.') return {Argument::stop, 0};
-  if (kNone.find(static_cast<char>(opcode)) != std::string_view::npos) return {Argument::none, 0};
-  switch (opcode) {
-    case 0x80:
-    case 'K':
-    case 'h':
-    case 'q':
-    case 0x82:
-      return {Argument::fixed, 1};
-    case 'M':
-    case 0x83:
-      return {Argument::fixed, 2};
-    case 'J':
-    case 'j':
-    case 'r':
-    case 0x84:
-      return {Argument::fixed, 4};
-    case 'G':
-    case 0x95:
-      return {Argument::fixed, 8};
-    case 'U':
-    case 'C':
-    case 0x8A:
-    case 0x8C:
-      return {Argument::length, 1};
-    case 'T':
-    case 'X':
-    case 'B':
-    case 0x8B:
-      return {Argument::length, 4};
-    case 0x8D:
-    case 0x8E:
-    case 0x96:
-      return {Argument::length, 8};
-    case 'F':
-    case 'I':
-    case 'L':
-    case 'P':
-    case 'S':
-    case 'V':
-    case 'g':
-    case 'p':
-      return {Argument::line, 0};
-    case 'c':
-    case 'i':
-      return {Argument::two_lines, 0};
-    default:
-      return {};
-  }
-}
-
-}  // namespace
-
 std::optional<std::size_t> pickle_length(std::span<const std::byte> bytes) {
-  const auto* const begin = reinterpret_cast<const char*>(bytes.data());
-  const char* p = begin;
-  const char* const end = begin + bytes.size();
-  const auto left = [&] { return static_cast<std::uint64_t>(end - p); };
-  while (p < end) {
-    const Argument argument = argument_of(static_cast<unsigned char>(*p++));
-    std::uint64_t skip = argument.size;
-    switch (argument.kind) {
-      case Argument::stop:
-        return static_cast<std::size_t>(p - begin);
-      case Argument::unknown:
-        return std::nullopt;
-      case Argument::none:
-      case Argument::fixed:
-        break;
-      case Argument::length: {
-        if (left() < argument.size) return std::nullopt;
-        std::uint64_t length = 0;
-        std::memcpy(&length, p, argument.size);
-        if (length > left() - argument.size) return std::nullopt;
-        skip += length;
-        break;
-      }
-      case Argument::line:
-      case Argument::two_lines:
-        for (int lines = argument.kind == Argument::line ? 1 : 2; lines > 0; --lines) {
-          p = p == end ? nullptr
-                       : static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
-          if (p == nullptr) return std::nullopt;
-          ++p;
-        }
-        break;
-    }
-    if (skip > left()) return std::nullopt;
-    p += skip;
+  for (std::size_t at = 0;;) {
+    const auto length = pickle_opcode_length(bytes.subspan(at));
+    if (!length) return std::nullopt;
+    const bool is_last = bytes[at] == std::byte{'.'};
+    at += *length;
+    if (is_last) return at;
   }
-  return std::nullopt;
 }
 
 bool may_be_pickle(std::span<const std::byte> bytes) noexcept {
