@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/json_writer.h"
 #include "checkpoint/record_metadata.h"
+#include "checkpoint/steps.h"
 #include "checkpoint/value_json.h"
 
 namespace ballast {
@@ -175,12 +176,7 @@ Checkpoint without_ties(Checkpoint in) {
   if (all.empty()) return in;
   Ties said;
   for (const Tie& tie : all) said.emplace(in[tie.tensor].name, in[tie.first].name);
-  Checkpoint out;
-  out.metadata = in.metadata;
-  out.notes = in.notes;
-  out.format = in.format;
-  out.path = in.path;
-  out.tree = in.tree;
+  Checkpoint out = without_tensors(in);
   out.reserve(in.size() - said.size());
   auto next = all.begin();
   for (std::size_t i = 0; i < in.size(); ++i) {
