@@ -5,6 +5,7 @@
 #include "ballast/scan.h"
 #include "same_values.h"
 #include "torch_mutator.h"
+#include "watched.h"
 
 namespace {
 
@@ -45,11 +46,6 @@ void convert(const Checkpoint& checkpoint, Format format) {
 }
 
 }  // namespace
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  watch_memory();
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Limits limits(size, kCopies);

@@ -13,8 +13,8 @@
 
 #include "ballast/error.h"
 #include "formats/torch/reader.h"
-#include "limits.h"
 #include "pickle_mutator.h"
+#include "watched.h"
 
 namespace {
 
@@ -164,11 +164,6 @@ void check_verdict(const ScanReport& report) {
 }
 
 }  // namespace
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  fuzzing::watch_memory();
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::byte> code(reinterpret_cast<const std::byte*>(data), size);

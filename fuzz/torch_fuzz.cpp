@@ -14,8 +14,8 @@
 #include "ballast/root.h"
 #include "ballast/scan.h"
 #include "formats/open.h"
-#include "limits.h"
 #include "torch_mutator.h"
+#include "watched.h"
 
 namespace {
 
@@ -46,11 +46,6 @@ void check_scan(const std::shared_ptr<Storage>& bytes) {
 }
 
 }  // namespace
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  ballast::fuzzing::watch_memory();
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzzing::Limits limits(size);
