@@ -128,7 +128,7 @@ class NamesOnTheLine(CliTest):
             places = [(f"ballast show {file} ", ["show", file, name]), (f"ballast ls {file} --include ", ["ls", file, "--include", name]),
                       (f"ballast ls {file} --include=", ["ls", file, f"--include={name}"])]
             half = name[: (len(name) + 1) // 2]
-            if not name.startswith(("-", "~")):
+            if not name.startswith(("-", "~") + ("=",) * (shell == "zsh")):  # zsh itself completes commands behind a first =
                 places.append((f"ballast show {file} {escaped(half)}", ["show", file, name]))
                 if shell == "bash":
                     places.append((f"ballast show {file} {single_quoted(half, shell)[:-1]}", ["show", file, name]))
