@@ -80,8 +80,15 @@ int open_by_parts(const std::string& path) {
   return folder;
 }
 
+// Absolute, and without parts that are no names: resolved by whoever asks for it.
+bool is_resolved(const std::string& path) {
+  const std::string closed = path + "/";
+  return path.starts_with('/') && closed.find("//") == std::string::npos &&
+         closed.find("/./") == std::string::npos && closed.find("/../") == std::string::npos;
+}
+
 int open_without_links(const std::string& path) {
-  if (!path.starts_with('/')) {
+  if (!is_resolved(path)) {
     errno = EINVAL;
     return -1;
   }

@@ -3,12 +3,20 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
 #include <filesystem>
+#include <iterator>
 
 #include "base/bytes.h"
 #include "base/scratch.h"
@@ -17,7 +25,21 @@ namespace ballast {
 namespace {
 
 using testing::HasSubstr;
-using FileTest = Scratch;
+
+class FileTest : public Scratch {
+ protected:
+  // A file, and the ways to it that lead over a link.
+  std::string home_with_links() {
+    namespace fs = std::filesystem;
+    std::string home = fs::canonical(path("")).string();
+    fs::create_directories(home + "/real/deep");
+    write(home + "/real/deep/a", "inside");
+    fs::create_directory_symlink("real", home + "/folder");
+    fs::create_symlink("a", home + "/real/deep/link");
+    fs::create_symlink(home + "/real/deep/a", home + "/real/deep/away");
+    return home;
+  }
+};
 
 TEST_F(FileTest, ReadsWhatIsThereAndNothingElse) {
   write(path("a"), "0123456789");
@@ -36,23 +58,52 @@ TEST_F(FileTest, ReadsWhatIsThereAndNothingElse) {
   EXPECT_NO_THROW(file->check_unchanged());
 }
 
-TEST_F(FileTest, WithoutLinksNoneIsFollowedAnywhereInThePath) {
-  namespace fs = std::filesystem;
-  const std::string home = fs::canonical(path("")).string();
-  fs::create_directories(home + "/real/deep");
-  write(home + "/real/deep/a", "inside");
-  fs::create_directory_symlink("real", home + "/folder");
-  fs::create_symlink("a", home + "/real/deep/link");
+Errc refusal_without_links(const std::string& file) {
+  return error_of([&] { static_cast<void>(File::open(file, {.follow_links = false})); }).code();
+}
+
+void expect_no_link_is_followed(const std::string& home) {
   EXPECT_EQ(as_text(File::open(home + "/real/deep/a", {.follow_links = false})->read(0, 6)), "inside");
-  for (const char* file : {"/folder/deep/a", "/real/deep/link"}) {
-    EXPECT_EQ(as_text(File::open(home + file)->read(0, 6)), "inside");
-    EXPECT_EQ(error_of([&] { static_cast<void>(File::open(home + file, {.follow_links = false})); }).code(),
-              Errc::path_escape)
-        << file;
+  for (const char* file : {"/folder/deep/a", "/real/deep/link", "/real/deep/away"}) {
+    EXPECT_EQ(as_text(File::open(home + file)->read(0, 6)), "inside") << file;
+    EXPECT_EQ(refusal_without_links(home + file), Errc::path_escape) << file;
   }
-  EXPECT_EQ(
-      error_of([&] { static_cast<void>(File::open(home + "/real/no", {.follow_links = false})); }).code(),
-      Errc::file_not_found);
+  for (const char* file :
+       {"/real/../real/deep/a", "/real/deep/../deep/a", "/real/./deep/a", "/real//deep/a"}) {
+    EXPECT_EQ(as_text(File::open(home + file)->read(0, 6)), "inside") << file;
+    EXPECT_EQ(refusal_without_links(home + file), Errc::io_error) << file;
+  }
+  EXPECT_EQ(refusal_without_links(home + "/real/no"), Errc::file_not_found);
+  EXPECT_EQ(refusal_without_links(home + "/real/no/a"), Errc::file_not_found);
+  EXPECT_EQ(refusal_without_links(home + "/real/deep"), Errc::not_regular_file);
+}
+
+TEST_F(FileTest, WithoutLinksNoneIsFollowedAnywhereInThePath) {
+  expect_no_link_is_followed(home_with_links());
+}
+
+// From here on the process has a kernel without openat2.
+void take_openat2_away() {
+  sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{std::size(rules), rules};
+  ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+  ASSERT_EQ(syscall(SYS_openat2, AT_FDCWD, "/", nullptr, 0), -1);
+  ASSERT_EQ(errno, ENOSYS);
+}
+
+TEST_F(FileTest, NorWhereTheKernelHasNoOpenat2) {
+  const std::string home = home_with_links();
+  EXPECT_EXIT(
+      {
+        take_openat2_away();
+        expect_no_link_is_followed(home);
+        std::_Exit(HasFailure() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(FileTest, AnEmptyFileIsAFile) {
