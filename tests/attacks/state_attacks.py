@@ -43,7 +43,7 @@ def rows_parameters():
         for how in ("state", "type", "type2"):
             body = (call(glob("torch._utils", "_rebuild_parameter_with_state"), tensor(), False, ORDERED_DICT, {name: value}) if how == "state"
                     else call(glob("torch._tensor", "_rebuild_from_type" + ("_v2" if how == "type2" else "")),
-                              glob("torch._utils", "_rebuild_tensor_v2"), cls("Tensor"), (storage(), 0, (4,), (1,), False, ORDERED_DICT), {name: value}))
+                              glob("torch._utils", "_rebuild_tensor_v2"), parameter, (storage(), 0, (4,), (1,), False, ORDERED_DICT), {name: value}))
             yield "parameter-%s-%s" % (how, name), body, "a tensor whose attribute %s is set" % name
     for where, args in (("parameter", ("_rebuild_parameter", tensor(), True, hooks)),
                         ("state", ("_rebuild_parameter_with_state", tensor(), True, hooks, {})),

@@ -11,6 +11,9 @@
 //   G<name>                a class or function itself
 //   O<class>(a){k:v,}|s[i]{k:v,}   an object: arguments, keywords, state, items, pairs
 //   @{k:v,}                Python attributes behind a container
+//   t<class>float32g[2,3]<hex>   a tensor or array: dtype, g when it wants gradients, sizes, bytes in
+//   row-major
+//                          order; without bytes "meta"
 //   <class>                in front of what is not Python's plain class of its kind
 //   #1= … #1               a mutable thing at its first visit, and later
 //   ^                      deeper than kDeepest
@@ -19,6 +22,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -171,8 +175,20 @@ class CanonicalText {
         put("s");
         return hex(value.as_string());
       default:
-        return put("t");  // tensors are compared elsewhere
+        return tensor(value);
     }
+  }
+
+  void tensor(const Value& value) {
+    const TensorValue held = value.tensor_value();
+    put("t<" + escaped_name(value.type()) + ">" + std::string(info(held.tensor.dtype()).torch_name));
+    put(held.requires_grad ? "g[" : "[");
+    for (const std::int64_t dim : held.tensor.shape()) put(std::to_string(dim) + ",");
+    put("]");
+    if (!held.tensor.has_data()) return put("meta");
+    std::string bytes(std::min<std::size_t>(held.tensor.size_bytes(), left_), '\0');
+    held.tensor.read(0, std::as_writable_bytes(std::span(bytes)));
+    hex(bytes);
   }
 
   void bytes(const Value& value) {

@@ -1,4 +1,4 @@
-"""Pickles through tests/oracle/pickle_probe, in batches."""
+"""Pickles through tests/oracle/pickle_probe, files through file_probe, in batches."""
 import atexit
 import collections
 import pathlib
@@ -18,10 +18,10 @@ def own_copy(path=None):
     return shutil.copy(path or find_probe(), folder)
 
 
-def find_probe():
-    found = sorted(ROOT.glob("build/*/tests/oracle/pickle_probe"), key=lambda p: p.stat().st_mtime)
+def find_probe(name="pickle_probe"):
+    found = sorted(ROOT.glob(f"build/*/tests/oracle/{name}"), key=lambda p: p.stat().st_mtime)
     if not found:
-        raise SystemExit("no pickle_probe under build/ (cmake --build --preset dev --target pickle_probe)")
+        raise SystemExit(f"no {name} under build/ (cmake --build --preset dev --target {name})")
     return str(found[-1])
 
 
@@ -32,14 +32,19 @@ def parse(line):
     return Answer(words[0], int(words[1]), *words[2:5])
 
 
-def ask(probe, pickles):
-    """An Answer for each pickle; one at which the probe dies is "! crash"."""
+def ask_lines(probe, inputs):
+    """A line for each input; one at which the probe dies is "! crash"."""
     answers = []
-    while len(answers) < len(pickles):
-        rest = pickles[len(answers):]
+    while len(answers) < len(inputs):
+        rest = inputs[len(answers):]
         done = subprocess.run([probe], input=b"".join(struct.pack("<I", len(p)) + p for p in rest), capture_output=True, timeout=600)
         lines = done.stdout.decode().splitlines()
-        answers += [parse(line) for line in lines]
+        answers += lines
         if len(lines) < len(rest):
-            answers.append(Answer("!", None, None, None, "crash"))
+            answers.append("! crash")
     return answers
+
+
+def ask(probe, pickles):
+    """An Answer for each pickle."""
+    return [parse(line) for line in ask_lines(probe, pickles)]

@@ -359,7 +359,9 @@ Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
     objects.refuse(Errc::bad_dtype, "a device tensor of {} made of {}", info(*dtype).code,
                    info(tensor.dtype()).code);
   }
-  const Ref made = computed(objects, tensor.to_lazy(*dtype), 0);
+  // By way of float, as PyTorch: a double is rounded twice.
+  const bool is_narrow = tensor.dtype() == DType::f64 && *dtype != DType::f64;
+  const Ref made = computed(objects, (is_narrow ? tensor.to_lazy(DType::f32) : tensor).to_lazy(*dtype), 0);
   objects.declare(static_cast<std::uint64_t>(tensor.numel()) * item_bytes(*dtype));
   made.node()->tensor->requires_grad = call.args[3].is_true();
   const auto device = device_text(call.args[2]);

@@ -183,7 +183,7 @@ bool makes_a_tensor(Role role) {
 
 // (function, class, its arguments, state): the function's result with the class's name and the state as
 // attributes. The function is one of those above, or a stranger's: nothing that would come back here.
-Ref from_type(Objects& objects, const Call& call) {
+Ref from_type(Objects& objects, const Call& call, Role called) {
   objects.need_arguments(call, 4, 4);
   if (Objects::as_kind(call.args[2], NodeKind::tuple) == nullptr) {
     objects.refuse(Errc::type_mismatch, "{} for the arguments of a rebuild function",
@@ -206,7 +206,9 @@ Ref from_type(Objects& objects, const Call& call) {
     return made;
   }
   const Ref made = objects.tree().tensor(*node->tensor, type->type);
-  set_state(objects, call, made, call.args[3]);
+  // The older function gives plain tensors no state.
+  const bool is_plain = objects.tree().type_name(type->type) == "torch.Tensor";
+  if (!is_plain || called == Role::from_type_v2) set_state(objects, call, made, call.args[3]);
   return made;
 }
 
@@ -279,7 +281,7 @@ Ref Rebuild::tensor(Objects& objects, const Call& call, Role role) {
       return empty_tensor(objects, call, role);
     case Role::from_type:
     case Role::from_type_v2:
-      return from_type(objects, call);
+      return from_type(objects, call, role);
     case Role::load_from_bytes:
       return load_from_bytes(objects, call);
     default:
