@@ -10,7 +10,6 @@
 #include "ballast/error.h"
 #include "base/json_scanner.h"
 #include "checkpoint/value_json.h"
-#include "same_values.h"
 #include "watched.h"
 
 namespace {
@@ -144,8 +143,8 @@ void check_round_trip(std::string_view given) {
       if (error.code() == Errc::not_representable) return;  // an integer beyond 64 bits
       complain("read, and not written: " + std::string(error.what()));
     }
-    const std::string what = fuzzing::ValueComparison().run(value, parse_json(text, "again"));
-    if (!what.empty()) complain("written and read again: " + what);
+    // As text: 2.0 is written as 2.
+    if (write_json(parse_json(text, "again"), "again") != text) complain("written and read again: " + text);
   } catch (const Error&) {
   }
 }
