@@ -2,6 +2,7 @@
 // Results that lie channels-last behind row-major tensors, what is prepared once, and several threads.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 #include <thread>
 
@@ -79,6 +80,32 @@ TEST(ChannelsLast, ViewsOfAResultAreOfItsRowMajorForm) {
   const Tensor part = relu(y.narrow(1, 2, 3).transpose(2, 3));
   const Tensor expected = relu(y.clone().narrow(1, 2, 3).transpose(2, 3));
   EXPECT_EQ(error_of(part, expected), 0);
+}
+
+// What convolutions never make themselves, and images of bytes are.
+TEST(ChannelsLast, EveryDtypeIsJoinedStackedAndRolledAsItsRowMajorCopyIs) {
+  const auto same = [](const Tensor& a, const Tensor& b) {
+    return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+           std::memcmp(a.contiguous().data(), b.contiguous().data(), a.size_bytes()) == 0;
+  };
+  for (const DType dtype :
+       {DType::boolean, DType::u8, DType::i8, DType::u16, DType::i16, DType::u32, DType::i32, DType::u64,
+        DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    for (const Shape& shape : {Shape{2, 5, 3}, Shape{2, 3, 4, 5}, Shape{1, 2, 3, 2, 3}}) {
+      const auto rank = static_cast<std::int64_t>(shape.size());
+      const Tensor numbers = arange(0, *try_numel(shape)).reshape(shape).to(dtype);
+      Dims order = {0, rank - 1};
+      for (std::int64_t i = 1; i + 1 < rank; ++i) order.push_back(i);
+      const Tensor x = numbers.permute(order);  // the last dimension becomes the channels
+      const Tensor plain = x.contiguous();
+      SCOPED_TRACE(testing::Message() << info(dtype).code << " of rank " << rank);
+      for (std::int64_t dim = 0; dim < rank; ++dim) {
+        EXPECT_TRUE(same(concat({x, x}, dim), concat({plain, plain}, dim))) << "concat " << dim;
+        EXPECT_TRUE(same(stack({x, x}, dim), stack({plain, plain}, dim))) << "stack " << dim;
+        EXPECT_TRUE(same(roll(x, {1}, {dim}), roll(plain, {1}, {dim}))) << "roll " << dim;
+      }
+    }
+  }
 }
 
 TEST(Fusion, ReluKeepsNaN) {
