@@ -141,18 +141,22 @@ namespace {
 bool report_in_list(Session& session, JsonStream& json, bool several, const JsonStream::Mark& before,
                     const std::string& file) {
   session.out.flush();  // what is known comes before what is not
+  if (!session.json) {
+    session.report_current_exception();
+    return false;
+  }
   const bool is_fresh = json.take_back(before);
   const bool alone = !several && is_fresh;
-  if (session.json && !alone) {
+  if (!alone) {
     if (is_fresh)
       json.begin_object().member("file", file);
     else
       while (json.depth() > before.depth + (several ? 1 : 0)) json.end();
     json.member("error", session.current_exception_as_json());
   }
-  const bool wanted = std::exchange(session.json, session.json && alone);
+  session.json = alone;
   session.report_current_exception();
-  session.json = wanted;
+  session.json = true;
   return alone;
 }
 
@@ -162,20 +166,21 @@ int for_each_file(Session& session, const std::vector<std::string>& files,
                   const std::function<int(const std::string&, JsonStream&)>& work) {
   const bool several = files.size() > 1;
   int worst = kFine;
+  const bool rows = several && session.json;
   JsonStream json(session.out);
-  json.begin_object().member("schema", 1);
-  if (several) json.key("files").begin_rows();
+  if (session.json) json.begin_object().member("schema", 1);
+  if (rows) json.key("files").begin_rows();
   for (const std::string& file : files) {
     const JsonStream::Mark before = json.mark();
-    if (several) json.begin_object();
-    json.member("file", file);
+    if (rows) json.begin_object();
+    if (session.json) json.member("file", file);
     try {
       worst = std::max(worst, work(file, json));
     } catch (...) {
       worst = kFailed;
       if (report_in_list(session, json, several, before, file)) return worst;
     }
-    if (several) json.end();
+    if (rows) json.end();
   }
   if (session.json) json.finish();
   return worst;
