@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kVisits = 250'000;  // and a few for every node there is
 constexpr std::size_t kLongestName = 65'536;
 constexpr std::size_t kLongestKey = 1'000;      // of what is no text, printed
-constexpr std::uint64_t kEntryFootprint = 384;  // with what a command keeps of each: a row, a hash, a range
+constexpr std::uint64_t kEntryFootprint = 256;  // with what a command keeps of each: a row, a hash, a range
 constexpr std::uint64_t kNameCopies = 3;  // here, in a listing or a header, and in a buffer on its way out
 
 const Node* as_node(Ref value, NodeKind kind) {

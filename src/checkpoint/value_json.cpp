@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "ballast/display.h"
@@ -13,50 +12,54 @@
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
+#include "checkpoint/value_tree.h"
 
 namespace ballast {
 namespace {
 
-Value number(const JsonScanner::Number& number) {
+Ref number(const JsonScanner::Number& number, ValueTree& tree) {
   const std::string_view text = number.text;
-  if (text.find_first_of(".eE") == text.npos) return Value::integer(text);
+  if (text.find_first_of(".eE") == text.npos) return tree.decimal_integer(tree.store(text));
   double value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
-  return {value};
+  return tree.floating(value);
 }
 
-Value next_value(JsonScanner& in) {
+// All in one tree: a Value of its own takes hundreds of bytes, and a small file may hold very many.
+Ref next_value(JsonScanner& in, ValueTree& tree) {
   switch (in.peek()) {
     case JsonScanner::Kind::object: {
-      std::vector<std::pair<Value, Value>> pairs;
-      std::set<std::string, std::less<>> seen;
+      Node* dict = tree.make(NodeKind::dict);
+      std::set<std::string_view> seen;
       in.object([&](std::string_view key) {
-        if (!seen.emplace(key).second)
-          fail(Errc::duplicate_key, in.where(), "{} stands twice in one object", quoted(key));
-        const std::string name(key);
-        pairs.emplace_back(Value(name), next_value(in));
+        const std::string_view name = tree.store(key);
+        if (!seen.insert(name).second)
+          fail(Errc::duplicate_key, in.where(), "{} stands twice in one object", quoted(name));
+        const Ref text = tree.string(name);
+        const Ref pair[] = {text, next_value(in, tree)};
+        tree.append_pairs(dict, pair);
       });
-      return Value::dict(pairs);
+      return Ref(dict);
     }
     case JsonScanner::Kind::array: {
-      std::vector<Value> elements;
-      in.array([&] { elements.push_back(next_value(in)); });
-      return Value::list(elements);
+      std::vector<Ref> elements;
+      in.array([&] { elements.push_back(next_value(in, tree)); });
+      return tree.sequence(NodeKind::list, elements);
     }
     case JsonScanner::Kind::string:
-      return {in.string()};
+      return tree.string(tree.store(in.string()));
     case JsonScanner::Kind::number:
-      return number(in.number());
+      return number(in.number(), tree);
     case JsonScanner::Kind::boolean: {
       const bool truth = in.take_text("true");
       if (!truth) in.skip_value();
-      return {truth};
+      return Ref::boolean(truth);
     }
     case JsonScanner::Kind::null:
       in.null();
-      return {};
+      break;
   }
-  return {};
+  return Ref::none();
 }
 
 constexpr std::size_t kDeepestJson = 500;  // deeper ones would cost stack, and are cycles
@@ -123,9 +126,10 @@ Value parse_json(std::string_view text, const std::string& where) {
   std::string padded(text);
   padded.append(JsonScanner::kPadding, '\0');
   JsonScanner scanner(std::span(padded.data(), text.size()), where);
-  Value value = next_value(scanner);
+  const auto tree = std::make_shared<ValueTree>();
+  const Ref root = next_value(scanner, *tree);
   scanner.finish();
-  return value;
+  return ValueTree::value(tree, root);
 }
 
 Value read_json(const std::string& path) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "ballast/ops/create.h"
 #include "ballast/ops/movement.h"
@@ -15,24 +16,19 @@ using ops::form;
 
 namespace {
 
-// Where position i of a padded dimension comes from.
-std::int64_t source_of(PadMode mode, std::int64_t i, std::int64_t size) {
-  switch (mode) {
-    case PadMode::reflect:
-      if (i < 0) i = -i;
-      return i >= size ? 2 * (size - 1) - i : i;
-    case PadMode::replicate:
-      return std::clamp<std::int64_t>(i, 0, size - 1);
-    case PadMode::circular:
-      return (i % size + size) % size;
-    case PadMode::constant:
-      break;
-  }
-  return i;
+// `count` positions of a dimension from `first` on; backwards with a `step` of -1.
+Tensor positions(const Tensor& x, std::size_t axis, std::int64_t first, std::int64_t count,
+                 std::int64_t step) {
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  shape[axis] = count;
+  const std::int64_t bits = info(x.dtype()).bits;
+  const auto start = static_cast<std::int64_t>(x.bit_offset()) + first * strides[axis] * bits;
+  strides[axis] *= step;
+  return {x.dtype(), shape, strides, x.storage(), static_cast<std::uint64_t>(start)};
 }
 
-Tensor pad_by_choosing(const Tensor& x, std::size_t axis, std::int64_t before, std::int64_t after,
-                       PadMode mode) {
+void check_room(const Tensor& x, std::size_t axis, std::int64_t before, std::int64_t after, PadMode mode) {
   const std::int64_t size = x.shape()[axis];
   const std::int64_t most = mode == PadMode::reflect ? size - 1 : size;
   if (before < 0 || after < 0 || size == 0 ||
@@ -40,10 +36,58 @@ Tensor pad_by_choosing(const Tensor& x, std::size_t axis, std::int64_t before, s
     fail(Errc::shape_mismatch, "pad", "dimension {} of {} cannot be padded by {} and {} in this mode", axis,
          form(x), before, after);
   }
-  Tensor index = Tensor::empty(DType::i64, {before + size + after});
-  auto* to = reinterpret_cast<std::int64_t*>(index.mutable_data());
-  for (std::int64_t i = 0; i < index.numel(); ++i) to[i] = source_of(mode, i - before, size);
-  return index_select(x, static_cast<std::int64_t>(axis), index);
+}
+
+// Both ends of a dimension of `to`, whose middle, `size` positions from `before` on, is there.
+void fill_ends(const Tensor& to, std::size_t axis, std::int64_t before, std::int64_t size, PadMode mode) {
+  const std::int64_t end = before + size;
+  const std::int64_t after = to.shape()[axis] - end;
+  const auto copy = [&](std::int64_t target, std::int64_t count, std::int64_t first, std::int64_t step) {
+    if (count > 0)
+      ops::copy_into(positions(to, axis, first, count, step), positions(to, axis, target, count, 1));
+  };
+  switch (mode) {
+    case PadMode::reflect:
+      copy(0, before, 2 * before, -1);
+      copy(end, after, end - 2, -1);
+      return;
+    case PadMode::replicate:
+      copy(0, before, before, 0);
+      copy(end, after, end - 1, 0);
+      return;
+    case PadMode::circular:
+      copy(0, before, size, 1);
+      copy(end, after, before, 1);
+      return;
+    case PadMode::constant:
+      return;
+  }
+}
+
+// The middle first; then the ends of dimension after dimension, the last first, each from what is there.
+Tensor pad_from_within(const Tensor& x, const Dims& amounts, PadMode mode) {
+  Shape shape = x.shape();
+  for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
+    const std::size_t axis = x.rank() - 1 - i;
+    if (amounts[2 * i] == 0 && amounts[2 * i + 1] == 0) continue;
+    check_room(x, axis, amounts[2 * i], amounts[2 * i + 1], mode);
+    shape[axis] += amounts[2 * i] + amounts[2 * i + 1];
+  }
+  const Tensor out = ops::new_tensor(x.dtype(), shape);
+  if (out.numel() == 0) return out;
+  std::vector<Tensor> inside = {
+      out};  // of the last dimensions all, of the others the middle; the last is it all
+  for (std::size_t i = amounts.size() / 2; i-- > 0;) {
+    const std::size_t axis = x.rank() - 1 - i;
+    inside.push_back(positions(inside.back(), axis, amounts[2 * i], x.shape()[axis], 1));
+  }
+  ops::copy_into(x, inside.back());
+  for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
+    inside.pop_back();
+    const std::size_t axis = x.rank() - 1 - i;
+    fill_ends(inside.back(), axis, amounts[2 * i], x.shape()[axis], mode);
+  }
+  return out;
 }
 
 // Rows of `given` into the longer ones of `to`, `start` elements on; `filling` before and after them.
@@ -131,12 +175,7 @@ Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode, double value) {
          amounts.size(), form(x));
   }
   if (mode == PadMode::constant) return pad_constant(x, amounts, value);
-  Tensor padded = x;
-  for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
-    if (amounts[2 * i] == 0 && amounts[2 * i + 1] == 0) continue;
-    padded = pad_by_choosing(padded, x.rank() - 1 - i, amounts[2 * i], amounts[2 * i + 1], mode);
-  }
-  return padded.contiguous();
+  return pad_from_within(x, amounts, mode);
 }
 
 }  // namespace ballast

@@ -48,7 +48,7 @@ void cast_elements_with(Isa isa, DType from, const std::byte* in, DType to, std:
   const DType hub = hub_of(from);
   Cast cast{widening_kernel(from, isa), rounding_kernel(hub, to, isa), info(from).bits, info(to).bits, false};
   if (hub != DType::f32 && is_floating(to) && info(to).bits <= 16)
-    cast = {odd_kernel(from, isa), rounding_kernel(DType::f32, to, isa), info(from).bits, info(to).bits,
+    cast = {odd_kernel(from, to, isa), rounding_kernel(DType::f32, to, isa), info(from).bits, info(to).bits,
             false};
   if (const CastKernel direct = direct_kernel(from, to, isa)) {
     cast.widen = direct;

@@ -103,8 +103,8 @@ CastKernel avx2_kernel(DType from, DType to) noexcept {
   return loop_of(from, to);
 }
 
-CastKernel avx2_odd_kernel(DType from) noexcept {
-  return odd_loop(from);
+CastKernel avx2_odd_kernel(DType from, DType to) noexcept {
+  return odd_loop(from, to);
 }
 
 }  // namespace ballast
@@ -117,7 +117,7 @@ CastKernel avx2_kernel(DType /*from*/, DType /*to*/) noexcept {
   return nullptr;
 }
 
-CastKernel avx2_odd_kernel(DType /*from*/) noexcept {
+CastKernel avx2_odd_kernel(DType /*from*/, DType /*to*/) noexcept {
   return nullptr;
 }
 

@@ -258,8 +258,8 @@ CastKernel avx512_kernel(DType from, DType to) noexcept {
   return found != nullptr ? found : loop_of(from, to);
 }
 
-CastKernel avx512_odd_kernel(DType from) noexcept {
-  return odd_loop(from);
+CastKernel avx512_odd_kernel(DType from, DType to) noexcept {
+  return odd_loop(from, to);
 }
 
 }  // namespace ballast
@@ -272,7 +272,7 @@ CastKernel avx512_kernel(DType /*from*/, DType /*to*/) noexcept {
   return nullptr;
 }
 
-CastKernel avx512_odd_kernel(DType /*from*/) noexcept {
+CastKernel avx512_odd_kernel(DType /*from*/, DType /*to*/) noexcept {
   return nullptr;
 }
 

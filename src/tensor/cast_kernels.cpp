@@ -275,10 +275,10 @@ CastKernel direct_kernel(DType from, DType to, Isa isa) noexcept {
   return hub == from || hub == to ? nullptr : vector_kernel(from, to, isa);
 }
 
-CastKernel odd_kernel(DType from, Isa isa) noexcept {
+CastKernel odd_kernel(DType from, DType to, Isa isa) noexcept {
   CastKernel fast = nullptr;
-  if (isa >= Isa::avx512) fast = avx512_odd_kernel(from);
-  if (fast == nullptr && isa >= Isa::avx2) fast = avx2_odd_kernel(from);
+  if (isa >= Isa::avx512) fast = avx512_odd_kernel(from, to);
+  if (fast == nullptr && isa >= Isa::avx2) fast = avx2_odd_kernel(from, to);
   return fast != nullptr ? fast : plain_odd_kernel(from);
 }
 

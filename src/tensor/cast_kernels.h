@@ -25,14 +25,19 @@ using CastKernel = void (*)(const std::byte* in, std::byte* out, std::size_t cou
 [[nodiscard]] CastKernel rounding_kernel(DType hub, DType to, Isa isa) noexcept;
 /// From `from` to `to` without a hub between them; null for most pairs.
 [[nodiscard]] CastKernel direct_kernel(DType from, DType to, Isa isa) noexcept;
-/// From a dtype whose hub is not f32 to f32, rounded to odd: enough to round it again, once, to a float of 16
-/// bits or fewer.
-[[nodiscard]] CastKernel odd_kernel(DType from, Isa isa) noexcept;
+/// From a dtype whose hub is not f32 to f32, rounded to odd (or another way, where `to` allows it): enough to
+/// round it again, once, to a float of 16 bits or fewer.
+[[nodiscard]] CastKernel odd_kernel(DType from, DType to, Isa isa) noexcept;
+
+/// Whether 2^20 and all beyond it are the same to a float of 16 bits or fewer.
+[[nodiscard]] constexpr bool ends_below_2_to_20(DType to) noexcept {
+  return to != DType::bf16 && to != DType::f8_e8m0;
+}
 
 // What the vector files have; null for pairs they have nothing for.
 [[nodiscard]] CastKernel avx2_kernel(DType from, DType to) noexcept;
 [[nodiscard]] CastKernel avx512_kernel(DType from, DType to) noexcept;
-[[nodiscard]] CastKernel avx2_odd_kernel(DType from) noexcept;
-[[nodiscard]] CastKernel avx512_odd_kernel(DType from) noexcept;
+[[nodiscard]] CastKernel avx2_odd_kernel(DType from, DType to) noexcept;
+[[nodiscard]] CastKernel avx512_odd_kernel(DType from, DType to) noexcept;
 
 }  // namespace ballast
