@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "ballast/error.h"
 #include "ballast/io.h"
@@ -139,6 +140,21 @@ TEST(TorchTrust, NoHostileFileGoesDeepOnTheStack) {
       }
     }
   });
+}
+
+TEST(TorchTrust, WhatCurrentPyTorchSavesIsCleanButForModelsAndPrograms) {
+  const std::set<std::string> unknown = {"nested_tensor.pt", "whole_model.pt", "whole_model_legacy.pth",
+                                         "scripted.pt", "traced.pt"};
+  std::size_t clean = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(BALLAST_TEST_DATA "/fixtures/torch_current")) {
+    const std::string extension = entry.path().extension().string();
+    if (extension != ".pt" && extension != ".pth" && extension != ".bin") continue;
+    const bool is_clean = scan(entry.path().string()).verdict() == Verdict::clean;
+    EXPECT_EQ(is_clean, !unknown.contains(entry.path().filename().string())) << entry.path();
+    clean += is_clean ? 1 : 0;
+  }
+  EXPECT_GT(clean, 60U);
 }
 
 TEST(TorchTrust, OnlyPlainDataIsCleanInTheTableOfRoles) {

@@ -118,8 +118,9 @@ void check_attributes(Objects& objects, const Call& call, const Node* attributes
   constexpr std::string_view kOfTensors[] = {"data", "grad", "requires_grad", "names", "real", "imag"};
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
     const auto name = Objects::as_text(attributes->refs[std::size_t{i} * 2]);
-    const bool is_callable =
-        Objects::as_kind(attributes->refs[std::size_t{i} * 2 + 1], NodeKind::global) != nullptr;
+    const Ref value = attributes->refs[std::size_t{i} * 2 + 1];
+    const bool is_callable = Objects::as_kind(value, NodeKind::global) != nullptr;
+    if (name == "_is_buffer" && value.is_bool()) continue;  // torch.nn.Buffer's own mark
     if (!name || name->starts_with('_') || is_callable) {
       objects.note_misfit(call);
     } else if (std::find(std::begin(kOfTensors), std::end(kOfTensors), *name) != std::end(kOfTensors)) {
