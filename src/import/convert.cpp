@@ -15,6 +15,7 @@
 #include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
+#include "import/sharing.h"
 
 namespace ballast {
 namespace {
@@ -194,10 +195,7 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   Converted done = apply_steps(file, steps);
   if (options.quantize == Quantize::none && is_quantized(file))
     done.before.notes.push_back("quantized tensors become numbers, and their scales are left out");
-  if (const std::size_t tied = format->holds_ties ? 0 : ties(done.checkpoint).size(); tied > 0)
-    done.before.notes.push_back(fmt::format("{} has no ties: {} written again under {}", format.name(),
-                                            tied == 1 ? "1 tensor is" : fmt::format("{} tensors are", tied),
-                                            tied == 1 ? "its second name" : "their second names"));
+  for (std::string& note : sharing_notes(done, format)) done.before.notes.push_back(std::move(note));
   const std::string layout = record::layout_of(done.checkpoint);
   if (!format->holds_layout && layout != format->layout)
     done.before.notes.push_back(fmt::format("{} has no place to say that the tensors have the layout of {}",

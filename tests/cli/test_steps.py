@@ -68,6 +68,22 @@ class Meanings(CliTest):
         _, err = self.run_tool("convert", self.file("tied.safetensors", tied()), self.path("t.npz"))
         self.assertIn("npz has no ties", err)
 
+    def test_a_rule_that_changes_one_name_of_a_tied_pair_says_that_they_are_not_tied_any_more(self):
+        source = self.file("tied.safetensors", tied())
+        changes = {"cast": [{"match": "^a\\.weight$", "cast": "f16"}], "both": [{"match": "weight$", "cast": "f16"}], "rename": [{"match": "^a", "to": "c"}]}
+        for name, rules in changes.items():
+            for out in ("o.safetensors", "o.record", "o.pt"):
+                with self.subTest(name=name, out=out):
+                    _, err = self.run_tool("convert", "-f", source, self.path(out), "--rules", self.file("r.json", json.dumps({"rules": rules}).encode()))
+                    self.assertEqual("are not tied any more" in err, name == "cast", err)
+
+    def test_views_that_overlap_are_said_to_be_written_apart_where_they_are(self):
+        source = str(pathlib.Path(__file__).parents[1] / "fixtures/torch/files/share_reshaped_alias.pt")  # w, flat and row of one storage
+        for out, apart in (("o.safetensors", True), ("o.record", True), ("o.npz", True), ("o.bpk", True), ("o.pt", False)):
+            with self.subTest(out=out):
+                _, err = self.run_tool("convert", "-f", source, self.path(out))
+                self.assertEqual("share bytes in the input" in err, apart, err)
+
     def test_metadata_whose_value_is_a_tensors_name_is_no_tie(self):
         tensors = [("pt", "F32", [1], floats(1)), ("1", "F32", [1], floats(2)), ("w", "F32", [1], floats(3))]
         source = self.file("s.safetensors", safetensors(tensors, {"format": "pt", "ballast.record": "1", "best": "w", "of.it": "w"}))
