@@ -51,8 +51,8 @@ void repair(std::uint8_t* header) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzzing::Limits limits(size);
   try {
-    const Source source(Storage::borrow(static_cast<const void*>(data), size), "fuzz");
-    check_members(torch::read_tar_members(source), size);
+    const auto source = memory_source(Storage::borrow(static_cast<const void*>(data), size), "fuzz");
+    check_members(torch::read_tar_members(*source), size);
   } catch (const Error&) {
   }
   return 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/json_scanner.h"
@@ -56,6 +57,33 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
          });
 }
 
+// As Python reads the numbers of a tar's header: octal in every spelling of int(), or binary behind a first
+// byte that says so. Nothing where there is none.
+std::optional<std::int64_t> tar_number(std::span<const std::byte> field) {
+  std::uint64_t value = 0;
+  if (field[0] == std::byte{0x80} || field[0] == std::byte{0xFF}) {
+    if (field[0] == std::byte{0xFF}) value = ~std::uint64_t{0};
+    for (const std::byte byte : field.subspan(1)) value = value << 8U | static_cast<std::uint64_t>(byte);
+    return static_cast<std::int64_t>(value);
+  }
+  std::string_view text = as_text(field);
+  text = text.substr(0, text.find('\0'));
+  const auto is_space = [](char c) {
+    return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
+  };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  const bool is_negative = text.starts_with('-');
+  if (is_negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with("0o") || text.starts_with("0O")) text.remove_prefix(2);
+  for (const char c : text) {
+    if (c == '_') continue;
+    if (c < '0' || c > '7') return std::nullopt;
+    value = value << 3U | static_cast<std::uint64_t>(c - '0');
+  }
+  return is_negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
+}
+
 // Protocol 2 and later begin with it; the byte after is the protocol.
 bool is_pickle(std::string_view text) {
   return text.size() >= 2 && text[0] == '\x80' && text[1] >= 1 && text[1] <= 5;
@@ -80,23 +108,15 @@ bool is_tar(std::span<const std::byte> first) {
   constexpr std::size_t kAt = 148;  // of the checksum: the sum of all bytes, its own eight taken as spaces
   constexpr std::size_t kSize = 8;
   if (first.size() < kBlock) return false;
-  std::uint64_t sum = 0;
+  std::int64_t sum = 0;
   std::int64_t with_sign = 0;
   for (std::size_t i = 0; i < kBlock; ++i) {
     const std::byte byte = i >= kAt && i < kAt + kSize ? std::byte{' '} : first[i];
-    sum += static_cast<std::uint64_t>(byte);
+    sum += static_cast<std::int64_t>(byte);
     with_sign += static_cast<std::int8_t>(byte);
   }
-  std::uint64_t said = 0;
-  bool any = false;
-  for (const char c : as_text(first.subspan(kAt, kSize))) {
-    if (c == '\0') break;
-    if (c == ' ') continue;
-    if (c < '0' || c > '7') return false;
-    said = said << 3U | static_cast<std::uint64_t>(c - '0');
-    any = true;
-  }
-  return any && (said == sum || static_cast<std::int64_t>(said) == with_sign);
+  const auto said = tar_number(first.subspan(kAt, kSize));
+  return said == sum || said == with_sign;
 }
 
 std::string_view what_is_it(std::span<const std::byte> first) {

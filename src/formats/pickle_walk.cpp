@@ -13,7 +13,8 @@ namespace ballast {
 namespace {
 
 constexpr std::size_t kWindow = 4096;
-constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kLongestName = 4096;
+constexpr std::uint64_t kLongestLine = std::uint64_t{64} << 20U;
 constexpr std::uint64_t kMostOpcodes = std::uint64_t{1} << 18U;
 
 enum class Step : std::uint8_t { go_on, import, end };
@@ -28,8 +29,8 @@ class Walker {
       const auto opcode = take(1);
       if (!opcode) return std::nullopt;
       const auto code = static_cast<unsigned char>(*opcode);
-      const bool is_whole = take_argument(pickle_argument(code)) == Step::go_on;
-      const Step step = is_whole ? follow(code) : Step::end;
+      const Step argument = take_argument(pickle_argument(code));
+      const Step step = argument == Step::go_on ? follow(code) : argument;
       if (step == Step::import) return at;
       if (step == Step::end) return std::nullopt;
     }
@@ -61,13 +62,30 @@ class Walker {
     return Step::go_on;
   }
 
-  std::optional<std::string> line() {
-    std::string text;
-    for (auto c = take(1); c && text.size() < kLongestLine; c = take(1)) {
-      if (*c == '\n') return text;
-      text += static_cast<char>(*c);
+  // Past the end of a line. One that is too long to look at might be anything.
+  Step line() {
+    for (std::uint64_t i = 0; i < kLongestLine; ++i) {
+      const auto c = take(1);
+      if (!c) return Step::end;
+      if (*c == '\n') return Step::go_on;
     }
-    return std::nullopt;
+    return Step::import;
+  }
+
+  // A line that is a name: no module and nothing in one has such a name as this refuses.
+  Step name() {
+    std::string text;
+    for (auto c = take(1); c && text.size() < kLongestName; c = take(1)) {
+      if (*c != '\n') {
+        text += static_cast<char>(*c);
+        continue;
+      }
+      const bool is_plain =
+          !text.empty() && is_utf8(text) &&
+          std::none_of(text.begin(), text.end(), [](char byte) { return byte >= 0 && byte < 0x20; });
+      return is_plain ? Step::go_on : Step::end;
+    }
+    return text.size() < kLongestName ? Step::end : Step::import;
   }
 
   // Takes `below` from the stack and puts one thing there, unless there are not that many.
@@ -86,17 +104,6 @@ class Walker {
     return replace(below, with);
   }
 
-  // The names of a module and of something in it; none has such a name as this refuses.
-  Step names() {
-    for (int i = 0; i < 2; ++i) {
-      const auto name = line();
-      const bool plain = name && !name->empty() && is_utf8(*name) &&
-                         std::none_of(name->begin(), name->end(), [](char c) { return c >= 0 && c < 0x20; });
-      if (!plain) return Step::end;
-    }
-    return Step::go_on;
-  }
-
   // Past what stands behind an opcode.
   Step take_argument(PickleArgument argument) {
     switch (argument.kind) {
@@ -109,10 +116,14 @@ class Walker {
         return length ? skip(*length) : Step::end;
       }
       case PickleArgument::line:
-        return line() ? Step::go_on : Step::end;
-      case PickleArgument::two_lines:
-        return names();
+        return line();
+      case PickleArgument::two_lines: {
+        const Step module = name();
+        return module == Step::go_on ? name() : module;
+      }
       case PickleArgument::stop:
+        // PyTorch reads on when the first of several pickles is its magic number, however that is spelled.
+        return has_number_ && depth_ > 0 ? Step::import : Step::end;
       case PickleArgument::unknown:
         break;
     }
@@ -126,6 +137,7 @@ class Walker {
   const ByteSource& source_;
   std::uint64_t position_ = 0;
   std::uint64_t depth_ = 0;
+  bool has_number_ = false;           // of any size
   std::vector<std::uint64_t> marks_;  // no more than opcodes
   std::vector<std::byte> window_;
   std::uint64_t window_at_ = 0;
@@ -133,6 +145,7 @@ class Walker {
 
 // What an opcode does to the stack, its argument taken.
 Step Walker::follow(unsigned char opcode) {
+  has_number_ = has_number_ || opcode == 'I' || opcode == 'L' || opcode == 0x8A || opcode == 0x8B;
   switch (opcode) {
     case '(':
       marks_.push_back(depth_);

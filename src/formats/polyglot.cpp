@@ -77,7 +77,8 @@ std::optional<std::uint64_t> hdf5_start(const ByteSource& source) {
 std::vector<OtherReading> other_readings(const ByteSource& source) {
   const auto head = bytes_at(source, 0, kMagicBytes);
   const Format format = format_of(source);
-  const bool zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
+  const bool begins_as_zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
+  const bool zip = begins_as_zip && (format == formats::torch_zip || format == formats::npz);
   const bool tar = is_tar(head);
   const bool opened_as_tar = format == formats::torch_zip && !zip && tar;
   const bool opened_as_pickle = format == formats::torch_zip && !zip && !tar;
@@ -87,7 +88,9 @@ std::vector<OtherReading> other_readings(const ByteSource& source) {
     if (const auto at = first_pickle_import(source))
       found.push_back({"pickle", *at, "an unpickler would import or call something"});
   }
-  if (!zip) {
+  if (!zip && begins_as_zip) {
+    found.push_back({"zip", 0, "begins like a zip archive, which is all that some readers look at"});
+  } else if (!zip) {
     if (const auto at = zip_end(source))
       found.push_back({"zip", *at, "a zip archive ends there, which readers of zip look for first"});
   }

@@ -172,6 +172,10 @@ class Objects {
   void note_misfit(const Call& call) { note_misfit(call.callee->type); }
 
   void note_misfit(TypeId type);
+  /// A tensor keeps the dict of its hooks, and Python calls what is in it: it must be empty, and stay so.
+  void expect_no_hooks(TypeId type, Ref hooks);
+  /// At the end of a pickle: those that were filled meanwhile.
+  void check_hooks();
 
   Ref misfit(const Call& call) {
     note_misfit(call);
@@ -218,6 +222,7 @@ class Objects {
   std::unordered_map<std::uint64_t, std::uint32_t> swapped_;  // storage index and unit → index
   std::vector<std::function<void()>> unfinished_;
   std::unordered_map<const Node*, std::int64_t> bounded_;
+  std::vector<std::pair<const Node*, TypeId>> hooks_;  // empty dicts, and whose
   std::uint64_t declared_ = 0;
   std::array<std::size_t, 3> found_ = {};                  // by severity
   std::unordered_map<std::uint64_t, std::size_t> called_;  // stream and type → row

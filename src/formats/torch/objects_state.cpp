@@ -202,6 +202,21 @@ void Objects::check_expansion(std::uint64_t shown) const {
          shown, settings_.expansion, settings_.input_bytes);
 }
 
+void Objects::expect_no_hooks(TypeId type, Ref hooks) {
+  if (hooks.is_none()) return;
+  const Node* dict = as_dict(hooks);
+  if (dict == nullptr || dict->size != 0) return note_misfit(type);
+  budget_->take(sizeof(hooks_.front()));
+  hooks_.emplace_back(dict, type);
+}
+
+void Objects::check_hooks() {
+  for (const auto& [dict, type] : hooks_) {
+    if (dict->size != 0) note_misfit(type);
+  }
+  hooks_.clear();
+}
+
 void Objects::finish() {
   // NOLINTNEXTLINE(modernize-loop-convert): the list may grow meanwhile
   for (std::size_t i = 0; i < unfinished_.size(); ++i) unfinished_[i]();

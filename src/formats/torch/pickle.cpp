@@ -376,7 +376,9 @@ Ref Machine::execute() {
 
 Ref Machine::run() {
   const Ref root = execute();
-  if (outer_ == nullptr) objects_.check_graph(root);  // what is inside may still grow
+  if (outer_ != nullptr) return root;  // what is inside may still grow
+  objects_.check_hooks();
+  objects_.check_graph(root);
   return root;
 }
 

@@ -45,6 +45,7 @@ Ref Rebuild::quantized(Objects& objects, const Call& call) {
   const ViewArguments view{.offset = objects.need_int(call.args[1], "a storage offset"),
                            .sizes = objects.need_sequence(call.args[2], "sizes"),
                            .strides = objects.need_sequence(call.args[3], "strides")};
+  objects.expect_no_hooks(call.callee->type, Objects::argument(call, 6));
   const Ref made = objects.tensor(call.args[0], view, {}, Objects::argument(call, 5).is_true());
   const TensorRecord& record = *made.node()->tensor;
   if (info(record.dtype).kind != DTypeKind::quantized)

@@ -75,11 +75,6 @@ DType need_dtype(Objects& objects, Ref value) {
 }
 
 // Hooks are called when gradients flow: nothing of a model's weights.
-void expect_no_hooks(Objects& objects, const Call& call, Ref hooks) {
-  const Node* dict = Objects::as_dict(hooks);
-  if (!hooks.is_none() && (dict == nullptr || dict->size != 0)) objects.note_misfit(call);
-}
-
 // (storage, offset, size, stride), in later versions (…, requires_grad, hooks, [dtype,] [metadata])
 Ref strided(Objects& objects, const Call& call, Role role) {
   const bool has_dtype = role == Role::tensor_v3;
@@ -92,7 +87,7 @@ Ref strided(Objects& objects, const Call& call, Role role) {
                            .strides = objects.need_sequence(call.args[3], "strides")};
   std::optional<DType> dtype;
   if (has_dtype) dtype = need_dtype(objects, call.args[6]);
-  expect_no_hooks(objects, call, Objects::argument(call, 5));
+  objects.expect_no_hooks(call.callee->type, Objects::argument(call, 5));
   const Ref tensor = objects.tensor(call.args[0], view, dtype, Objects::argument(call, 4).is_true());
   if (role == Role::tensor_npu) return tensor;  // its last argument is another library's
   return apply_bits(objects, call, tensor, Objects::argument(call, has_dtype ? 7 : 6));
@@ -157,7 +152,7 @@ Ref as_parameter(Objects& objects, const Call& call, Role role) {
   const Ref made = objects.tree().tensor(
       record,
       objects.tree().type_id(is_buffer ? "torch.nn.parameter.Buffer" : "torch.nn.parameter.Parameter"));
-  expect_no_hooks(objects, call, Objects::argument(call, 2));
+  objects.expect_no_hooks(call.callee->type, Objects::argument(call, 2));
   if (role == Role::parameter_state) set_state(objects, call, made, Objects::argument(call, 3));
   return made;
 }
@@ -293,11 +288,10 @@ Ref Rebuild::tensor(Objects& objects, const Call& call, Role role) {
 // (requires_grad, unused, hooks): what a tensor that is there already may still hear.
 void Rebuild::build_made_tensor(Objects& objects, Node* node, Ref state) {
   const auto parts = objects.need_sequence(state, "the state of a tensor");
-  const Node* hooks = parts.size() == 3 ? Objects::as_dict(parts[2]) : nullptr;
-  const bool has_hooks = parts.size() == 3 && !parts[2].is_none() && (hooks == nullptr || hooks->size != 0);
-  if (parts.size() != 3 || !parts[0].is_bool() || has_hooks)
+  if (parts.size() != 3 || !parts[0].is_bool())
     objects.refuse(Errc::type_mismatch, "BUILD with a state of {} parts on {}", parts.size(),
                    objects.describe(Ref(node)));
+  objects.expect_no_hooks(node->type, parts[2]);
   node->tensor->requires_grad = parts[0].is_true();
 }
 
@@ -330,10 +324,8 @@ void Rebuild::build_tensor(Objects& objects, Node* node, Ref state) {
     objects.refuse(Errc::type_mismatch, "a state of {} parts for {}", parts.size(), name);
   TensorRecord record = *data->tensor;
   record.is_parameter = name.ends_with("Parameter");
-  const Node* hooks = parts.size() == 5 ? Objects::as_dict(parts[2]) : nullptr;
-  const bool is_usual = parts.size() == 5 && parts[3].is_bool() &&
-                        (parts[2].is_none() || (hooks != nullptr && hooks->size == 0));
-  if (!is_usual) objects.note_misfit(node->type);
+  if (parts.size() != 5 || !parts[3].is_bool()) objects.note_misfit(node->type);
+  if (parts.size() == 5) objects.expect_no_hooks(node->type, parts[2]);
   if (parts.size() == 5) record.requires_grad = parts[3].is_true();
   for (const Ref part : parts.subspan(1)) record.requires_grad |= parts.size() != 5 && part.is_true();
   become(record);
