@@ -50,7 +50,7 @@ def checkpoint(tensors: Tensors, metadata: Optional[Dict[str, str]] = None) -> C
         tensors = open_checkpoint(tensors)  # type: ignore[arg-type]
     if isinstance(tensors, Checkpoint):
         return tensors if metadata is None else tensors.with_metadata(metadata)
-    return _native.from_specs([_spec_of(name, value) for name, value in tensors.items()], metadata)  # type: ignore[union-attr,return-value]
+    return _native.from_specs([_spec_of(name, value) for name, value in tensors.items()], metadata, True)  # type: ignore[union-attr,return-value]
 
 
 def _taken(source: Tensors, root: Optional[str], include: Patterns, exclude: Patterns, inert: bool, io: str) -> Checkpoint:

@@ -2,6 +2,7 @@
 #include "checkpoint.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ballast/quantized.h"
 #include "ballast/root.h"
@@ -295,7 +296,11 @@ std::shared_ptr<const ballast::Storage> storage_of(const Spec& spec, std::uint64
   });
 }
 
-ballast::Tensor tensor_of_spec(const Spec& spec) {
+// By where they lie: what several names have in common is one storage, so that it stays one.
+using SharedBytes =
+    std::map<std::pair<unsigned long long, unsigned long long>, std::shared_ptr<const ballast::Storage>>;
+
+ballast::Tensor tensor_of_spec(const Spec& spec, SharedBytes* shared) {
   const auto dtype = ballast::dtype_from_code(spec.code);
   if (!dtype) {
     PyErr_Format(PyExc_ValueError, "there is no dtype \"%s\"", spec.code);
@@ -316,7 +321,14 @@ ballast::Tensor tensor_of_spec(const Spec& spec) {
                              " and shape " + text + " can't be created from " + std::to_string(spec.bytes) +
                              " bytes");
   }
-  const auto storage = storage_of(spec, spec.bytes);
+  std::shared_ptr<const ballast::Storage> storage;
+  if (shared != nullptr && spec.bytes > 0) {
+    std::shared_ptr<const ballast::Storage>& known = (*shared)[{spec.address, spec.bytes}];
+    if (!known) known = storage_of(spec, spec.bytes);
+    storage = known;
+  } else {
+    storage = storage_of(spec, spec.bytes);
+  }
   if (!strided) return ballast::Tensor::contiguous_view(*dtype, shape, storage);
   return {*dtype, shape, shape_of(spec.strides), storage};
 }
@@ -353,7 +365,8 @@ const ballast::Checkpoint& checkpoint_of(PyObject* object) {
   return own(object);
 }
 
-ballast::Checkpoint checkpoint_of_specs(PyObject* specs, PyObject* metadata) {
+ballast::Checkpoint checkpoint_of_specs(PyObject* specs, PyObject* metadata, bool keep_ties) {
+  SharedBytes shared;
   const Ref list(PySequence_List(specs));
   const Py_ssize_t count = PyList_Size(list.get());
   ballast::Checkpoint checkpoint;
@@ -372,7 +385,8 @@ ballast::Checkpoint checkpoint_of_specs(PyObject* specs, PyObject* metadata) {
     if (PyArg_ParseTuple(item, "s#sOKKOO", &spec.name, &spec.name_size, &spec.code, &spec.shape,
                          &spec.address, &spec.bytes, &spec.strides, &spec.owner) == 0)
       throw Raised{};
-    checkpoint.add({spec.name, static_cast<std::size_t>(spec.name_size)}, tensor_of_spec(spec));
+    checkpoint.add({spec.name, static_cast<std::size_t>(spec.name_size)},
+                   tensor_of_spec(spec, keep_ties ? &shared : nullptr));
   }
   checkpoint.metadata = metadata_of(metadata);
   return checkpoint;

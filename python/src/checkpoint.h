@@ -15,6 +15,6 @@ void add_checkpoint_type(PyObject* module);
 
 /// A checkpoint of tensors that lie in memory: (name, dtype code, shape, address, bytes, strides in elements
 /// or None, owner or None) each. The owner lives as long as the tensor.
-[[nodiscard]] ballast::Checkpoint checkpoint_of_specs(PyObject* specs, PyObject* metadata);
+[[nodiscard]] ballast::Checkpoint checkpoint_of_specs(PyObject* specs, PyObject* metadata, bool keep_ties);
 
 }  // namespace py

@@ -59,8 +59,9 @@ PyObject* from_specs(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* specs = nullptr;
     PyObject* metadata = nullptr;
-    if (PyArg_ParseTuple(args, "OO", &specs, &metadata) == 0) throw Raised{};
-    return wrap(checkpoint_of_specs(specs, metadata));
+    int keep_ties = 0;
+    if (PyArg_ParseTuple(args, "OO|p", &specs, &metadata, &keep_ties) == 0) throw Raised{};
+    return wrap(checkpoint_of_specs(specs, metadata, keep_ties != 0));
   });
 }
 

@@ -207,6 +207,28 @@ class Runner {
   std::shared_ptr<CastCount> count_;
 };
 
+// What rules make of a few names is bounded by what was there: a file of rules may be a stranger's.
+class Limits {
+ public:
+  Limits(const std::vector<Item>& items, std::string where)
+      : most_items_(100'000 + 64 * items.size()), where_(std::move(where)) {
+    for (const Item& item : items) most_text_ += 64 * item.name.size();
+  }
+
+  void check(const std::vector<Item>& items, const std::string& match) const {
+    std::uint64_t text = 0;
+    for (const Item& item : items) text += item.name.size();
+    if (items.size() > most_items_ || text > most_text_)
+      fail(Errc::too_many, where_, "rule {} leaves {} names of {} bytes in all; at most {} and {} are made",
+           quoted(match), items.size(), text, most_items_, most_text_);
+  }
+
+ private:
+  std::size_t most_items_;
+  std::uint64_t most_text_ = std::uint64_t{16} << 20U;
+  std::string where_;
+};
+
 const std::string& match_of(const Rule& rule) {
   return std::visit([](const auto& each) -> const std::string& { return each.match; }, rule);
 }
@@ -250,8 +272,11 @@ Applied apply(const Checkpoint& given, const std::vector<Rule>& rules,
     items.push_back({std::string(entry.name), entry.tensor(), std::string(entry.name)});
   Applied result{without_tensors(in), {}, {}};
   Runner run(items, count);
+  const Limits limits(items, display(in.path));
   for (const Rule& rule : rules) {
-    if (!std::visit(run, rule)) {
+    const bool matched = std::visit(run, rule);
+    limits.check(items, match_of(rule));
+    if (!matched) {
       result.unmatched.push_back(match_of(rule));
       result.checkpoint.notes.push_back("rule " + quoted(match_of(rule)) + " matched no key");
     }

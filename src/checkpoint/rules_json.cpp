@@ -191,6 +191,9 @@ class Parser {
   }
 
   [[nodiscard]] DType dtype(const std::string& name) const {
+    if (name == "i8" || name == "u8")
+      fail(Errc::bad_dtype, place_, "{} has 8 bits to Safetensors and 64 to NumPy; write {} or {}",
+           quoted(name), name == "i8" ? "int8" : "uint8", name == "i8" ? "int64" : "uint64");
     if (const auto found = dtype_from_name(name)) return *found;
     fail(Errc::bad_dtype, place_, "{} is no dtype", quoted(name));
   }

@@ -197,9 +197,8 @@ Verdict ScanReport::verdict() const noexcept {
 
 namespace {
 
-// Each shard by itself; the findings of all.
-ScanReport scan_shards(const std::string& path, const ScanOptions& options) {
-  ScanReport report;
+// Each shard by itself; the findings of all, and of the index.
+ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOptions& options) {
   report.format = formats::sharded;
   try {
     const shards::Index index = shards::read_index(path);
@@ -232,8 +231,8 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
   ScanReport report;
   const std::shared_ptr<const ByteSource> source = File::open(path, {.io = Io::read});
   const Format format = format_of(*source);
-  if (format == formats::sharded) return scan_shards(path, options);
   find_other_readings(source, report);
+  if (format == formats::sharded) return scan_shards(path, std::move(report), options);
   if (format != formats::torch_zip) {
     try {
       report.format = open(source).format;

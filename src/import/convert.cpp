@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "ballast/config.h"
@@ -168,10 +169,38 @@ Format target_format(const std::string& out, const ConvertOptions& options) {
   return formats::safetensors;
 }
 
-bool exists(const std::string& path) {
+// A side output: what would keep it from being written is said before the work.
+void require_writable(const std::string& path, bool overwrite) {
   struct stat status {};
 
-  return stat(path.c_str(), &status) == 0;
+  if (path.empty() || stat(path.c_str(), &status) != 0) return;
+  if (!S_ISREG(status.st_mode))
+    fail(Errc::not_regular_file, display(path), "is there and is not a regular file");
+  if (!overwrite)
+    fail(Errc::already_exists, display(path), "is there already (overwriting was not asked for)");
+}
+
+// What stands beside the tensors and is not written, in a sentence; empty when there is nothing.
+std::string left_out(const Checkpoint& file, const Converted& done, const std::optional<std::string>& asked) {
+  const std::string path = asked.value_or(done.root);
+  const std::optional<Value> root = path.empty() ? file.tree : file.tree->find_path(path);
+  if (!root || root->kind() != Kind::dict) return {};
+  std::set<std::string_view> names;
+  for (const Entry& entry : done.taken) names.insert(entry.name);
+  std::string list;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < root->size(); ++i) {
+    const Value key = root->key(i);
+    if (root->value(i).kind() == Kind::tensor || key.kind() != Kind::string) continue;
+    const std::string prefix = std::string(key.as_string()) + ".";
+    const auto below = names.lower_bound(prefix);
+    if (below != names.end() && below->starts_with(prefix)) continue;
+    if (++count <= 3) list += (count == 1 ? "" : ", ") + quoted(key.as_string());
+  }
+  if (count == 0) return {};
+  return fmt::format("{} left out, which no tensor is: {}{}",
+                     count == 1 ? "1 value is" : fmt::format("{} values are", count), list,
+                     count > 3 ? ", …" : "");
 }
 
 }  // namespace
@@ -193,6 +222,11 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   // A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
   if (format->holds_tree && asks_for_nothing(options)) steps.root = "";
   Converted done = apply_steps(file, steps);
+  const bool keeps_tree = format->holds_tree && asks_for_nothing(options);
+  if (file.tree && !keeps_tree) {
+    if (std::string note = left_out(file, done, steps.root); !note.empty())
+      done.before.notes.push_back(std::move(note));
+  }
   if (options.quantize == Quantize::none && is_quantized(file))
     done.before.notes.push_back("quantized tensors become numbers, and their scales are left out");
   for (std::string& note : sharing_notes(done, format)) done.before.notes.push_back(std::move(note));
@@ -227,8 +261,7 @@ void require_apart_files(const std::string& in, const std::string& out, const Co
 
 Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options) {
   require_apart_files(in, out, options);
-  if (!options.receipt.empty() && !options.overwrite && exists(options.receipt))
-    fail(Errc::already_exists, display(options.receipt), "is there already (overwriting was not asked for)");
+  require_writable(options.receipt, options.overwrite);
   Converted done = plan_conversion(in, out, options);
   if (options.check && done.before.format == formats::onnx) static_cast<void>(check_integrity(in));
   Receipt::Side input;

@@ -12,6 +12,7 @@
 #include "ballast/scan.h"
 #include "ballast/stats.h"
 #include "ballast/steps.h"
+#include "base/fail.h"
 
 namespace ballast {
 namespace {
@@ -23,8 +24,7 @@ class Verification {
   VerifyReport run() {
     checkpoint_ = open(path_, {.io = options_.io, .inert = options_.inert, .expansion = options_.expansion});
     if (options_.root) checkpoint_ = root(checkpoint_, *options_.root);
-    if (!options_.include.empty() || !options_.exclude.empty())
-      checkpoint_ = filter(checkpoint_, options_.include, options_.exclude);
+    if (!options_.include.empty() || !options_.exclude.empty()) choose();
     report_.format = checkpoint_.format;
     report_.notes = checkpoint_.notes;
     collect_tensors();
@@ -37,6 +37,15 @@ class Verification {
   }
 
  private:
+  void choose() {
+    const Checkpoint whole = std::move(checkpoint_);
+    checkpoint_ = filter(whole, options_.include, options_.exclude);
+    if (checkpoint_.empty() && !whole.empty())
+      fail(Errc::not_found, display(path_),
+           "none of its {} tensors is left by include and exclude; the first is {}", whole.size(),
+           quoted(whole[0].name));
+  }
+
   void collect_tensors() {
     std::uint64_t without_data = 0;
     for (const Entry entry : checkpoint_) {

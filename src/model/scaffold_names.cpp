@@ -51,10 +51,11 @@ constexpr std::string_view kTaken[] = {"alignas",       "alignof",      "and",
                                        "switch",        "template",     "this",
                                        "thread_local",  "throw",        "true",
                                        "try",           "typedef",      "typeid",
-                                       "typename",      "union",        "unix",
-                                       "unsigned",      "using",        "virtual",
-                                       "void",          "volatile",     "wchar_t",
-                                       "while",         "xor",          "xor_eq"};
+                                       "typename",      "typeof",       "union",
+                                       "unix",          "unsigned",     "using",
+                                       "virtual",       "visit_fields", "void",
+                                       "volatile",      "wchar_t",      "while",
+                                       "xor",           "xor_eq"};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -48,6 +49,31 @@ CastLoss compare_as(DType working, Bits exponent, DType from, const std::byte* b
   return loss;
 }
 
+// A whole number is what the value is towards zero; anything else is a limit, or stands for NaN.
+CastLoss loss_of_whole(DType from, const std::byte* before, DType to, const std::byte* after,
+                       std::uint64_t count) {
+  std::array<double, kBlock> left;
+  std::array<double, kBlock> right;
+  CastLoss loss;
+  for (std::uint64_t done = 0; done < count; done += kBlock) {
+    const std::uint64_t piece = std::min(kBlock, count - done);
+    cast_elements(from, before + done * info(from).bits / 8, DType::f64,
+                  reinterpret_cast<std::byte*>(left.data()), piece);
+    cast_elements(to, after + done * info(to).bits / 8, DType::f64,
+                  reinterpret_cast<std::byte*>(right.data()), piece);
+    for (std::size_t i = 0; i < piece; ++i) {
+      const bool is_near = std::fabs(left[i] - right[i]) < 1;
+      loss.overflowed += is_near ? 0U : 1U;
+      loss.rounded += is_near && left[i] != right[i] ? 1U : 0U;
+    }
+  }
+  return loss;
+}
+
+bool is_whole(DType dtype) {
+  return info(dtype).kind == DTypeKind::signed_integer || info(dtype).kind == DTypeKind::unsigned_integer;
+}
+
 bool fits_float(DType dtype) {
   return is_floating(dtype) && info(dtype).bits <= 32;
 }
@@ -56,6 +82,7 @@ bool fits_float(DType dtype) {
 
 CastLoss cast_loss(DType from, const std::byte* before, DType to, const std::byte* after,
                    std::uint64_t count) {
+  if (is_whole(to)) return loss_of_whole(from, before, to, after, count);
   if (fits_float(from) && fits_float(to))
     return compare_as<std::uint32_t>(DType::f32, 0x7F800000U, from, before, to, after, count);
   return compare_as<std::uint64_t>(DType::f64, 0x7FF0000000000000U, from, before, to, after, count);

@@ -11,7 +11,7 @@ namespace ballast {
 
 struct CastLoss {
   std::uint64_t rounded = 0;     ///< finite before and after, and not the same value
-  std::uint64_t overflowed = 0;  ///< finite before, not after
+  std::uint64_t overflowed = 0;  ///< finite before, not after; beyond an integer's limits
 };
 
 /// `count` packed real elements before and after the cast.

@@ -7,7 +7,7 @@ there too (scripts/check-states).
 import struct
 
 from numpy_attacks import array, dtype
-from pickle_asm import BUILD, call, code, glob, new, persistent, pickle, val
+from pickle_asm import BUILD, POP, SETITEM, call, code, get, glob, new, persistent, pickle, put, val
 from torch_parts import (FLOATS, ORDERED_DICT, Sample, cls, legacy, legacy_storage, longs, record, storage, tensor, tensor_v3,
                          torch_zip)
 
@@ -34,6 +34,13 @@ def rows_attributes():
             yield ("keys-%s-%s" % (holder, target[1].lower()), call(glob(*target), shadowed), "%s() asks a %s for its keys" % (target[1], name[1]))
 
 
+def rows_quantized():
+    for name, hooks, fill in (("now", {0: CALLABLE}, b""), ("later", code(val({}), put(5)), code(get(5), val(0), CALLABLE, SETITEM, POP))):
+        body = call(glob("torch._utils", "_rebuild_qtensor"), storage("0", "QInt8Storage", 4), 0, (4,), (1,), (glob("torch", "per_tensor_affine"), 0.5, 1),
+                    False, hooks)
+        yield "hooks-qtensor-" + name, "pt", torch_zip(val({"w": code(body, fill)}), {"0": b"\1\2\3\4"}), "hooks of a quantized tensor"
+
+
 def rows_parameters():
     hooks = {0: CALLABLE}
     parameter = glob("torch.nn.parameter", "Parameter")
@@ -49,6 +56,14 @@ def rows_parameters():
                         ("state", ("_rebuild_parameter_with_state", tensor(), True, hooks, {})),
                         ("tensor", ("_rebuild_tensor_v2", storage(), 0, (4,), (1,), False, hooks))):
         yield "hooks-" + where, call(glob("torch._utils", args[0]), *args[1:]), "hooks by %s" % args[0]
+    # The tensor keeps the dict, which is filled when the call is over.
+    later, fill = code(val({}), put(5)), code(get(5), val(0), CALLABLE, SETITEM, POP)
+    for where, made in (("tensor", call(glob("torch._utils", "_rebuild_tensor_v2"), storage(), 0, (4,), (1,), False, later)),
+                        ("parameter", call(glob("torch._utils", "_rebuild_parameter"), tensor(), True, later)),
+                        ("state", call(glob("torch._utils", "_rebuild_parameter_with_state"), tensor(), True, later, {})),
+                        ("build", code(tensor(), val((True, None, later)), BUILD)),
+                        ("new", code(new(parameter), val((tensor(), None, later, True, False)), BUILD))):
+        yield "hooks-later-" + where, code(made, fill), "hooks that come behind the call"
     for number, state in enumerate(((tensor(), None, hooks, True, False), (tensor(), None, {}, 1, False), (tensor(), None, 5, True, False),
                                     (tensor(), True), (tensor(), None, {}), (tensor(), None, {}, True), (tensor(), None, {}, True, False, 1),
                                     (tensor(), hooks), (True, None, hooks), (1, None, {}))):
@@ -163,7 +178,7 @@ def samples():
         for name, root, text in rows():
             yield Sample("state-" + name.replace("_", "-").lower(), "pt", "not-clean", "trust", text, 
                          torch_zip(val({"w": tensor(), "v": tensor(storage("1")), "x": root}), {"0": FLOATS, "1": FLOATS[::-1]}, 3))
-    for rows in (rows_two_classes, rows_big_endian, rows_records, rows_modules):
+    for rows in (rows_two_classes, rows_big_endian, rows_records, rows_modules, rows_quantized):
         for name, ext, data, text in rows():
             yield Sample("state-" + name, ext, "not-clean", "trust", text, data)
     for name, data, text in rows_promises():

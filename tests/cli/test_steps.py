@@ -300,6 +300,12 @@ class Roots(CliTest):
         self.assertEqual(self.names({"encoder": part, "schedule_net": part}), {"encoder.w", "encoder.b", "schedule_net.w", "schedule_net.b"})
         self.assertEqual(self.names({"encoder": part, "rngs": part}), {"encoder.w", "encoder.b", "rngs.w", "rngs.b"})
 
+    def test_values_beside_the_tensors_are_said_to_be_left_out_where_they_are(self):
+        source = self.pt("v.pt", {"w": 3, "layer": {"b": 1}, "epoch": 1.5, "name": "x"})
+        for out, steps, said in (("o.safetensors", (), True), ("o.npz", (), True), ("o.pt", ("--dtype", "f16"), True), ("o.pt", ("--exclude", "b"), True), ("o.pt", (), False)):
+            _, err = self.run_tool("convert", source, self.path(out), "-f", *steps)
+            self.assertEqual('2 values are left out, which no tensor is: "epoch", "name"' in err, said, (out, steps, err))
+
     def test_what_belongs_to_the_training_is_left_out_as_before(self):
         part = {"w": 3, "b": 1}
         for key in ("optimizer", "optimizer_state_dict", "optimizerG", "opt", "optim", "scheduler", "rng_state", "scaler"):
@@ -409,6 +415,71 @@ class Apart(CliTest):
             _, err = self.run_tool("convert", source, self.path("o.safetensors"), "--receipt", receipt, code=2)
             self.assertIn(word, err)
             self.assertFalse(os.path.exists(self.path("o.safetensors")))
+
+
+class Gates(CliTest):
+    """What a release job leans on says no where it has not looked, and before it has done half of its work."""
+
+    def test_patterns_that_leave_nothing_are_no_clean_bill(self):
+        source = self.file("a.safetensors", tied())
+        for command in (["ls"], ["verify"], ["stats"], ["hash"]):
+            for pattern in (["--include", "^typo"], ["--exclude", "."]):
+                _, err = self.run_tool(*command, source, *pattern, code=2)
+                self.assertIn("tensors is left by", err)
+        self.run_tool("diff", source, source, "--include", "^typo", code=2)
+
+    def test_metadata_that_makes_tensors_what_they_are_is_changed_by_force_alone(self):
+        hub = safetensors([("a.weight", "F32", [2], floats(1, 2))], {"b.weight": "a.weight", "format": "pt"})
+        for name, data, words in (("t", tied(), ("rm", "ballast.ties")), ("q", quantized(), ("rm", "ballast.quantized")), ("s", quantized(), ("set", "ballast.ties={}")), ("h", hub, ("rm", "b.weight"))):
+            source = self.file(name + ".safetensors", data)
+            self.run_tool("meta", source, *words, code=2)
+            self.assertEqual(pathlib.Path(source).read_bytes(), data)
+            self.run_tool("meta", source, *words, "-f")
+        self.run_tool("meta", self.file("f.safetensors", hub), "set", "format=np", "epoch=3")
+
+    def test_a_receipt_that_cannot_be_written_is_said_before_the_work(self):
+        os.mkdir(self.path("folder"))
+        self.run_tool("convert", self.file("a.safetensors", tied()), self.path("o.pt"), "-f", "--receipt", self.path("folder"), code=2)
+        self.assertFalse(os.path.exists(self.path("o.pt")))
+
+    def test_verify_finds_damage_in_an_archive_of_arrays(self):
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }".ljust(117) + b"\n"
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w") as archive:
+            archive.writestr("a.npy", b"\x93NUMPY\1\0" + struct.pack("<H", 118) + header + floats(1, 2, 3, 4))
+        data = bytearray(made.getvalue())
+        self.run_tool("verify", self.file("good.npz", bytes(data)))
+        data[data.index(floats(3, 4))] ^= 1
+        out, _ = self.run_tool("verify", self.file("bad.npz", bytes(data)), code=1)
+        self.assertIn("checksum", out)
+
+    def test_arrays_that_are_one_name_to_numpy_are_neither_read_nor_written(self):
+        array = b"\x93NUMPY\1\0" + struct.pack("<H", 118) + b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n" + floats(1)
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w") as archive:
+            for name in ("a.npy", "a.npy.npy"):
+                archive.writestr(name, array)
+        self.run_tool("ls", self.file("two.npz", made.getvalue()), code=2)
+        both = safetensors([("a", "F32", [1], floats(1)), ("a.npy", "F32", [1], floats(2))])
+        self.run_tool("convert", self.file("both.safetensors", both), self.path("o.npz"), code=2)
+
+    def test_whole_numbers_that_do_not_fit_are_reported_when_a_rule_casts_to_them(self):
+        source = self.file("v.safetensors", safetensors([("f", "F32", [5], floats(70000, -3.7, 1e-8, 5, float("nan"))), ("i", "I64", [3], struct.pack("<3q", 300, -1, 7))]))
+        def convert(match, dtype, code):
+            rules = self.file("r.json", json.dumps({"rules": [{"match": match, "cast": dtype}]}).encode())
+            return self.run_tool("convert", source, self.path("o.safetensors"), "-f", "--rules", rules, code=code)[1]
+        self.assertIn("2 values were too large", convert("f", "int8", 1))
+        self.assertIn("3 values were too large", convert("f", "uint8", 1))
+        self.assertIn("1 value was too large", convert("i", "int8", 1))
+        convert("i", "int32", 0)
+        for dtype in ("i8", "u8"):
+            self.assertIn("64 to NumPy", convert("i", dtype, 2))
+
+    def test_rules_make_no_more_of_a_file_than_it_has(self):
+        source = self.file("a.safetensors", tied())
+        for rule in ({"match": "(.*)", "to": "$1$1"}, {"match": "(.*)", "alias": "$1.a"}):
+            rules = self.file("r.json", json.dumps({"rules": [rule] * 40}).encode())
+            self.assertIn("[too-many]", self.run_tool("convert", source, self.path("o.safetensors"), "-f", "--rules", rules, code=2)[1])
 
 
 if __name__ == "__main__":

@@ -217,7 +217,8 @@ int convert(Session& session, const Arguments& arguments) {
   const std::uint64_t overflowed = done.count->overflowed;
   if (overflowed == 0) return kFine;
   const auto* dtype = std::get_if<ballast::DType>(&options.dtype);
-  session.warn(fmt::format("{}: {} too large for {} and not finite any more", ballast::display(arguments.out),
+  session.warn(fmt::format("{}: {} too large for {}; infinity or its largest value stands there now",
+                           ballast::display(arguments.out),
                            overflowed == 1 ? "1 value was" : grouped(overflowed) + " values were",
                            dtype == nullptr ? "the dtype a rule casts to" : ballast::info(*dtype).code));
   return kFound;

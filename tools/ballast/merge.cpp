@@ -48,6 +48,10 @@ int merge(Session& session, const MergeOptions& options) {
   require_free(out, options.force);
   ballast::require_apart({options.files.begin(), options.files.end() - 1}, {out});
   const ballast::Checkpoint checkpoint = open_all(session, options);
+  const ballast::Format format = ballast::format_for(out, options.format);
+  if (const std::size_t tied = format->holds_ties ? 0 : ballast::ties(checkpoint).size(); tied > 0)
+    session.note(fmt::format("{} has no ties: {} written again", format.name(),
+                             tied == 1 ? "1 tensor is" : fmt::format("{} tensors are", tied)));
   {
     ProgressBar bar = session.progress("merge", out);
     ballast::save(checkpoint, out,

@@ -88,6 +88,20 @@ ballast::Metadata changed(const MetaOptions& options, ballast::Metadata metadata
   return metadata;
 }
 
+// Keys by which tensors are what they are: tied, quantized, in some layout.
+void require_harmless(const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
+  const ballast::Checkpoint bare = ballast::safetensors::open(options.file, {.io = ballast::Io::read});
+  for (const std::string& word : options.words) {
+    const std::string key = options.action == "rm" ? word : word.substr(0, word.find('='));
+    const bool is_tie = checkpoint.contains(key) && !bare.contains(key);
+    if (options.force || (!is_tie && !key.starts_with("ballast."))) continue;
+    throw ballast::Error(
+        ballast::Errc::invalid_argument, ballast::display(options.file),
+        fmt::format("{} says {}; -f changes it all the same", ballast::quoted(key),
+                    is_tie ? "that a tensor has a second name" : "what its tensors are to Ballast"));
+  }
+}
+
 int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
   if (!checkpoint.format->holds_metadata) {
     throw ballast::Error(
@@ -95,6 +109,7 @@ int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint
         fmt::format("is {}; metadata can be changed in Safetensors files only (ballast convert makes one)",
                     checkpoint.format.name()));
   }
+  require_harmless(options, checkpoint);
   ballast::safetensors::HeaderEdit change;
   change.metadata = changed(options, checkpoint.metadata.value_or(ballast::Metadata()));
   const bool in_place = options.out.empty();

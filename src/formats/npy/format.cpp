@@ -41,6 +41,7 @@ constinit const FormatRow formats::npz = {.name = "npz",
                                           .recognise = recognise_npz,
                                           .open = open_npz,
                                           .save = npy::save_npz,
-                                          .holds = is_in_numpy};
+                                          .holds = is_in_numpy,
+                                          .has_checksums = true};
 
 }  // namespace ballast

@@ -87,6 +87,13 @@ void check_names(std::span<const ZipRecord> records, const std::string& where) {
   }
 }
 
+// numpy.load() looks for "a.npy" among the members first: to it the array "a", whatever array is called
+// "a.npy".
+template <class Has>
+bool hides_another(std::string_view name, Has&& has) {
+  return name.ends_with(kSuffix) && has(name.substr(0, name.size() - kSuffix.size()));
+}
+
 // NumPy takes an archive with nothing in it only in its oldest form: an end record alone.
 void write_empty(AtomicFile& file) {
   std::string end("PK\5\6");
@@ -130,6 +137,10 @@ Checkpoint open_npz(const ByteSource& source) {
     add(checkpoint, entry.name.substr(0, entry.name.size() - kSuffix.size()), header,
         zip.storage(entry, access_of(source)));
   }
+  for (const Entry& entry : checkpoint) {
+    if (hides_another(entry.name, [&](std::string_view name) { return checkpoint.contains(name); }))
+      fail(Errc::duplicate_key, source.where(), "two arrays are {} to NumPy", quoted(entry.name));
+  }
   return checkpoint;
 }
 
@@ -163,6 +174,10 @@ void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveO
     records.push_back({std::string(entry.name) + std::string(kSuffix), std::move(image), 0, size});
   }
   check_names(records, where);
+  for (const Entry& entry : checkpoint) {
+    if (hides_another(entry.name, [&](std::string_view name) { return checkpoint.contains(name); }))
+      fail(Errc::not_representable, where, "two arrays would be {} to NumPy", quoted(entry.name));
+  }
   AtomicFile file(path, options.overwrite);
   if (records.empty()) {
     write_empty(file);

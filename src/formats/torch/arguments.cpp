@@ -103,8 +103,9 @@ bool is_device_name(std::string_view text) noexcept {
   if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) return false;
   if (kind.size() == text.size()) return true;
   const std::string_view index = text.substr(kind.size() + 1);
+  // PyTorch counts devices in eight bits, with a sign.
   return !index.empty() && index.size() <= 3 && (index == "0" || index[0] != '0') &&
-         std::all_of(index.begin(), index.end(), is_digit);
+         std::all_of(index.begin(), index.end(), is_digit) && (index.size() < 3 || index <= "127");
 }
 
 // torch.device keeps its name as text.

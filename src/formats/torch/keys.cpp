@@ -77,6 +77,8 @@ void append_leaf(std::string& out, const Node* node, const ValueTree& tree) {
                          {node->text, node->size});
     case NodeKind::bytes:
       return append_text(out, 'b', 0, {node->text, node->size});
+    case NodeKind::global:  // by the name it has today: Python 2 had others for some
+      return append_bits(out, 'g', node->type);
     default:
       return append_bits(out, 'p', reinterpret_cast<std::uintptr_t>(node));
   }

@@ -92,7 +92,11 @@ void Objects::need_hashable(Ref key) {
       case NodeKind::object: {  // equal by value in Python: here they would be different keys
         const auto role = static_cast<Role>(node->role);
         return role == Role::slice || role == Role::range || role == Role::timedelta || role == Role::uuid ||
-               role == Role::timezone;
+               role == Role::timezone || role == Role::numpy_dtype;
+      }
+      case NodeKind::string: {  // likewise: one moment has a name in every time zone
+        const std::string_view type = node->type == 0 ? std::string_view() : tree_->type_name(node->type);
+        return type == "datetime.datetime" || type == "datetime.time";
       }
       default:
         return false;

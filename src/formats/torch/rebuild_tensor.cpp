@@ -110,7 +110,8 @@ Ref meta(Objects& objects, DType dtype, Ref size) {
 
 // Attributes that would change the tensor itself when Python sets them one by one.
 void check_attributes(Objects& objects, const Call& call, const Node* attributes) {
-  constexpr std::string_view kOfTensors[] = {"data", "grad", "requires_grad", "names", "real", "imag"};
+  constexpr std::string_view kOfTensors[] = {"data",  "grad", "grad_dtype", "requires_grad",
+                                             "names", "real", "imag"};
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
     const auto name = Objects::as_text(attributes->refs[std::size_t{i} * 2]);
     const Ref value = attributes->refs[std::size_t{i} * 2 + 1];
