@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "ballast/io.h"
+#include "ballast/scan.h"
 #include "base/file.h"
 #include "formats/python.h"
 #include "tensor/source_storage.h"
@@ -82,6 +83,10 @@ files = {
     **{f'npy-tar-{name}': ('tar', array_tar(spelling)) for name, spelling in spellings.items()},
     'zip-honest': ('', zipped), 'pickle-honest': ('', pickle.dumps({'a': 1})), 'tar-honest': ('', tar(b'pickle')), 'npy-honest': ('', array.getvalue()),
 }
+index = b'{"weight_map":{"x":"a.safetensors"},"metadata":{"x":"'
+block = bytearray(index.ljust(512)); block[148:156] = b' ' * 8; block[148:156] = b'+%06o ' % sum(block)
+files['index-honest'] = ('', index + b'"}}'); files['index-tar'] = ('tar', bytes(block) + b' ' * 1024 + b'"}}')
+files['a.safetensors'] = ('', struct.pack('<Q', 64) + b'{"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'.ljust(64) + b'x')
 for length in range(0x100, 0x300): files[f'safetensors-{length}'] = ('', safetensors(bytes(64), length=length))
 with open(out + 'expect', 'w') as expect:
     for name, (wanted, data) in files.items():
@@ -112,6 +117,8 @@ TEST(Polyglot, EachSecondReadingIsFound) {
     ++count;
   }
   EXPECT_GT(count, 500);
+  EXPECT_EQ(scan(folder + "/index-honest").verdict(), Verdict::clean);
+  EXPECT_EQ(scan(folder + "/index-tar").verdict(), Verdict::unknown);
 }
 
 TEST(Polyglot, ALengthThatReadsLikeAZipArchiveIsOne) {
