@@ -228,7 +228,7 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
       done.before.notes.push_back(std::move(note));
   }
   if (options.quantize == Quantize::none && is_quantized(file))
-    done.before.notes.push_back("quantized tensors become numbers, and their scales are left out");
+    done.before.notes.emplace_back("quantized tensors become numbers, and their scales are left out");
   for (std::string& note : sharing_notes(done, format)) done.before.notes.push_back(std::move(note));
   const std::string layout = record::layout_of(done.checkpoint);
   if (!format->holds_layout && layout != format->layout)

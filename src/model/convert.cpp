@@ -28,7 +28,7 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& order) {
 
 }  // namespace
 
-KeptWide::KeptWide(const Slots& slots, const std::vector<LayerKind>& keep_dtype) : kinds_(keep_dtype) {
+KeptWide::KeptWide(const Slots& slots, std::vector<LayerKind> keep_dtype) : kinds_(std::move(keep_dtype)) {
   for (const Slot& slot : slots.slots)
     if (slot.field() == "running_var") with_statistics_.emplace(slot.layer(), slot.alternative);
 }

@@ -20,7 +20,7 @@ namespace ballast {
 /// has running statistics: without them convert(), which sees names alone, cannot tell it from other norms.
 class KeptWide {
  public:
-  KeptWide(const Slots& slots, const std::vector<LayerKind>& keep_dtype);
+  KeptWide(const Slots& slots, std::vector<LayerKind> keep_dtype);
 
   [[nodiscard]] bool in_layer_of(const Slot& slot) const;
 

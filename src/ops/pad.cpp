@@ -73,10 +73,10 @@ Tensor pad_from_within(const Tensor& x, const Dims& amounts, PadMode mode) {
     check_room(x, axis, amounts[2 * i], amounts[2 * i + 1], mode);
     shape[axis] += amounts[2 * i] + amounts[2 * i + 1];
   }
-  const Tensor out = ops::new_tensor(x.dtype(), shape);
+  Tensor out = ops::new_tensor(x.dtype(), shape);
   if (out.numel() == 0) return out;
-  std::vector<Tensor> inside = {
-      out};  // of the last dimensions all, of the others the middle; the last is it all
+  // Of dimension after dimension only the middle, the first one first.
+  std::vector<Tensor> inside = {out};
   for (std::size_t i = amounts.size() / 2; i-- > 0;) {
     const std::size_t axis = x.rank() - 1 - i;
     inside.push_back(positions(inside.back(), axis, amounts[2 * i], x.shape()[axis], 1));

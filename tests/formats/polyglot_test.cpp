@@ -85,7 +85,7 @@ files = {
 }
 index = b'{"weight_map":{"x":"a.safetensors"},"metadata":{"x":"'
 block = bytearray(index.ljust(512)); block[148:156] = b' ' * 8; block[148:156] = b'+%06o ' % sum(block)
-files['index-honest'] = ('', index + b'"}}'); files['index-tar'] = ('tar', bytes(block) + b' ' * 1024 + b'"}}')
+files['index-honest'] = ('', index + b'"}}'); files['index-tar'] = ('', bytes(block) + b' ' * 1024 + b'"}}'); assert tarred(files['index-tar'][1])
 files['a.safetensors'] = ('', struct.pack('<Q', 64) + b'{"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'.ljust(64) + b'x')
 for length in range(0x100, 0x300): files[f'safetensors-{length}'] = ('', safetensors(bytes(64), length=length))
 with open(out + 'expect', 'w') as expect:

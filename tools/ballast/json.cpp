@@ -76,7 +76,7 @@ JsonStream& JsonStream::value(std::string_view text) {
     const bool plain = is_plain(text.front());
     const auto* const end = std::find_if(text.begin(), text.begin() + std::min(text.size(), kPiece),
                                          [&](char c) { return is_plain(c) != plain; });
-    std::size_t size = static_cast<std::size_t>(end - text.begin());
+    auto size = static_cast<std::size_t>(end - text.begin());
     while (!plain && size < text.size() && is_continuation(text[size])) ++size;  // no character is cut
     const std::string_view run = text.substr(0, size);
     if (plain) {

@@ -29,8 +29,8 @@ std::string list_of(const std::vector<std::string>& names) {
 
 class ShardReader {
  public:
-  ShardReader(const std::string& path, const OpenOptions& options)
-      : path_(path), where_(display(path)), options_(options), index_(read_index(path)) {}
+  ShardReader(const std::string& path, OpenOptions options)
+      : path_(path), where_(display(path)), options_(std::move(options)), index_(read_index(path)) {}
 
   Checkpoint read() {
     open_shards();
