@@ -72,7 +72,7 @@ class Walker {
     return Step::import;
   }
 
-  // A line that is a name: no module and nothing in one has such a name as this refuses.
+  // A line that is a name: no module has such a one as this refuses.
   Step name() {
     std::string text;
     for (auto c = take(1); c && text.size() < kLongestName; c = take(1)) {
@@ -118,8 +118,8 @@ class Walker {
       case PickleArgument::line:
         return line();
       case PickleArgument::two_lines: {
-        const Step module = name();
-        return module == Step::go_on ? name() : module;
+        const Step module = name();  // it is imported before anybody asks what of it is wanted
+        return module == Step::go_on ? Step::import : module;
       }
       case PickleArgument::stop:
         // PyTorch reads on when the first of several pickles is its magic number, however that is spelled.
@@ -182,10 +182,6 @@ Step Walker::follow(unsigned char opcode) {
     case 't':
     case 0x91:
       return to_mark(0, 1);
-    case 'c':
-      return Step::import;
-    case 'i':
-      return marks_.empty() ? Step::end : Step::import;
     case 'o':
       return marks_.empty() || depth_ == bottom() ? Step::end : Step::import;
     case 'R':

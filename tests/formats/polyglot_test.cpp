@@ -78,6 +78,7 @@ files = {
     'pickle-zip': ('zip', pickle.dumps({'a': 1}) + zipped), 'safetensors-zip': ('zip', safetensors(bytes(64)) + zipped),
     'npy-zip': ('zip', array.getvalue() + zipped), 'json-zip': ('zip', b'{"weight_map": {}}' + zipped), 'tar-zip': ('zip', tar(b'a') + zipped),
     'pickle-hdf5': ('hdf5', pickle.dumps({}).ljust(512, b'\0') + b'\x89HDF\r\n\x1a\n' + bytes(64)),
+    'safetensors-module': ('pickle', safetensors(b'\n0cos\nx\1\n.', length=0x156)), 'safetensors-inst': ('pickle', safetensors(b'\n0(ios\nx\1\n.', length=0x156)),
     'safetensors-line': ('pickle', safetensors(b'\n0' + evil, length=0x1456)), 'safetensors-long': ('pickle', safetensors(b'\n0' + evil, length=0x40056)),
     'safetensors-streams': ('pickle', safetensors(b'\n0' + streams, length=0x156)), 'safetensors-text': ('pickle', safetensors(b'\n0L' + b'%dL\n.' % 0x1950a86a20f9469cfc6c + streams[13:], length=0x156)),
     **{f'npy-tar-{name}': ('tar', array_tar(spelling)) for name, spelling in spellings.items()},

@@ -265,14 +265,15 @@ def rms_norm_case(r, i):
 def group_norm_case(r, i):
     groups = r.int(1, 4)
     channels = groups * r.int(1, 3)
-    x = r.operand([r.int(1, 3), channels] + r.shape(r.int(1, 3), low=2), r.pick(FLOATS), spread=False)
+    # Of two values that are nearly one the difference is mostly rounding, torch's too.
+    x = r.operand([r.int(1, 3), channels] + r.shape(r.int(1, 3), low=3), r.pick(FLOATS), spread=False)
     gamma, beta = affine(r, [channels])
     return [x, gamma, beta], {"groups": groups, "eps": 1e-5}, computed(lambda a: F.group_norm(a, groups, value(gamma), value(beta), 1e-5), x.value)
 
 
 @op("instance_norm")
 def instance_norm_case(r, i):
-    x = r.operand([r.int(1, 3), r.size(1, 6)] + r.shape(r.int(1, 3), low=2), r.pick(FLOATS), spread=False)
+    x = r.operand([r.int(1, 3), r.size(1, 6)] + r.shape(r.int(1, 3), low=3), r.pick(FLOATS), spread=False)
     gamma, beta = affine(r, [x.value.shape[1]])
     result = computed(lambda a: F.instance_norm(a, None, None, value(gamma), value(beta), True, 0, 1e-5), x.value)
     return [x, gamma, beta], {"eps": 1e-5}, result
