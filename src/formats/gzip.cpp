@@ -14,8 +14,9 @@
 namespace ballast {
 namespace {
 
-constexpr int kGzip = 15 + 16;  // zlib's way to say: a gzip wrapper
-constexpr int kRaw = -15;       // and none at all
+constexpr int kGzip = 15 + 16;    // zlib's way to say: a gzip wrapper
+constexpr int kRaw = -15;         // and none at all
+constexpr int kEither = 15 + 32;  // gzip's or zlib's, whichever it is
 constexpr std::uint64_t kTrailer = 8;
 
 Bytef* bytef(const std::byte* bytes) {
@@ -136,6 +137,18 @@ std::vector<std::byte> gunzip_head(const ByteSource& source, std::size_t most) {
   }
   head.resize(most - out.size());
   return head;
+}
+
+bool is_packed(const ByteSource& source) {
+  Inflater inflater(kEither);
+  Blocks blocks(source);
+  std::byte first{};
+  std::span<std::byte> out(&first, 1);
+  while (!out.empty() && !inflater.ended()) {
+    auto& in = blocks.next();
+    if (in.empty() || !inflater.step(in, out)) return false;
+  }
+  return out.empty();
 }
 
 std::vector<std::byte> inflate_head(const Storage& deflated, std::size_t most, const std::string& where) {

@@ -21,6 +21,9 @@ namespace ballast {
 /// Its first bytes, at most `most`; fewer, and no error, when it is damaged. To find out what it is.
 [[nodiscard]] std::vector<std::byte> gunzip_head(const ByteSource& source, std::size_t most);
 
+/// Whether something comes out when it is taken for a gzip or zlib stream.
+[[nodiscard]] bool is_packed(const ByteSource& source);
+
 /// The first `most` bytes of raw deflated data, fewer when there are fewer. Errc::bad_zip when it is damaged.
 [[nodiscard]] std::vector<std::byte> inflate_head(const Storage& deflated, std::size_t most,
                                                   const std::string& where);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/magic.h"
 #include "formats/format_table.h"
+#include "formats/gzip.h"
 #include "formats/pickle_walk.h"
 #include "formats/zip_records.h"
 
@@ -72,6 +73,22 @@ std::optional<std::uint64_t> hdf5_start(const ByteSource& source) {
   return std::nullopt;
 }
 
+// Some readers of pickles unpack by themselves what looks packed.
+void find_packed(const ByteSource& source, std::span<const std::byte> head, bool opened_as_gzip,
+                 std::vector<OtherReading>& found) {
+  if (opened_as_gzip) {
+    try {
+      if (const auto at = first_pickle_import(*memory_source(gunzip(source), source.name())))
+        found.push_back({"pickle", *at, "an unpickler of what it unpacks to would import or call something"});
+    } catch (const Error&) {
+      return;  // then it is not opened either, which says why
+    }
+    return;
+  }
+  const bool may_be = as_text(head).starts_with("\x1F\x8B") || as_text(head).starts_with('x');
+  if (may_be && is_packed(source)) found.push_back({"gzip", 0, "unpacks like a gzip or zlib stream"});
+}
+
 }  // namespace
 
 std::vector<OtherReading> other_readings(const ByteSource& source) {
@@ -96,6 +113,7 @@ std::vector<OtherReading> other_readings(const ByteSource& source) {
   }
   if (tar && !opened_as_tar)
     found.push_back({"tar", 0, "the first 512 bytes are the header of a tar archive"});
+  find_packed(source, head, format == formats::mpk_gz, found);
   if (format != formats::safetensors && is_safetensors(source, head))
     found.push_back({"safetensors", 0, "begins like a Safetensors file"});
   if (const auto at = hdf5_start(source)) found.push_back({"hdf5", *at, "an HDF5 file begins there"});

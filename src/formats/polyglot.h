@@ -12,7 +12,7 @@
 namespace ballast {
 
 struct OtherReading {
-  std::string format;        ///< "pickle", "zip", "tar", "safetensors" or "hdf5"
+  std::string format;        ///< "pickle", "zip", "tar", "safetensors", "gzip" or "hdf5"
   std::uint64_t offset = 0;  ///< of what makes it one: the import, the end record, the header
   std::string what;          ///< a sentence for people
 };

@@ -47,7 +47,7 @@ bool is_type_name(std::string_view text) {
     text.remove_prefix(1);
   if (text.empty() || std::string_view("biufcSUOVMm").find(text[0]) == std::string_view::npos) return false;
   text.remove_prefix(1);
-  return text.size() <= 9 &&
+  return text.size() <= 8 &&  // beyond, sizes do not fit into NumPy's 31 bits
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 

@@ -83,6 +83,7 @@ class Archive {
   void check_expansion(const ZipEntry& entry) const;
   void read_script(Document& document);
   void find_strangers();
+  [[nodiscard]] bool is_number(const ZipEntry& entry) const;
   [[nodiscard]] bool keeps_promise() const;
 
   [[nodiscard]] const ZipEntry* find_storage(const std::string& folder, std::string_view key) const;
@@ -274,6 +275,14 @@ bool Archive::keeps_promise() const {
 }
 
 // Records that are no part of what torch.save writes may be read by somebody else.
+// What the small records beside the object hold.
+bool Archive::is_number(const ZipEntry& entry) const {
+  constexpr std::uint64_t kLongest = 64;
+  if (entry.size > kLongest) return false;
+  const auto bytes = zip_.read(entry, kLongest);
+  return as_text(bytes).find_first_not_of("0123456789\n") == std::string_view::npos;
+}
+
 void Archive::find_strangers() {
   if (objects_.settings().report == nullptr) return;
   if (!keeps_promise())
@@ -289,6 +298,10 @@ void Archive::find_strangers() {
                              std::end(kParts);
     if (loaded_[i] == 0 && !is_part && entry.size != 0)
       objects_.find(Severity::warning, Errc::trailing_data, "a record that the object does not name", 0,
+                    entry.name);
+    if (is_part && entry.name != prefix_ + "data.pkl" && entry.name != prefix_ + "byteorder" &&
+        !is_number(entry))
+      objects_.find(Severity::warning, Errc::trailing_data, "holds something else than a number", 0,
                     entry.name);
   }
 }
