@@ -42,9 +42,10 @@ struct FormatRow {
   /// Null for what another format's reader finds out (a record is a Safetensors file that says so).
   Likeness (*recognise)(const FileHead& head) = nullptr;
   Checkpoint (*open)(const ByteSource& source, const OpenOptions& options) = nullptr;
-  /// Atomic. Null where Ballast only reads.
+  /// Atomic, and refuses to replace a file unless options.overwrite. Null where Ballast only reads.
   void (*save)(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) = nullptr;
-  /// Whether a tensor of this dtype can be in it. All others are Errc::not_representable.
+  /// Whether a tensor of this dtype can be written; save() is Errc::not_representable for all others. Null
+  /// where Ballast only reads.
   bool (*holds)(DType dtype) = nullptr;
   /// Whose names and layouts the tensors have when the file does not say.
   std::string_view layout = "pytorch";

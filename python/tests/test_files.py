@@ -286,3 +286,14 @@ def test_ties_are_named_and_damage_is_not_saved(tmp_path):
     with pytest.raises(SafetensorError, match="checksum"):
         ballast.convert(tmp_path / "d.npz", tmp_path / "o.safetensors")
     ballast.convert(tmp_path / "d.npz", tmp_path / "o.safetensors", check=False)
+
+
+@pytest.mark.parametrize("extension", [".safetensors", ".record", ".pt"])
+def test_one_array_under_two_names_stays_one(extension, tmp_path):
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    given = {"a": array, "b": array, "c": array.T, "d": array[0], "e": array.copy()}
+    ballast.save(tmp_path / ("a" + extension), given)
+    found = {name: tensor.numpy() for name, tensor in ballast.open(tmp_path / ("a" + extension)).items()}
+    for name, value in given.items():
+        np.testing.assert_array_equal(found[name], value)
+    assert found["a"].ctypes.data == found["b"].ctypes.data != found["e"].ctypes.data

@@ -160,6 +160,10 @@ File::State File::state_of(int descriptor, const std::string& where) {
   }
   if (!S_ISREG(status.st_mode))
     fail(Errc::not_regular_file, where, "is {}, a regular file is needed", kind_of(status.st_mode));
+  return state_in(status);
+}
+
+File::State File::state_in(const struct stat& status) noexcept {
   return {.device = status.st_dev,
           .number = status.st_ino,
           .size = static_cast<std::uint64_t>(status.st_size),
@@ -202,8 +206,11 @@ File::Descriptor::Descriptor(const File& file)
 
   struct stat status {};
 
-  const bool is_same = again.number >= 0 && fstat(again.number, &status) == 0 &&
-                       status.st_dev == file.state_.device && status.st_ino == file.state_.number;
+  if (again.number < 0 || fstat(again.number, &status) != 0) return;
+  const State now = state_in(status);
+  // A mapping keeps the file's number to itself; without one, another file may have it by now.
+  const bool is_same = file.is_mapped() ? now.device == file.state_.device && now.number == file.state_.number
+                                        : now == file.state_;
   if (is_same) descriptor_ = std::exchange(again.number, -1);
 }
 

@@ -12,6 +12,8 @@
 #include "ballast/byte_source.h"
 #include "ballast/io_mode.h"
 
+struct stat;
+
 namespace ballast {
 
 class DirectFile;
@@ -54,7 +56,7 @@ class File final : public ByteSource {
 
   /// For the end of opening: maps the file when its tensors are views of it, and gives its descriptor back,
   /// which a program has only a thousand of; where it is needed again, the file is opened anew. Files that
-  /// are read keep theirs as long as there are few.
+  /// are read keep theirs as long as there are few. Before others than the opener have the file.
   void settle() const;
 
   /// A descriptor for as long as it lives. get() is -1 where the path leads to another file by now.
@@ -82,12 +84,14 @@ class File final : public ByteSource {
     std::uint64_t size = 0;
     std::int64_t seconds = 0;
     std::int64_t nanoseconds = 0;
+    friend bool operator==(const State&, const State&) = default;
   };
 
   File(const std::string& path, int descriptor, const FileOptions& options, const State& state);
   void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override;
   void release() const noexcept;
   static State state_of(int descriptor, const std::string& where);
+  static State state_in(const struct stat& status) noexcept;
 
   FileOptions options_;
   State state_;

@@ -190,12 +190,12 @@ std::string left_out(const Checkpoint& file, const Converted& done, const std::o
   std::string list;
   std::size_t count = 0;
   for (std::size_t i = 0; i < root->size(); ++i) {
+    if (root->value(i).kind() == Kind::tensor) continue;
     const Value key = root->key(i);
-    if (root->value(i).kind() == Kind::tensor || key.kind() != Kind::string) continue;
-    const std::string prefix = std::string(key.as_string()) + ".";
-    const auto below = names.lower_bound(prefix);
-    if (below != names.end() && below->starts_with(prefix)) continue;
-    if (++count <= 3) list += (count == 1 ? "" : ", ") + quoted(key.as_string());
+    const std::string label = key.kind() == Kind::string ? std::string(key.as_string()) : key.summary();
+    const auto below = names.lower_bound(label + ".");
+    if (below != names.end() && below->starts_with(label + ".")) continue;
+    if (++count <= 3) list += (count == 1 ? "" : ", ") + quoted(label);
   }
   if (count == 0) return {};
   return fmt::format("{} left out, which no tensor is: {}{}",

@@ -47,7 +47,7 @@ const World& world_of(const Checkpoint& checkpoint) {
 }
 
 Adapter usual_adapter(Format format) {
-  return find_world(format->layout)->adapter;
+  return find_world(format ? format->layout : FormatRow{}.layout)->adapter;
 }
 
 std::string_view name(Adapter adapter) noexcept {

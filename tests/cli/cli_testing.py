@@ -32,6 +32,18 @@ def safetensors(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + b"".join(data for *_, data in tensors)
 
 
+MARKS = {"q": {"scheme": "int8", "axis": 0, "scale": "q_scale", "dtype": "F32"}}
+
+
+def quantized(scales=(0.5, 2.0), extra=(), metadata=None):
+    tensors = [("q", "I8", [2, 2], struct.pack("<4b", 1, -2, 3, 127)), ("q_scale", "F32", [2], floats(*scales)), *extra]
+    return safetensors(tensors, {"ballast.quantized": json.dumps(MARKS), **(metadata or {})})
+
+
+def tied(metadata=None):
+    return safetensors([("a.weight", "F32", [2], floats(1, 2)), ("z", "F32", [1], floats(9))], {"ballast.ties": '{"b.weight":"a.weight"}', **(metadata or {})})
+
+
 def write_hollow(path, size):
     """A file with one F32 tensor "w" of `size` bytes of zeros that take no room on the disk: quick to make, slow to read."""
     header = b'{"w":{"dtype":"F32","shape":[%d],"data_offsets":[0,%d]}}' % (size // 4, size)

@@ -152,6 +152,29 @@ TEST_F(Descriptors, MoreFilesThanAProcessMayHaveOpenStayOpenAndCanBeRead) {
   }
 }
 
+// The kernel gives a new file the number of one that is gone: it is another file all the same.
+TEST_F(Descriptors, WhatHasTheNumberOfAFileThatIsGoneIsNotReadForIt) {
+  std::vector<std::shared_ptr<const File>> all;
+  for (int i = 0; i < 300; ++i) {
+    write(path("a" + std::to_string(i)), "old " + std::to_string(i));
+    all.push_back(File::open(path("a" + std::to_string(i)), {.io = Io::read}));
+    all.back()->settle();
+  }
+  for (int i = 0; i < 300; ++i) fs::remove(path("a" + std::to_string(i)));
+  int given_back = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::string file = path("a" + std::to_string(i));
+    write(file, "new " + std::to_string(i));
+    try {
+      EXPECT_EQ(as_text(all[static_cast<std::size_t>(i)]->read(0, 3)), "old") << i;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Errc::file_changed);
+      ++given_back;
+    }
+  }
+  EXPECT_GT(given_back, 0);
+}
+
 TEST_F(Descriptors, AFolderOfMoreShardsThanThatIsOneCheckpoint) {
   Checkpoint made;
   for (int i = 0; i < 450; ++i) made.add("t" + std::to_string(i), filled(DType::i32, 4, i));
@@ -161,6 +184,39 @@ TEST_F(Descriptors, AFolderOfMoreShardsThanThatIsOneCheckpoint) {
   save(whole, path("one.pt"));
   const Checkpoint one = open(path("one.pt"));
   for (int i = 0; i < 450; ++i) EXPECT_EQ(one.tensor("t" + std::to_string(i)).span<std::int32_t>()[3], i);
+}
+
+TEST_F(ByteSources, ManyRangesAtOnceAreEachOfThemAndNoneWhenOneLiesOutside) {
+  std::string text(1000, ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 7 % 251);
+  write(path("a"), "before" + text + "behind");
+  const auto memory = Storage::borrow(static_cast<const void*>(text.data()), text.size());
+  const std::shared_ptr<const ByteSource> sources[] = {
+      window(File::open(path("a")), 6, 1000), window(File::open(path("a"), {.io = Io::read}), 6, 1000),
+      memory_source(memory, "m"), std::make_shared<TextSource>("t", text)};
+  for (const auto& source : sources) {
+    std::array<std::string, 4> out = {std::string(1, '?'), std::string(), std::string(499, '?'),
+                                      std::string(1000, '?')};
+    const std::uint64_t offsets[] = {999, 1000, 3, 0};
+    std::vector<ByteSource::Range> ranges;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      ranges.push_back({offsets[i], std::as_writable_bytes(std::span(out[i]))});
+    source->read(ranges);
+    for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], text.substr(offsets[i], out[i].size()));
+    ranges.front().offset = 1000;
+    out[3].assign(1000, '?');
+    EXPECT_EQ(error_of([&] { source->read(ranges); }).code(), Errc::truncated);
+    EXPECT_EQ(out[3], std::string(1000, '?'));
+  }
+}
+
+TEST_F(ByteSources, TheIdentityIsOfTheContentAndOfThePart) {
+  write(path("a"), "0123456789");
+  const std::string first = File::open(path("a"))->identity();
+  EXPECT_EQ(File::open(path("a"), {.io = Io::read})->identity(), first);
+  EXPECT_NE(window(File::open(path("a")), 0, 5)->identity(), window(File::open(path("a")), 5, 5)->identity());
+  fs::last_write_time(path("a"), fs::file_time_type::clock::now() + std::chrono::seconds(5));
+  EXPECT_NE(File::open(path("a"))->identity(), first);
 }
 
 TEST_F(ByteSources, AFileThatWasReplacedIsStillTheOldOneAndOneThatWasWrittenToIsNoticed) {

@@ -162,7 +162,8 @@ void add_meta(CLI::App& app, Session& session) {
       .add_option("-o,--output", options->out,
                   "Write a changed copy (default: FILE itself, replaced in one step)")
       ->type_name("OUT");
-  command.add_flag("-f,--force", options->force, "Overwrite OUT");
+  command.add_flag("-f,--force", options->force,
+                   "Overwrite OUT, and change keys by which tensors are tied, quantized or laid out");
   command.callback(
       [&session, options] { session.run = [&session, options] { return run(session, *options); }; });
 }

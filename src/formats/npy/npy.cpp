@@ -88,10 +88,14 @@ void check_names(std::span<const ZipRecord> records, const std::string& where) {
 }
 
 // numpy.load() looks for "a.npy" among the members first: to it the array "a", whatever array is called
-// "a.npy".
-template <class Has>
-bool hides_another(std::string_view name, Has&& has) {
-  return name.ends_with(kSuffix) && has(name.substr(0, name.size() - kSuffix.size()));
+// "a.npy". Such a name; empty when there is none.
+std::string_view name_of_two(const Checkpoint& checkpoint) {
+  for (const Entry& entry : checkpoint) {
+    const bool may_be = entry.name.ends_with(kSuffix);
+    if (may_be && checkpoint.contains(entry.name.substr(0, entry.name.size() - kSuffix.size())))
+      return entry.name;
+  }
+  return {};
 }
 
 // NumPy takes an archive with nothing in it only in its oldest form: an end record alone.
@@ -137,10 +141,8 @@ Checkpoint open_npz(const ByteSource& source) {
     add(checkpoint, entry.name.substr(0, entry.name.size() - kSuffix.size()), header,
         zip.storage(entry, access_of(source)));
   }
-  for (const Entry& entry : checkpoint) {
-    if (hides_another(entry.name, [&](std::string_view name) { return checkpoint.contains(name); }))
-      fail(Errc::duplicate_key, source.where(), "two arrays are {} to NumPy", quoted(entry.name));
-  }
+  if (const std::string_view name = name_of_two(checkpoint); !name.empty())
+    fail(Errc::duplicate_key, source.where(), "two arrays are {} to NumPy", quoted(name));
   return checkpoint;
 }
 
@@ -174,10 +176,8 @@ void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveO
     records.push_back({std::string(entry.name) + std::string(kSuffix), std::move(image), 0, size});
   }
   check_names(records, where);
-  for (const Entry& entry : checkpoint) {
-    if (hides_another(entry.name, [&](std::string_view name) { return checkpoint.contains(name); }))
-      fail(Errc::not_representable, where, "two arrays would be {} to NumPy", quoted(entry.name));
-  }
+  if (const std::string_view name = name_of_two(checkpoint); !name.empty())
+    fail(Errc::not_representable, where, "two arrays would be {} to NumPy", quoted(name));
   AtomicFile file(path, options.overwrite);
   if (records.empty()) {
     write_empty(file);
