@@ -52,20 +52,6 @@ enum class Variants : std::uint8_t {
   held,    ///< the alternative the model holds, whatever the file looks like
 };
 
-/// 8-bit weights with scales that the file's metadata speaks of (quantized.h).
-enum class OnQuantized : std::uint8_t {
-  dequantize,  ///< into the dtype they had, when they are read
-  keep,        ///< integers and scales as they are, for layers that know what to do with them
-};
-
-/// Positions of vector members that are not those of the file: layers.0, 2, 4 of the file are 0, 1, 2 of the
-/// model.
-struct ReindexOptions {
-  bool on = true;
-  std::vector<std::string> except =
-      {};  ///< patterns on the model's prefix ("flows."): there the positions must be the file's
-};
-
 struct LoadOptions {
   std::optional<std::string> root = {};  ///< dotted path of the state dict; "" takes everything; absent: the
                                          ///< only one, or of several the one that fits the model
@@ -75,14 +61,18 @@ struct LoadOptions {
       true;  ///< `module.` and `_orig_mod.` before all keys, unless the model has such a member
   std::vector<std::string> include = {};  ///< patterns on keys, after renaming
   std::vector<std::string> exclude = {};
-  ReindexOptions reindex = {};
+  /// Patterns on the model's prefix ("layers."): there the numbers may be others than the file's, as long as
+  /// the order is the same (layers.0, 2, 4 of the file are 0, 1, 2 of the model). "" matches everywhere;
+  /// none: nowhere.
+  std::vector<std::string> reindex = {""};
+  std::vector<std::string> keep_positions = {};  ///< patterns on prefixes: but not the numbers behind these
   Variants variants = Variants::choose;
   Adapter adapter = Adapter::automatic;
-  OnQuantized quantized = OnQuantized::dequantize;
+  OnQuantized quantized = OnQuantized::dequantize;  ///< keep: for layers that know what to do with integers
   Precision dtype = Precision::keep;
-  /// Layers whose tensors half and bf16 leave as they are; norms of these two kinds where they have running
-  /// statistics.
-  std::vector<LayerKind> keep_dtype = {LayerKind::batch_norm, LayerKind::instance_norm};
+  std::vector<std::string> keep_dtype = {};  ///< patterns on the model's names: as in ModelCast
+  bool keep_statistics = true;
+  std::vector<LayerKind> keep_layers = {};
   OnMissing missing = OnMissing::error;
   OnUnused unused = OnUnused::ignore;
   OnMismatch mismatched = OnMismatch::error;
@@ -94,10 +84,10 @@ struct LoadOptions {
 /// What a model's tensors become when they are saved. Only floating-point tensors are cast.
 struct ModelCast {
   Precision dtype = Precision::keep;
-  /// Layers whose tensors half and bf16 leave as they are; norms of these two kinds where they have running
-  /// statistics.
-  std::vector<LayerKind> keep_dtype = {LayerKind::batch_norm, LayerKind::instance_norm};
-  std::shared_ptr<CastCount> count = {};  ///< grows as values are read
+  std::vector<std::string> keep_dtype = {};  ///< patterns: tensors that 16 bits and fewer leave wider
+  bool keep_statistics = true;               ///< batch and instance norms with running statistics, too
+  std::vector<LayerKind> keep_layers = {};   ///< and all layers of these kinds
+  std::shared_ptr<CastCount> count = {};     ///< grows as values are read
 };
 
 namespace detail {
@@ -109,6 +99,15 @@ CollectSlots collector_of(Model& model) {
   return [&model](const FileHas& file_has) {
     return collect_slots(model, Collector::Alternatives::all, file_has);
   };
+}
+
+/// Of options that have its fields.
+template <class Options>
+[[nodiscard]] ModelCast model_cast(const Options& options) {
+  return {.dtype = options.dtype,
+          .keep_dtype = options.keep_dtype,
+          .keep_statistics = options.keep_statistics,
+          .keep_layers = options.keep_layers};
 }
 
 LoadReport load(const CollectSlots& collect, std::span<const Checkpoint> files, const LoadOptions& options);

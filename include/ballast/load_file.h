@@ -32,9 +32,9 @@ struct SaveModelOptions {
   /// Whose names and layouts are written; automatic: Burn's in Burn's formats, else PyTorch's.
   Adapter adapter = Adapter::automatic;
   Precision dtype = Precision::keep;
-  /// Layers whose tensors half and bf16 leave as they are; norms of these two kinds where they have running
-  /// statistics.
-  std::vector<LayerKind> keep_dtype = {LayerKind::batch_norm, LayerKind::instance_norm};
+  std::vector<std::string> keep_dtype = {};  ///< as in ModelCast
+  bool keep_statistics = true;
+  std::vector<LayerKind> keep_layers = {};
   Format format = {};  ///< by the extension when none is said
   bool overwrite = false;
   Progress progress = {};
@@ -46,7 +46,7 @@ void save(const Model& model, const std::string& path, const SaveModelOptions& o
   const Adapter adapter = options.adapter == Adapter::automatic
                               ? usual_adapter(format_for(path, options.format))
                               : options.adapter;
-  save(to_checkpoint(model, adapter, {.dtype = options.dtype, .keep_dtype = options.keep_dtype}), path,
+  save(to_checkpoint(model, adapter, detail::model_cast(options)), path,
        {.format = options.format, .overwrite = options.overwrite, .progress = options.progress});
 }
 

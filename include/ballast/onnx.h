@@ -15,6 +15,7 @@
 
 #include "ballast/graph.h"
 #include "ballast/module.h"
+#include "ballast/steps.h"
 
 namespace ballast::onnx {
 
@@ -52,18 +53,13 @@ enum class External : std::uint8_t {
   always,
 };
 
-enum class WeightType : std::uint8_t {
-  keep,
-  half,  ///< F32 weights are stored as F16, and computed with in F32
-};
-
 struct Options {
   std::vector<InputSpec> inputs;          ///< in the order forward() takes them
   std::vector<std::string> outputs = {};  ///< "output", or "output_0", … when empty
   int opset = kDefaultOpset;
-  bool fold_constants = true;    ///< what follows from parameters and constants alone is computed now
-  bool fold_batch_norm = false;  ///< into the convolution or linear map right before it
-  WeightType weight_type = WeightType::keep;
+  bool fold_constants = true;         ///< what follows from parameters and constants alone is computed now
+  bool fold_batch_norm = false;       ///< into the convolution or linear map right before it
+  Precision dtype = Precision::keep;  ///< half: F32 weights are stored as F16, and computed with in F32
   External external_data = External::when_needed;  ///< weights in "<path>.data"
   std::string weights = {};  ///< a Safetensors file beside the model or below, as ballast::save() writes it,
                              ///< that holds the weights: they are not written again

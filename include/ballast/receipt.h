@@ -34,11 +34,13 @@ struct Receipt {
 
   struct Steps {
     std::string root;   ///< the key that was taken, asked for or found; empty for everything
-    std::string rules;  ///< the text of the rules file
+    std::string rules;  ///< as a rules file; empty when there were none
     std::vector<Rename> rename;
-    std::vector<std::string> reindex;
+    std::optional<bool> strip_prefixes = {};  ///< true when they were removed
     std::vector<std::string> include;
     std::vector<std::string> exclude;
+    std::vector<std::string> reindex;
+    std::vector<std::string> keep_positions;
     std::string dtype;                         ///< Safetensors' code; empty when nothing was cast
     std::optional<bool> keep_statistics = {};  ///< of batch norms, in their dtype; none when nothing was cast
     std::vector<std::string> keep_dtype;

@@ -34,9 +34,9 @@ class RecordConfig {
 
 struct RecordOptions {
   Precision dtype = Precision::keep;
-  /// Layers whose tensors half and bf16 leave as they are; norms of these two kinds where they have running
-  /// statistics.
-  std::vector<LayerKind> keep_dtype = {LayerKind::batch_norm, LayerKind::instance_norm};
+  std::vector<std::string> keep_dtype = {};  ///< as in ModelCast
+  bool keep_statistics = true;
+  std::vector<LayerKind> keep_layers = {};
   Quantize quantize = Quantize::none;  ///< weights of linear, convolutional, embedding and recurrent layers
   RecordConfig config = {};
   bool overwrite = false;

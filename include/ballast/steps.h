@@ -22,80 +22,11 @@
 
 namespace ballast {
 
-struct RenameRule {
-  std::string pattern;
-  std::string replacement;
-};
-
-struct KeyChange {
-  std::string from;
-  std::string to;
-  friend bool operator==(const KeyChange&, const KeyChange&) = default;
-};
-
-struct Renamed {
-  Checkpoint checkpoint;           ///< same tensors, same order
-  std::vector<KeyChange> changed;  ///< only those whose name changed
-  std::vector<std::string>
-      unmatched;  ///< patterns of rules that matched nothing; also said in the checkpoint's notes
-};
-
-/// All rules in order, each on the result of the one before, every match in the key. Errc::duplicate_key when
-/// two keys land on one name.
-[[nodiscard]] Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules);
-
-/// `module.` (DataParallel) and `_orig_mod.` (torch.compile) in front of all keys, in any order and number.
-[[nodiscard]] Renamed strip_common_prefixes(const Checkpoint& in);
-
-/// The numbers seen after each prefix, compacted in order: layers.0, layers.2, layers.4 → 0, 1, 2. Blind to
-/// any model; only where the prefix
-/// ("encoder.layers.") contains a match of one of `prefixes`, everywhere when there are none.
-[[nodiscard]] Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes = {});
-
-/// Keys that match one of `include` (all, when empty) and none of `exclude`.
-[[nodiscard]] Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
-                                const std::vector<std::string>& exclude = {});
-
-enum class Precision : std::uint8_t {
-  keep,
-  full,  ///< F32
-  half,  ///< F16
-  bf16,
-  f64,
-  as_model,  ///< what the model's tensor has; only for load()
-};
-
-/// Floating-point tensors only, and only when they are read. Tied tensors stay tied.
-[[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision);
-
-struct CastOptions {
-  std::vector<std::string> except = {};   ///< patterns: tensors that keep their dtype
-  std::shared_ptr<CastCount> count = {};  ///< grows as values are read
-};
-
-/// The same to any floating dtype.
-[[nodiscard]] Checkpoint cast(const Checkpoint& in, DType dtype, const CastOptions& options = {});
-
-/// For each tensor, sorted by its key: the key before (`origins`, one for each tensor) and the key now, its
-/// shape and dtype; a few lines each.
-[[nodiscard]] std::string debug_keys(const Checkpoint& now, std::span<const std::string> origins);
-
-/// All tensors of all parts; Errc::duplicate_key when a name is in two of them, Errc::invalid_argument when
-/// the parts do not have one layout. What is tied or quantized stays so.
-[[nodiscard]] Checkpoint merge(std::span<const Checkpoint> parts);
-
-/// Other metadata, or none. What Ballast says of the tensors there (keys that begin with "ballast.": what is
-/// quantized, whose layout it is) stays: Errc::invalid_argument when `metadata` says something else.
-[[nodiscard]] Checkpoint with_metadata(const Checkpoint& in, const std::optional<Metadata>& metadata);
-
-/// Every tensor's bytes in one piece of memory, brought there by all threads at once, and what was still to
-/// be computed is computed: nothing depends on a file any more, but `tree`. Tied tensors stay tied.
-/// Errc::file_changed when a file is not as it was when it was opened.
-[[nodiscard]] Checkpoint in_memory(const Checkpoint& in);
-
-// Rules: renames and changes of tensors, from C++ or from a file that the tool reads too.
+// Rules: renames and changes of tensors, from C++ or from a file that the tool reads too. What a rules file
+// (docs/rules.md) calls something, it is called here.
 namespace rules {
 
+/// Every match in the name is replaced.
 struct Rename {
   std::string match;
   std::string to;
@@ -124,18 +55,21 @@ struct Reshape {
   std::vector<std::int64_t> shape;
 };
 
-struct Narrow {  ///< start:stop:step of one dimension
+/// A part of one dimension, as Python counts.
+struct Slice {
   std::int64_t dim = 0;
-  Slice slice = {};
+  std::optional<std::int64_t> start = {};
+  std::optional<std::int64_t> stop = {};
+  std::optional<std::int64_t> step = {};
 };
 
 struct Cast {
   DType dtype = DType::f32;
 };
 
-using Operation = std::variant<Transpose, Permute, Reshape, Narrow, Cast>;
+using Operation = std::variant<Transpose, Permute, Reshape, Slice, Cast>;
 
-/// Operations in order, then the new name, if there is one.
+/// Operations in order (a file's "do"), then the new name, if there is one.
 struct Change {
   std::string match;
   std::vector<Operation> operations;
@@ -150,23 +84,29 @@ struct Split {
   std::vector<std::int64_t> sizes = {};
 };
 
-/// Several tensors into one: the one that matches and `others`, whose names are made from its groups.
-struct Join {
+/// Several tensors into one: the one that matches and `with`, whose names are made from its groups.
+struct Concat {
   std::string match;
-  std::vector<std::string> others;
+  std::vector<std::string> with;
   std::string to;
   std::int64_t dim = 0;
-  bool stack = false;  ///< along a new dimension
 };
 
-using Rule = std::variant<Rename, Drop, Alias, Change, Split, Join>;
+/// The same along a new dimension.
+struct Stack {
+  std::string match;
+  std::vector<std::string> with;
+  std::string to;
+  std::int64_t dim = 0;
+};
 
-[[nodiscard]] std::vector<Rule> from_renames(const std::vector<RenameRule>& renames);
+using Rule = std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack>;
 
-/// The rules of a file (docs/rules.md): {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to":
-/// "$1.weight"}, …]}.
+/// The rules of a file: {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to": "$1.weight"}, …]}.
 [[nodiscard]] std::vector<Rule> read(const std::string& path);
 [[nodiscard]] std::vector<Rule> parse(std::string_view json, const std::string& where = "rules");
+/// What parse() makes the same rules of.
+[[nodiscard]] std::string to_json(const std::vector<Rule>& rules);
 
 struct Applied {
   Checkpoint checkpoint;
@@ -179,4 +119,135 @@ struct Applied {
                             const std::shared_ptr<CastCount>& count = {});
 
 }  // namespace rules
+
+using RenameRule = rules::Rename;
+
+/// What floating-point tensors become: any floating dtype (DType::f16, or half), or what they are.
+class Precision {
+ public:
+  static const Precision keep;
+  static const Precision full;  ///< F32
+  static const Precision half;  ///< F16
+  static const Precision bf16;
+  static const Precision f64;
+  static const Precision as_model;  ///< what the model's tensor has; only for load()
+
+  constexpr Precision(DType dtype) noexcept : dtype_(dtype) {}
+
+  /// The dtype, but for keep and as_model.
+  [[nodiscard]] constexpr std::optional<DType> dtype() const noexcept { return dtype_; }
+  friend constexpr bool operator==(const Precision&, const Precision&) = default;
+
+ private:
+  constexpr explicit Precision(bool is_as_model) noexcept : as_model_(is_as_model) {}
+
+  std::optional<DType> dtype_ = {};
+  bool as_model_ = false;
+};
+
+inline constexpr Precision Precision::keep{false};
+inline constexpr Precision Precision::full{DType::f32};
+inline constexpr Precision Precision::half{DType::f16};
+inline constexpr Precision Precision::bf16{DType::bf16};
+inline constexpr Precision Precision::f64{DType::f64};
+inline constexpr Precision Precision::as_model{true};
+
+struct KeyChange {
+  std::string from;
+  std::string to;
+  friend bool operator==(const KeyChange&, const KeyChange&) = default;
+};
+
+struct Renamed {
+  Checkpoint checkpoint;           ///< same tensors, same order
+  std::vector<KeyChange> changed;  ///< only those whose name changed
+  std::vector<std::string>
+      unmatched;  ///< patterns of rules that matched nothing; also said in the checkpoint's notes
+};
+
+/// All rules in order, each on the result of the one before, every match in the key. Errc::duplicate_key when
+/// two keys land on one name.
+[[nodiscard]] Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules);
+
+/// `module.` (DataParallel) and `_orig_mod.` (torch.compile) in front of all keys, in any order and number.
+[[nodiscard]] Renamed strip_common_prefixes(const Checkpoint& in);
+
+/// The numbers seen after each prefix, compacted in order: layers.0, layers.2, layers.4 → 0, 1, 2. Blind to
+/// any model; only where the prefix ("encoder.layers.") contains a match of one of `prefixes`, everywhere
+/// when there are none, and of none of `keep`.
+[[nodiscard]] Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes = {},
+                              const std::vector<std::string>& keep = {});
+
+/// Keys that match one of `include` (all, when empty) and none of `exclude`.
+[[nodiscard]] Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
+                                const std::vector<std::string>& exclude = {});
+
+struct CastOptions {
+  std::vector<std::string> except = {};   ///< patterns: tensors that keep their dtype
+  std::shared_ptr<CastCount> count = {};  ///< grows as values are read
+};
+
+/// Floating-point tensors only, and only when they are read. Tied tensors stay tied.
+[[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision, const CastOptions& options = {});
+
+/// For each tensor, sorted by its key: the key before (`origins`, one for each tensor) and the key now, its
+/// shape and dtype; a few lines each.
+[[nodiscard]] std::string debug_keys(const Checkpoint& now, std::span<const std::string> origins);
+
+/// All tensors of all parts; Errc::duplicate_key when a name is in two of them, Errc::invalid_argument when
+/// the parts do not have one layout. What is tied or quantized stays so.
+[[nodiscard]] Checkpoint merge(std::span<const Checkpoint> parts);
+
+/// Other metadata, or none. What Ballast says of the tensors there (keys that begin with "ballast.": what is
+/// quantized, whose layout it is) stays: Errc::invalid_argument when `metadata` says something else.
+[[nodiscard]] Checkpoint with_metadata(const Checkpoint& in, const std::optional<Metadata>& metadata);
+
+/// Every tensor's bytes in one piece of memory, brought there by all threads at once, and what was still to
+/// be computed is computed: nothing depends on a file any more, but `tree`. Tied tensors stay tied.
+/// Errc::file_changed when a file is not as it was when it was opened.
+[[nodiscard]] Checkpoint in_memory(const Checkpoint& in);
+
+/// 8-bit weights with scales that the file's metadata speaks of (quantized.h).
+enum class OnQuantized : std::uint8_t {
+  dequantize,  ///< into the dtype they had, when they are read
+  keep,        ///< integers and scales as they are
+};
+
+/// All steps there are, in the order in which they are taken. LoadOptions, ConvertOptions and VerifyOptions
+/// have the same fields, the command and the Python package the same words: docs/options.md.
+struct Steps {
+  OnQuantized quantized = OnQuantized::dequantize;
+  std::optional<std::string> root = {};  ///< dotted path of the state dict; "" takes everything; absent: it
+                                         ///< is found by itself (find_root())
+  std::vector<RenameRule> rename = {};
+  std::vector<rules::Rule> rules = {};    ///< after rename
+  bool strip_prefixes = false;            ///< strip_common_prefixes()
+  std::vector<std::string> include = {};  ///< patterns on names, after renaming
+  std::vector<std::string> exclude = {};
+  std::vector<std::string> reindex = {};  ///< patterns on prefixes ("layers\\."): the numbers behind them
+                                          ///< become 0, 1, 2, …
+  std::vector<std::string> keep_positions = {};  ///< patterns on prefixes: but not the numbers behind these
+  Precision dtype = Precision::keep;
+  std::vector<std::string> keep_dtype =
+      {};  ///< patterns on names: tensors that 16 bits and fewer leave wider
+  /// Norms with statistics (running_mean and running_var beside each other, of one shape [n]) as a whole are
+  /// left so, too.
+  bool keep_statistics = true;
+};
+
+/// What the steps made of a checkpoint.
+struct Stepped {
+  Checkpoint checkpoint;
+  std::vector<std::string> origins;    ///< for each tensor the key or keys ("a + b") it comes from
+  std::string root;                    ///< where the state dict was found by itself
+  std::vector<std::string> unmatched;  ///< patterns that matched nothing
+  Checkpoint taken = {};               ///< what lies under the root, before all other steps
+  std::uint64_t cast = 0;              ///< tensors that have another dtype now
+  /// What casts did to values; counted as they are read, so complete when all were.
+  std::shared_ptr<CastCount> count = std::make_shared<CastCount>();
+};
+
+/// Nothing is read yet but names. Errc::not_found when no tensor is left of some.
+[[nodiscard]] Stepped apply_steps(const Checkpoint& in, const Steps& steps);
+
 }  // namespace ballast

@@ -15,6 +15,7 @@
 #include "ballast/io_mode.h"
 #include "ballast/progress.h"
 #include "ballast/shape.h"
+#include "ballast/steps.h"
 
 namespace ballast {
 
@@ -23,9 +24,17 @@ struct VerifyOptions {
   Io io = Io::read;                      ///< how tensors come into memory
   bool inert = false;                    ///< read past calls in a pickle that could run code
   double expansion = kExpansion;         ///< as OpenOptions::expansion
-  std::optional<std::string> root = {};  ///< only what lies at this dotted path
+  std::optional<std::string> root = {};  ///< only what lies at this dotted path; absent: everything
+  std::vector<RenameRule> rename = {};   ///< this and the following up to keep_statistics: as in Steps
+  std::vector<rules::Rule> rules = {};
+  bool strip_prefixes = false;
   std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};
+  std::vector<std::string> reindex = {};
+  std::vector<std::string> keep_positions = {};
+  Precision dtype = Precision::keep;
+  std::vector<std::string> keep_dtype = {};
+  bool keep_statistics = true;
   std::string receipt = {};  ///< compare the file and every tensor with this receipt (receipt.h)
   bool allow_zeros = false;  ///< tensors of nothing but zeros are fine; a single zero always is
   double max_abs = 0;        ///< not 0: a larger magnitude is a finding

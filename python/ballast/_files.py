@@ -53,13 +53,19 @@ def checkpoint(tensors: Tensors, metadata: Optional[Dict[str, str]] = None) -> C
     return _native.from_specs([_spec_of(name, value) for name, value in tensors.items()], metadata, True)  # type: ignore[union-attr,return-value]
 
 
-def _taken(source: Tensors, root: Optional[str], include: Patterns, exclude: Patterns, inert: bool, io: str) -> Checkpoint:
+def _steps(*, rename: Renames, dtype: Any, **others: Any) -> Dict[str, Any]:
+    """The steps (docs/options.md) as the library takes them."""
+    renames = None if rename is None else list(rename.items()) if isinstance(rename, dict) else list(rename)
+    return {**others, "rename": renames, "dtype": None if dtype is None else dtype_name(dtype)}
+
+
+def _taken(source: Tensors, steps: Dict[str, Any], inert: bool, io: str, *, dequantize: bool = False) -> Checkpoint:
     """What is compared, hashed or measured: the state dict of a file (``root=None`` finds it, ``""`` takes everything), all of what is in memory."""
     is_path = not hasattr(source, "items")
     taken = open_checkpoint(source, io=io, inert=inert) if is_path else checkpoint(source)  # type: ignore[arg-type]
-    if root or (root is None and is_path):
-        taken = taken.root(root)
-    return taken.filter(include, exclude) if include or exclude else taken
+    if steps["root"] is None and not is_path:
+        steps = {**steps, "root": ""}
+    return taken._steps({**steps, "dequantize": dequantize})
 
 
 def save(
@@ -106,11 +112,14 @@ def convert(
     root: Optional[str] = None,
     rename: Renames = None,
     rules: Optional[StrPath] = None,
-    reindex: Patterns = None,
+    strip_prefixes: bool = False,
     include: Patterns = None,
     exclude: Patterns = None,
+    reindex: Patterns = None,
+    keep_positions: Patterns = None,
     dtype: Any = None,
     keep_dtype: Patterns = None,
+    keep_statistics: bool = True,
     quantize: Optional[str] = None,
     format: Optional[str] = None,
     simplify: bool = False,
@@ -123,7 +132,7 @@ def convert(
     io: str = "auto",
     progress: Progress = None,
 ) -> Conversion:
-    """One file into another, streamed; in the order of the options: root, rename, rules, reindex, filter, cast.
+    """One file into another, streamed; the steps in the order of the options, from root to dtype (docs/options.md).
 
     Checksums that the source holds (zip, records) are compared unless ``check=False``: damage is not passed on as sound.
 
@@ -131,10 +140,12 @@ def convert(
     """
     if quantize not in (None, "int8"):
         raise ValueError(f"quantize: only 'int8', not {quantize!r}")
+    steps = _steps(
+        root=root, rename=rename, rules=rules, strip_prefixes=strip_prefixes, include=include, exclude=exclude, reindex=reindex,
+        keep_positions=keep_positions, dtype=dtype, keep_dtype=keep_dtype, keep_statistics=keep_statistics,
+    )  # fmt: skip
     options = {
-        "root": root, "rename": None if rename is None else list(rename.items()) if isinstance(rename, dict) else list(rename),
-        "rules": rules, "reindex": reindex, "include": include, "exclude": exclude,
-        "dtype": None if dtype is None else dtype_name(dtype), "keep_dtype": keep_dtype, "quantize_int8": quantize == "int8",
+        **steps, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
         "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
     }  # fmt: skip
@@ -190,8 +201,16 @@ def diff(
     b: Tensors,
     *,
     root: Optional[str] = None,
+    rename: Renames = None,
+    rules: Optional[StrPath] = None,
+    strip_prefixes: bool = False,
     include: Patterns = None,
     exclude: Patterns = None,
+    reindex: Patterns = None,
+    keep_positions: Patterns = None,
+    dtype: Any = None,
+    keep_dtype: Patterns = None,
+    keep_statistics: bool = True,
     tolerance: float = 0.0,
     relative: float = 0.0,
     find_renamed: bool = True,
@@ -202,10 +221,16 @@ def diff(
     """Two files, checkpoints or dicts of tensors, compared by every name, shape, dtype and value.
 
     Of a file the state dict is taken, found by itself unless ``root`` says where (``""``: everything); a Checkpoint or a dict as it is.
+    ``root``, ``include`` and ``exclude`` hold for both; the other steps are done to ``a`` alone: those that made ``b`` of it.
     """
     options = {"tolerance": tolerance, "relative": relative, "find_renamed": find_renamed, "progress": progress}
     found = []
-    left, right = (_taken(side, root, include, exclude, inert, io) for side in (a, b))
+    steps = _steps(
+        root=root, rename=rename, rules=rules, strip_prefixes=strip_prefixes, include=include, exclude=exclude, reindex=reindex,
+        keep_positions=keep_positions, dtype=dtype, keep_dtype=keep_dtype, keep_statistics=keep_statistics,
+    )  # fmt: skip
+    left = _taken(a, steps, inert, io, dequantize=True)
+    right = _taken(b, {"root": root, "include": include, "exclude": exclude}, inert, io, dequantize=True)
     for entry in _native.diff(left, right, options):
         distance = entry.pop("distance")
         found.append(Difference(**entry, distance=Distance(**distance) if distance else None))
@@ -238,22 +263,42 @@ def stats(
     source: Tensors,
     *,
     root: Optional[str] = None,
+    rename: Renames = None,
+    rules: Optional[StrPath] = None,
+    strip_prefixes: bool = False,
     include: Patterns = None,
     exclude: Patterns = None,
+    reindex: Patterns = None,
+    keep_positions: Patterns = None,
+    dtype: Any = None,
+    keep_dtype: Patterns = None,
+    keep_statistics: bool = True,
     inert: bool = False,
     io: str = "read",
     progress: Progress = None,
 ) -> Dict[str, Dict[str, Any]]:
     """count, nan, inf, zeros, min, max, mean, std and absmax of each tensor."""
-    return _native.stats(_taken(source, root or "", include, exclude, inert, io), progress)
+    steps = _steps(
+        root=root or "", rename=rename, rules=rules, strip_prefixes=strip_prefixes, include=include, exclude=exclude, reindex=reindex,
+        keep_positions=keep_positions, dtype=dtype, keep_dtype=keep_dtype, keep_statistics=keep_statistics,
+    )  # fmt: skip
+    return _native.stats(_taken(source, steps, inert, io), progress)
 
 
 def verify(
     path: StrPath,
     *,
     root: Optional[str] = None,
+    rename: Renames = None,
+    rules: Optional[StrPath] = None,
+    strip_prefixes: bool = False,
     include: Patterns = None,
     exclude: Patterns = None,
+    reindex: Patterns = None,
+    keep_positions: Patterns = None,
+    dtype: Any = None,
+    keep_dtype: Patterns = None,
+    keep_statistics: bool = True,
     receipt: Optional[StrPath] = None,
     allow_zeros: bool = False,
     max_abs: Optional[float] = None,
@@ -263,8 +308,12 @@ def verify(
     progress: Progress = None,
 ) -> VerifyReport:
     """Is this file sound? Its structure (by opening it: what is wrong there is raised), its checksums, and its values."""
+    steps = _steps(
+        root=root, rename=rename, rules=rules, strip_prefixes=strip_prefixes, include=include, exclude=exclude, reindex=reindex,
+        keep_positions=keep_positions, dtype=dtype, keep_dtype=keep_dtype, keep_statistics=keep_statistics,
+    )  # fmt: skip
     options = {
-        "root": root, "include": include, "exclude": exclude, "receipt": receipt, "allow_zeros": allow_zeros,
+        **steps, "receipt": receipt, "allow_zeros": allow_zeros,
         "max_abs": max_abs, "inert": inert, "expansion": expansion, "io": io, "progress": progress,
     }  # fmt: skip
     report = _native.verify(path, options)
@@ -300,11 +349,23 @@ def hash(
     source: Tensors,
     *,
     root: Optional[str] = None,
+    rename: Renames = None,
+    rules: Optional[StrPath] = None,
+    strip_prefixes: bool = False,
     include: Patterns = None,
     exclude: Patterns = None,
+    reindex: Patterns = None,
+    keep_positions: Patterns = None,
+    dtype: Any = None,
+    keep_dtype: Patterns = None,
+    keep_statistics: bool = True,
     inert: bool = False,
     io: str = "read",
     progress: Progress = None,
 ) -> Manifest:
     """Equal roots, equal tensors: whatever the format, the order, the shards. What is taken of a file: see diff()."""
-    return Manifest(**_native.hash(_taken(source, root, include, exclude, inert, io), progress))
+    steps = _steps(
+        root=root, rename=rename, rules=rules, strip_prefixes=strip_prefixes, include=include, exclude=exclude, reindex=reindex,
+        keep_positions=keep_positions, dtype=dtype, keep_dtype=keep_dtype, keep_statistics=keep_statistics,
+    )  # fmt: skip
+    return Manifest(**_native.hash(_taken(source, steps, inert, io), progress))

@@ -10,6 +10,7 @@
 #include "boxed.h"
 #include "frameworks.h"
 #include "memory.h"
+#include "steps.h"
 #include "tensor.h"
 #include "values.h"
 
@@ -157,6 +158,16 @@ PyObject* filter(PyObject* self, PyObject* options) {
   });
 }
 
+PyObject* steps(PyObject* self, PyObject* options) {
+  return guarded([&] {
+    const Options given(options);
+    ballast::Steps steps;
+    set_steps(steps, given);
+    if (!given.flag("dequantize")) steps.quantized = ballast::OnQuantized::keep;
+    return wrap(ballast::apply_steps(own(self), steps).checkpoint);
+  });
+}
+
 PyObject* dequantize(PyObject* self, PyObject* /*unused*/) {
   return guarded([&] { return wrap(ballast::dequantize(own(self))); });
 }
@@ -241,6 +252,7 @@ PyMethodDef methods[] = {
     {"_root", root, METH_O, nullptr},
     {"_rename", rename, METH_O, nullptr},
     {"_filter", filter, METH_O, nullptr},
+    {"_steps", steps, METH_O, nullptr},
     {"_cast", cast, METH_O, nullptr},
     {"_dequantize", dequantize, METH_NOARGS, nullptr},
     {"_with_metadata", with_metadata, METH_O, nullptr},

@@ -7,8 +7,8 @@
 #include "ballast/threads.h"
 #include "checkpoint.h"
 #include "memory.h"
+#include "steps.h"
 #include "tensor.h"
-#include "values.h"
 
 namespace py {
 namespace {
@@ -119,25 +119,13 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
   });
 }
 
-ballast::TargetDType target_of(const std::string& code) {
-  if (code.empty()) return ballast::Precision::keep;
-  return dtype_named(code);
-}
-
 ballast::ConvertOptions convert_options_of(const Options& given) {
   ballast::ConvertOptions options;
   options.io = ballast::io_from_name(given.text("io"));
   options.inert = given.flag("inert");
   options.expansion = expansion_of(given);
   options.check = given.flag("check", true);
-  if (given.find("root") != nullptr) options.root = given.text("root");
-  options.rename = rename_rules_of(given.find("rename"));
-  options.rules_file = given.path("rules");
-  options.reindex = given.texts("reindex");
-  options.include = given.texts("include");
-  options.exclude = given.texts("exclude");
-  options.dtype = target_of(given.text("dtype"));
-  for (std::string& pattern : given.texts("keep_dtype")) options.keep_dtype.push_back(std::move(pattern));
+  set_steps(options, given);
   if (given.flag("quantize_int8")) options.quantize = ballast::Quantize::int8;
   options.format = format_of(given);
   options.simplify = given.flag("simplify");

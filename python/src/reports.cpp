@@ -6,6 +6,7 @@
 #include "ballast/verify.h"
 #include "checkpoint.h"
 #include "files.h"
+#include "steps.h"
 
 namespace py {
 namespace {
@@ -132,9 +133,7 @@ PyObject* verify(PyObject* /*module*/, PyObject* args) {
     how.io = ballast::io_from_name(options.text("io"));
     how.inert = options.flag("inert");
     how.expansion = expansion_of(options);
-    if (options.find("root") != nullptr) how.root = options.text("root");
-    how.include = options.texts("include");
-    how.exclude = options.texts("exclude");
+    set_steps(how, options);
     how.receipt = options.path("receipt");
     how.allow_zeros = options.flag("allow_zeros");
     how.max_abs = options.number("max_abs");

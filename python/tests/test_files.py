@@ -234,6 +234,18 @@ def test_dtypes_have_the_words_of_the_command_line_and_keep_dtype_adds_to_the_no
     assert [t.dtype for t in map(ballast.open(tmp_path / "y.safetensors").__getitem__, ("a", "b", "n.running_mean"))] == ["F16", "F32", "F32"]
 
 
+def test_a_release_is_compared_with_its_source_by_the_steps_that_made_it(tmp_path):
+    source = tmp_path / "x.safetensors"
+    ballast.save(source, {"net.a": np.ones(2, np.float32), "net.b": np.full(2, 1 / 3, np.float32)})
+    steps = {"rename": {r"^net\.": ""}, "dtype": "bf16", "keep_dtype": "^a$", "include": "[ab]"}
+    ballast.convert(source, tmp_path / "y.safetensors", **steps)
+    assert ballast.diff(source, tmp_path / "y.safetensors", find_renamed=False, **steps).same
+    assert not ballast.diff(source, tmp_path / "y.safetensors", find_renamed=False, **{**steps, "dtype": "f16"}).same
+    assert ballast.hash(source, **steps).root == ballast.hash(tmp_path / "y.safetensors").root
+    assert ballast.stats(source, **steps).keys() == {"a", "b"}
+    assert ballast.verify(source, dtype="f16", max_abs=0.5, **{k: v for k, v in steps.items() if k != "dtype"}).findings[0].name == "a"
+
+
 def test_receipts_are_compared(tmp_path, pt):
     ballast.convert(pt, tmp_path / "x.safetensors", receipt=tmp_path / "r.json")
     assert ballast.verify(tmp_path / "x.safetensors", receipt=tmp_path / "r.json").clean

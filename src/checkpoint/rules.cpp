@@ -7,6 +7,7 @@
 #include "ballast/quantized.h"
 #include "base/fail.h"
 #include "base/hash.h"
+#include "base/overloaded.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
@@ -15,13 +16,6 @@
 
 namespace ballast::rules {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 struct Item {
   std::string name;
@@ -34,14 +28,14 @@ Tensor operate(const Tensor& in, const Operation& operation, const std::shared_p
                         [&](const Transpose& op) { return in.transpose(op.a, op.b); },
                         [&](const Permute& op) { return in.permute(op.order); },
                         [&](const Reshape& op) { return in.reshape(op.shape); },
-                        [&](const Narrow& op) {
+                        [&](const Slice& op) {
                           const auto rank = static_cast<std::int64_t>(in.rank());
                           const std::int64_t dim = op.dim < 0 ? op.dim + rank : op.dim;
                           if (dim < 0 || dim >= rank)
                             fail(Errc::shape_mismatch, "slice", "shape {} has no dimension {}",
                                  to_string(in.shape()), op.dim);
-                          std::vector<Index> indices(static_cast<std::size_t>(dim), Index(Slice{}));
-                          indices.emplace_back(op.slice);
+                          std::vector<Index> indices(static_cast<std::size_t>(dim), Index(ballast::Slice{}));
+                          indices.emplace_back(ballast::Slice{op.start, op.stop, op.step});
                           return in.index(indices);
                         },
                         [&](const Cast& op) { return in.to_lazy(op.dtype, count); },
@@ -124,10 +118,23 @@ class Runner {
                       });
   }
 
-  bool operator()(const Join& rule) {
+  bool operator()(const Concat& rule) {
+    return join(rule, [&](const std::vector<Tensor>& parts) { return concat_lazy(parts, rule.dim); });
+  }
+
+  bool operator()(const Stack& rule) {
+    return join(rule, [&](std::vector<Tensor> parts) {
+      for (Tensor& part : parts) part = part.unsqueeze(rule.dim);
+      return concat_lazy(parts, rule.dim);
+    });
+  }
+
+ private:
+  template <class Joined, class Make>
+  bool join(const Joined& rule, const Make& make) {
     const Pattern pattern(rule.match);
     std::vector<Pattern::Replacement> templates;
-    for (const std::string& other : rule.others) templates.push_back(pattern.replacement(other));
+    for (const std::string& other : rule.with) templates.push_back(pattern.replacement(other));
     templates.push_back(pattern.replacement(rule.to));
     NameMap<std::size_t> by_name;
     for (std::size_t i = 0; i < items_.size(); ++i) by_name.emplace(items_[i].name, i);
@@ -147,10 +154,7 @@ class Runner {
         items_[i].origin += " + " + items_[found->second].origin;
         gone[found->second] = true;
       }
-      if (rule.stack)
-        std::transform(parts.begin(), parts.end(), parts.begin(),
-                       [&](const Tensor& part) { return part.unsqueeze(rule.dim); });
-      items_[i].tensor = concat_lazy(parts, rule.dim);
+      items_[i].tensor = make(std::move(parts));
       items_[i].name = names.back();
     }
     std::size_t index = 0;
@@ -158,7 +162,6 @@ class Runner {
     return matched;
   }
 
- private:
   static std::int64_t size_of_part(const Split& rule, std::int64_t size, std::size_t part) {
     const auto parts = static_cast<std::int64_t>(rule.to.size());
     if (rule.sizes.empty()) {
@@ -232,16 +235,6 @@ class Limits {
 const std::string& match_of(const Rule& rule) {
   return std::visit([](const auto& each) -> const std::string& { return each.match; }, rule);
 }
-
-}  // namespace
-
-std::vector<Rule> from_renames(const std::vector<RenameRule>& renames) {
-  std::vector<Rule> rules;
-  for (const RenameRule& rule : renames) rules.emplace_back(Rename{rule.pattern, rule.replacement});
-  return rules;
-}
-
-namespace {
 
 // Integers with scales may be renamed, left out and tied; what changes their numbers must see the numbers.
 void follow_marks(const Checkpoint& in, const std::vector<Item>& items, Checkpoint& out) {

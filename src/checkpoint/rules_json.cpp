@@ -48,8 +48,8 @@ class Parser {
     }
     if (const auto alias = in.find("alias")) return Alias{match, new_name(*alias, "alias")};
     if (const auto part = in.find("split")) return split(match, *part);
-    if (const auto part = in.find("concat")) return join(match, *part, false);
-    if (const auto part = in.find("stack")) return join(match, *part, true);
+    if (const auto part = in.find("concat")) return join<Concat>(match, *part);
+    if (const auto part = in.find("stack")) return join<Stack>(match, *part);
     Change change{match, {}, {}};
     if (const auto list = in.find("do")) {
       if (list->kind() != Kind::list)
@@ -99,8 +99,8 @@ class Parser {
       } else if (name == "reshape") {
         out.emplace_back(Reshape{numbers(value, name)});
       } else if (name == "slice") {
-        out.emplace_back(Narrow{number(value, "dim", 0),
-                                {maybe(value, "start"), maybe(value, "stop"), maybe(value, "step")}});
+        out.emplace_back(Slice{number(value, "dim", 0), maybe(value, "start"), maybe(value, "stop"),
+                               maybe(value, "step")});
         only(value, {"dim", "start", "stop", "step"});
       } else if (name == "cast") {
         out.emplace_back(Cast{dtype(text(value, name))});
@@ -115,10 +115,10 @@ class Parser {
     return result;
   }
 
-  Join join(const std::string& match, const Value& in, bool stack) {
+  template <class Joined>
+  Joined join(const std::string& match, const Value& in) {
     only(in, {"with", "to", "dim"});
-    return {match, texts(need(in, "with"), "with"), new_name(need(in, "to"), "to"), number(in, "dim", 0),
-            stack};
+    return {match, texts(need(in, "with"), "with"), new_name(need(in, "to"), "to"), number(in, "dim", 0)};
   }
 
   template <std::size_t N>

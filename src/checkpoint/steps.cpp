@@ -44,14 +44,11 @@ Checkpoint with_names(const Checkpoint& in, const std::vector<std::string>& name
 
 namespace {
 
-Renamed renamed(const Checkpoint& in, const std::vector<std::string>& names,
-                std::vector<std::string> unmatched) {
-  Renamed result{with_names(in, names), {}, std::move(unmatched)};
+Renamed renamed(const Checkpoint& in, const std::vector<std::string>& names) {
+  Renamed result{with_names(in, names), {}, {}};
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (in[i].name != names[i]) result.changed.push_back({std::string(in[i].name), names[i]});
   }
-  for (const std::string& pattern : result.unmatched)
-    result.checkpoint.notes.push_back("rename rule " + quoted(pattern) + " matched no key");
   return result;
 }
 
@@ -65,22 +62,13 @@ std::vector<std::string> names_of(const Checkpoint& in) {
 }  // namespace
 
 Renamed rename(const Checkpoint& given, const std::vector<RenameRule>& rules) {
-  const Checkpoint in = marks::with_ties(given);
-  std::vector<std::string> names = names_of(in);
-  std::vector<std::string> unmatched;
-  for (const RenameRule& rule : rules) {
-    const Pattern pattern(rule.pattern);
-    const Pattern::Replacement by = pattern.replacement(rule.replacement);
-    bool matched = false;
-    for (std::string& name : names) {
-      if (auto changed = pattern.replace_all(name, by)) {
-        name = std::move(*changed);
-        matched = true;
-      }
-    }
-    if (!matched) unmatched.push_back(rule.pattern);
+  rules::Applied applied = rules::apply(given, {rules.begin(), rules.end()});
+  Renamed result{std::move(applied.checkpoint), {}, std::move(applied.unmatched)};
+  for (std::size_t i = 0; i < applied.origins.size(); ++i) {
+    const std::string_view now = result.checkpoint[i].name;
+    if (now != applied.origins[i]) result.changed.push_back({applied.origins[i], std::string(now)});
   }
-  return renamed(in, names, std::move(unmatched));
+  return result;
 }
 
 Renamed strip_common_prefixes(const Checkpoint& given) {
@@ -100,7 +88,7 @@ Renamed strip_common_prefixes(const Checkpoint& given) {
       again = true;
     }
   }
-  Renamed result = renamed(in, names, {});
+  Renamed result = renamed(in, names);
   if (!stripped.empty())
     result.checkpoint.notes.push_back("all keys began with " + quoted(stripped) + ", which was removed");
   return result;
@@ -121,14 +109,10 @@ std::vector<NumberedSegment> numbered_segments(std::string_view key) {
   return found;
 }
 
-Renamed reindex(const Checkpoint& given, const std::vector<std::string>& prefixes) {
+Renamed reindex(const Checkpoint& given, const std::vector<std::string>& prefixes,
+                const std::vector<std::string>& keep) {
   const Checkpoint in = marks::with_ties(given);
-  std::vector<Pattern> wanted;
-  for (const std::string& text : prefixes) wanted.emplace_back(text);
-  const auto is_wanted = [&](std::string_view prefix) {
-    return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
-                                         [&](const Pattern& pattern) { return pattern.matches(prefix); });
-  };
+  const KeyFilter wanted(prefixes, keep);
   const auto value = [](std::string_view digits) {
     long number = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -137,7 +121,7 @@ Renamed reindex(const Checkpoint& given, const std::vector<std::string>& prefixe
   NameViewMap<std::map<long, std::size_t>> seen;
   for (const Entry& entry : in) {
     for (const auto& [prefix, number] : numbered_segments(entry.name)) {
-      if (is_wanted(prefix)) seen[prefix].emplace(value(number), 0);
+      if (wanted.passes(prefix)) seen[prefix].emplace(value(number), 0);
     }
   }
   for (auto& [prefix, numbers] : seen) {
@@ -158,7 +142,7 @@ Renamed reindex(const Checkpoint& given, const std::vector<std::string>& prefixe
     name += entry.name.substr(copied);
     names.push_back(std::move(name));
   }
-  return renamed(in, names, {});
+  return renamed(in, names);
 }
 
 Checkpoint filter(const Checkpoint& given, const std::vector<std::string>& include,
@@ -176,45 +160,28 @@ Checkpoint filter(const Checkpoint& given, const std::vector<std::string>& inclu
   return out;
 }
 
-DType dtype_of_precision(Precision precision) {
-  switch (precision) {
-    case Precision::full:
-      return DType::f32;
-    case Precision::half:
-      return DType::f16;
-    case Precision::bf16:
-      return DType::bf16;
-    case Precision::f64:
-      return DType::f64;
-    case Precision::keep:
-    case Precision::as_model:
-      break;
-  }
-  fail(Errc::invalid_argument, "precision", "keep and as_model name no dtype");
+DType target_dtype(Precision precision) {
+  if (!precision.dtype())
+    fail(Errc::invalid_argument, "cast", "{}",
+         precision == Precision::keep ? "keep names no dtype" : "as_model needs a model: it is for load()");
+  const DType dtype = *precision.dtype();
+  if (!is_floating(dtype)) fail(Errc::bad_dtype, "cast", "{} is no floating-point dtype", info(dtype).code);
+  return dtype;
 }
 
-Checkpoint cast(const Checkpoint& in, Precision precision) {
+bool is_narrower(DType from, DType to) {
+  return info(to).bits < info(from).bits && info(to).bits <= 16;
+}
+
+Checkpoint cast(const Checkpoint& in, Precision precision, const CastOptions& options) {
   if (precision == Precision::keep) return in;
-  if (precision == Precision::as_model)
-    fail(Errc::invalid_argument, "cast", "as_model needs a model: it is for load()");
-  return cast(in, dtype_of_precision(precision));
-}
-
-Checkpoint cast(const Checkpoint& in, DType dtype, const CastOptions& options) {
-  std::vector<Pattern> except;
-  for (const std::string& text : options.except) except.emplace_back(text);
+  const KeyFilter wanted({}, options.except);
   return cast_where(
-      in, dtype,
-      [&](std::size_t i) {
-        return std::none_of(except.begin(), except.end(),
-                            [&](const Pattern& pattern) { return pattern.matches(in[i].name); });
-      },
-      options.count);
+      in, target_dtype(precision), [&](std::size_t i) { return wanted.passes(in[i].name); }, options.count);
 }
 
 Checkpoint cast_where(const Checkpoint& in, DType dtype, const std::function<bool(std::size_t)>& wanted,
                       const std::shared_ptr<CastCount>& count) {
-  if (!is_floating(dtype)) fail(Errc::bad_dtype, "cast", "{} is no floating-point dtype", info(dtype).code);
   Checkpoint out = without_tensors(in);
   record::forget_checksums(out);
   out.reserve(in.size());

@@ -31,7 +31,27 @@ struct NumberedSegment {
                                     const std::function<bool(std::size_t)>& wanted,
                                     const std::shared_ptr<CastCount>& count);
 
-/// F32 for full and so on; keep and as_model have none.
-[[nodiscard]] DType dtype_of_precision(Precision precision);
+/// Errc::invalid_argument for keep and as_model, which name no dtype, and Errc::bad_dtype for one that is not
+/// floating-point.
+[[nodiscard]] DType target_dtype(Precision precision);
+
+/// Whether a cast is one that norms with statistics, and what a user asked to keep, are spared.
+[[nodiscard]] bool is_narrower(DType from, DType to);
+
+/// Options that have the fields of Steps.
+template <class Options>
+[[nodiscard]] Steps steps_of(const Options& options) {
+  return {.root = options.root,
+          .rename = options.rename,
+          .rules = options.rules,
+          .strip_prefixes = options.strip_prefixes,
+          .include = options.include,
+          .exclude = options.exclude,
+          .reindex = options.reindex,
+          .keep_positions = options.keep_positions,
+          .dtype = options.dtype,
+          .keep_dtype = options.keep_dtype,
+          .keep_statistics = options.keep_statistics};
+}
 
 }  // namespace ballast

@@ -3,17 +3,14 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "ballast/config.h"
 #include "ballast/display.h"
 #include "ballast/receipt.h"
-#include "ballast/root.h"
 #include "ballast/scan.h"
 #include "base/fail.h"
-#include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "import/sharing.h"
@@ -22,144 +19,28 @@ namespace ballast {
 namespace {
 
 bool casts(const ConvertOptions& options) {
-  const auto* precision = std::get_if<Precision>(&options.dtype);
-  return precision == nullptr || *precision != Precision::keep;
+  return options.dtype != Precision::keep;
 }
 
 bool asks_for_nothing(const ConvertOptions& options) {
-  return !options.root && options.rename.empty() && options.rules.empty() && options.rules_file.empty() &&
-         options.reindex.empty() && options.include.empty() && options.exclude.empty() && !casts(options) &&
+  return !options.root && options.rename.empty() && options.rules.empty() && !options.strip_prefixes &&
+         options.include.empty() && options.exclude.empty() && options.reindex.empty() && !casts(options) &&
          options.quantize == Quantize::none;
 }
 
-DType target_of(const TargetDType& target) {
-  if (const auto* precision = std::get_if<Precision>(&target)) return dtype_of_precision(*precision);
-  return std::get<DType>(target);
+void quantize(Converted& done) {
+  Quantized quantized = quantize_int8(done.checkpoint);
+  std::vector<std::string> origins;
+  for (const Entry& entry : quantized.checkpoint) {
+    const auto at = done.checkpoint.position(entry.name);
+    origins.push_back(at ? done.origins[*at] : std::string(entry.name));
+  }
+  done.quantized = std::move(quantized.tensors);
+  done.checkpoint = std::move(quantized.checkpoint);
+  done.origins = std::move(origins);
+  done.count->rounded = 0;  // what was read so far is read again when it is written
+  done.count->overflowed = 0;
 }
-
-// A batch norm: the mean and the variance stand beside each other and have one shape [n]. The name alone
-// could be anything's.
-bool is_batch_norm(const Checkpoint& checkpoint, const std::string& layer) {
-  const auto mean = checkpoint.position(layer + "running_mean");
-  const auto variance = checkpoint.position(layer + "running_var");
-  if (!mean || !variance) return false;
-  const Entry a = checkpoint[*mean];
-  const Entry b = checkpoint[*variance];
-  return a.dtype == b.dtype && a.shape.size() == 1 && std::ranges::equal(a.shape, b.shape);
-}
-
-// Which tensors 16 bits and fewer leave as they are: those whose names match, and whole batch norms, as
-// load() does.
-std::vector<bool> kept_wide(const Checkpoint& in, const ConvertOptions& options) {
-  const KeyFilter matching(options.keep_dtype, {});
-  std::vector<bool> kept;
-  for (const Entry& entry : in) {
-    bool keep = !options.keep_dtype.empty() && matching.passes(entry.name);
-    const std::size_t dot = entry.name.rfind('.');
-    const std::string layer(dot == entry.name.npos ? "" : entry.name.substr(0, dot + 1));
-    const std::string_view field = entry.name.substr(layer.size());
-    const bool is_field = field == "weight" || field == "bias" || field == "gamma" || field == "beta" ||
-                          field == "running_mean" || field == "running_var";
-    if (!keep && options.keep_statistics && is_field && is_batch_norm(in, layer))
-      keep = std::ranges::equal(entry.shape, in[*in.position(layer + "running_mean")].shape);
-    kept.push_back(keep);
-  }
-  return kept;
-}
-
-class Steps {
- public:
-  explicit Steps(const Checkpoint& in) {
-    now_.before = in;
-    now_.checkpoint = dequantize(in);
-  }
-
-  Converted run(const ConvertOptions& options) {
-    take_root(options.root);
-    change(options);
-    if (!options.reindex.empty())
-      now_.checkpoint = ballast::reindex(now_.checkpoint, options.reindex).checkpoint;
-    const std::string first = now_.checkpoint.empty() ? "" : quoted(now_.checkpoint[0].name);
-    choose(options.include, options.exclude);
-    if (now_.checkpoint.empty() && !now_.before.empty()) {
-      fail(Errc::not_found, display(now_.before.path),
-           "none of its {} tensors is left after the steps asked for{}", now_.before.size(),
-           first.empty() ? "" : "; before include and exclude the first was " + first);
-    }
-    if (casts(options)) cast(options);
-    if (options.quantize == Quantize::int8) quantize();
-    return std::move(now_);
-  }
-
- private:
-  void take_root(const std::optional<std::string>& path) {
-    if (path) {
-      if (!path->empty()) now_.checkpoint = ballast::root(now_.checkpoint, *path);
-    } else {
-      FoundRoot found = find_root(now_.checkpoint);
-      now_.checkpoint = std::move(found.checkpoint);
-      now_.root = std::move(found.path);
-    }
-    now_.taken = now_.checkpoint;
-    now_.taken.path = now_.before.path;
-    now_.taken.format = now_.before.format;
-    for (const Entry& entry : now_.checkpoint) now_.origins.emplace_back(entry.name);
-  }
-
-  void change(const ConvertOptions& options) {
-    std::vector<rules::Rule> all = rules::from_renames(options.rename);
-    all.insert(all.end(), options.rules.begin(), options.rules.end());
-    if (!options.rules_file.empty()) {
-      const std::vector<rules::Rule> read = rules::read(options.rules_file);
-      all.insert(all.end(), read.begin(), read.end());
-    }
-    if (all.empty()) return;
-    rules::Applied applied = rules::apply(now_.checkpoint, all, now_.count);
-    now_.checkpoint = std::move(applied.checkpoint);
-    now_.origins = std::move(applied.origins);
-    now_.unmatched = std::move(applied.unmatched);
-  }
-
-  void choose(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
-    if (include.empty() && exclude.empty()) return;
-    Checkpoint kept = filter(now_.checkpoint, include, exclude);
-    std::vector<std::string> origins;
-    for (const Entry& entry : kept)
-      origins.push_back(std::move(now_.origins[*now_.checkpoint.position(entry.name)]));
-    now_.checkpoint = std::move(kept);
-    now_.origins = std::move(origins);
-  }
-
-  void cast(const ConvertOptions& options) {
-    const DType dtype = target_of(options.dtype);
-    const Checkpoint before = std::move(now_.checkpoint);
-    const std::vector<bool> kept = kept_wide(before, options);
-    now_.checkpoint = cast_where(
-        before, dtype,
-        [&](std::size_t i) {
-          return !kept[i] || info(dtype).bits > 16 || info(dtype).bits >= info(before[i].dtype).bits;
-        },
-        now_.count);
-    for (std::size_t i = 0; i < before.size(); ++i)
-      now_.cast += before[i].dtype != now_.checkpoint[i].dtype ? 1U : 0U;
-  }
-
-  void quantize() {
-    Quantized quantized = quantize_int8(now_.checkpoint);
-    std::vector<std::string> origins;
-    for (const Entry& entry : quantized.checkpoint) {
-      const auto at = now_.checkpoint.position(entry.name);
-      origins.push_back(at ? now_.origins[*at] : std::string(entry.name));
-    }
-    now_.quantized = std::move(quantized.tensors);
-    now_.checkpoint = std::move(quantized.checkpoint);
-    now_.origins = std::move(origins);
-    now_.count->rounded = 0;  // what was read so far is read again when it is written
-    now_.count->overflowed = 0;
-  }
-
-  Converted now_;
-};
 
 Format target_format(const std::string& out, const ConvertOptions& options) {
   if (options.shard_bytes == 0) return format_for(out, options.format);
@@ -205,10 +86,6 @@ std::string left_out(const Checkpoint& file, const Converted& done, const std::o
 
 }  // namespace
 
-Converted apply_steps(const Checkpoint& in, const ConvertOptions& options) {
-  return Steps(in).run(options);
-}
-
 Converted plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
   const Format format = target_format(out, options);
   if (options.quantize != Quantize::none && !format->holds_metadata) {
@@ -218,10 +95,11 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   const Checkpoint file =
       open(in, {.io = options.io, .inert = options.inert, .expansion = options.expansion});
   record::require_readable(file);
-  ConvertOptions steps = options;
+  Steps steps = steps_of(options);
   // A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
   if (format->holds_tree && asks_for_nothing(options)) steps.root = "";
-  Converted done = apply_steps(file, steps);
+  Converted done{apply_steps(file, steps), file};
+  if (options.quantize == Quantize::int8) quantize(done);
   const bool keeps_tree = format->holds_tree && asks_for_nothing(options);
   if (file.tree && !keeps_tree) {
     if (std::string note = left_out(file, done, steps.root); !note.empty())
@@ -237,7 +115,7 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   if (format == formats::record && casts(options)) {
     done.checkpoint = record::without_record_metadata(done.checkpoint);
     if (!done.checkpoint.metadata) done.checkpoint.metadata.emplace();
-    (*done.checkpoint.metadata)[record::kPrecisionKey] = record::precision_name(target_of(options.dtype));
+    (*done.checkpoint.metadata)[record::kPrecisionKey] = record::precision_name(target_dtype(options.dtype));
   }
   return done;
 }
@@ -246,15 +124,13 @@ namespace {
 
 void require_apart_files(const std::string& in, const std::string& out, const ConvertOptions& options) {
   static_cast<void>(target_format(out, options));  // what is wrong with the format comes first
-  std::vector<std::string> inputs = {in};
-  if (!options.rules_file.empty()) inputs.push_back(options.rules_file);
   std::vector<std::string> outputs;
   if (options.shard_bytes == 0)
     outputs.push_back(out);
   else
     outputs = shards_in_place(out);
   if (!options.receipt.empty()) outputs.push_back(options.receipt);
-  require_apart(inputs, outputs);
+  require_apart({in}, outputs);
 }
 
 }  // namespace

@@ -49,18 +49,6 @@ bool same_files(const std::vector<Receipt::File>& a, const std::vector<Receipt::
   return sums(a) == sums(b);
 }
 
-std::string text_of(const std::string& path) {
-  if (path.empty()) return {};
-  const auto file = File::open(path);
-  return std::string(as_text(file->read(0, file->size())));
-}
-
-std::string dtype_text(const TargetDType& target) {
-  if (const auto* precision = std::get_if<Precision>(&target))
-    return *precision == Precision::keep ? "" : std::string(info(dtype_of_precision(*precision)).code);
-  return std::string(info(std::get<DType>(target)).code);
-}
-
 void compare_files(const Receipt::Side& expected, const Receipt::Side& found,
                    std::vector<std::string>& problems) {
   if (expected.files.size() != found.files.size()) {
@@ -115,12 +103,14 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
   receipt.producer = std::string("ballast ") + kVersionText;
   receipt.input = std::move(input);
   receipt.steps = {.root = options.root.value_or(done.root),
-                   .rules = text_of(options.rules_file),
+                   .rules = options.rules.empty() ? "" : rules::to_json(options.rules),
                    .rename = {},
-                   .reindex = options.reindex,
+                   .strip_prefixes = options.strip_prefixes ? std::optional(true) : std::nullopt,
                    .include = options.include,
                    .exclude = options.exclude,
-                   .dtype = dtype_text(options.dtype),
+                   .reindex = options.reindex,
+                   .keep_positions = options.keep_positions,
+                   .dtype = options.dtype.dtype() ? std::string(info(*options.dtype.dtype()).code) : "",
                    .keep_statistics = {},
                    .keep_dtype = {},
                    .quantize = options.quantize == Quantize::int8 ? "int8" : "",
@@ -129,8 +119,7 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
                    .unchecked = options.check ? std::nullopt : std::optional(true)};
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_dtype = options.keep_dtype;
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_statistics = options.keep_statistics;
-  for (const RenameRule& rule : options.rename)
-    receipt.steps.rename.push_back({rule.pattern, rule.replacement});
+  for (const RenameRule& rule : options.rename) receipt.steps.rename.push_back({rule.match, rule.to});
   receipt.output = receipt_side(open(out, {.io = Io::read, .inert = options.inert}));
   return receipt;
 }

@@ -8,11 +8,10 @@
 #include "ballast/io.h"
 #include "ballast/receipt.h"
 #include "ballast/record_file.h"
-#include "ballast/root.h"
 #include "ballast/scan.h"
 #include "ballast/stats.h"
 #include "ballast/steps.h"
-#include "base/fail.h"
+#include "checkpoint/steps.h"
 
 namespace ballast {
 namespace {
@@ -22,33 +21,26 @@ class Verification {
   Verification(const std::string& path, const VerifyOptions& options) : path_(path), options_(options) {}
 
   VerifyReport run() {
-    checkpoint_ = open(path_, {.io = options_.io, .inert = options_.inert, .expansion = options_.expansion});
-    if (options_.root) checkpoint_ = root(checkpoint_, *options_.root);
-    if (!options_.include.empty() || !options_.exclude.empty()) choose();
-    report_.format = checkpoint_.format;
-    report_.notes = checkpoint_.notes;
+    file_ = open(path_, {.io = options_.io, .inert = options_.inert, .expansion = options_.expansion});
+    Steps steps = steps_of(options_);
+    steps.quantized = OnQuantized::keep;
+    if (!steps.root) steps.root = "";
+    stepped_ = apply_steps(file_, steps);
+    report_.format = file_.format;
+    report_.notes = stepped_.checkpoint.notes;
     collect_tensors();
     note_alignment();
     compare_checksums();
-    if (checkpoint_.format == formats::record) compare_record();
+    if (file_.format == formats::record) compare_record();
     if (!options_.receipt.empty()) compare_receipt();
     judge_values();
     return std::move(report_);
   }
 
  private:
-  void choose() {
-    const Checkpoint whole = std::move(checkpoint_);
-    checkpoint_ = filter(whole, options_.include, options_.exclude);
-    if (checkpoint_.empty() && !whole.empty())
-      fail(Errc::not_found, display(path_),
-           "none of its {} tensors is left by include and exclude; the first is {}", whole.size(),
-           quoted(whole[0].name));
-  }
-
   void collect_tensors() {
     std::uint64_t without_data = 0;
-    for (const Entry entry : checkpoint_) {
+    for (const Entry entry : stepped_.checkpoint) {
       Tensor tensor = entry.tensor();
       if (!tensor.has_data()) {
         ++without_data;
@@ -88,11 +80,11 @@ class Verification {
   // Zip archives hold checksums, and ONNX models those of their external data; opening compares at most a
   // pickle's.
   void compare_checksums() {
-    if (!checkpoint_.format->has_checksums) return;
+    if (!file_.format->has_checksums) return;
     try {
-      const Checksums sums = check_integrity(checkpoint_.path);
+      const Checksums sums = check_integrity(file_.path);
       // Models hardly ever have any: not worth a word.
-      if (sums.without > 0 && (checkpoint_.format != formats::onnx || sums.checked > 0))
+      if (sums.without > 0 && (file_.format != formats::onnx || sums.checked > 0))
         report_.notes.push_back(
             fmt::format("the file holds no checksum for {} bytes of its data", sums.without));
     } catch (const Error& error) {
@@ -103,10 +95,11 @@ class Verification {
 
   // A record says what every tensor's bytes were.
   void compare_record() {
-    for (const RecordFault& fault : check_record(checkpoint_, options_.progress)) {
+    const Checkpoint looked_at = looked_at_in_file();
+    for (const RecordFault& fault : check_record(looked_at, options_.progress)) {
       VerifyFinding finding{.kind = Fault::checksum, .name = fault.name};
-      if (const auto at = checkpoint_.position(fault.name)) {
-        const Entry entry = checkpoint_[*at];
+      if (const auto at = looked_at.position(fault.name)) {
+        const Entry entry = looked_at[*at];
         finding.dtype = entry.dtype;
         finding.shape = entry.shape;
       }
@@ -115,6 +108,17 @@ class Verification {
                            : "the record has no checksum for it";
       report_.findings.push_back(std::move(finding));
     }
+  }
+
+  // As they are in the file, before the steps; all of them where an origin is no name of the file.
+  [[nodiscard]] Checkpoint looked_at_in_file() const {
+    Checkpoint some = without_tensors(file_);
+    for (const std::string& origin : stepped_.origins) {
+      const auto at = file_.position(origin);
+      if (!at) return file_;
+      if (!some.contains(origin)) some.add(origin, file_[*at].tensor());
+    }
+    return some;
   }
 
   void compare_receipt() {
@@ -156,7 +160,8 @@ class Verification {
 
   const std::string& path_;
   const VerifyOptions& options_;
-  Checkpoint checkpoint_;
+  Checkpoint file_;
+  Stepped stepped_;              // what is left of it, and looked at
   std::vector<Tensor> tensors_;  // that have data, with their names
   std::vector<std::string_view> names_;
   VerifyReport report_;

@@ -28,20 +28,19 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& order) {
 
 }  // namespace
 
-KeptWide::KeptWide(const Slots& slots, std::vector<LayerKind> keep_dtype) : kinds_(std::move(keep_dtype)) {
-  for (const Slot& slot : slots.slots)
-    if (slot.field() == "running_var") with_statistics_.emplace(slot.layer(), slot.alternative);
+KeptWide::KeptWide(const Slots& slots, const ModelCast& cast) : layers_(cast.keep_layers) {
+  if (!cast.keep_dtype.empty()) names_.emplace(cast.keep_dtype, std::vector<std::string>{});
+  if (!cast.keep_statistics) return;
+  for (const Slot& slot : slots.slots) {
+    const bool is_norm = slot.kind == LayerKind::batch_norm || slot.kind == LayerKind::instance_norm;
+    if (is_norm && slot.field() == "running_var") with_statistics_.emplace(slot.layer(), slot.alternative);
+  }
 }
 
-bool KeptWide::in_layer_of(const Slot& slot) const {
-  if (std::find(kinds_.begin(), kinds_.end(), slot.kind) == kinds_.end()) return false;
-  const bool may_have_statistics =
-      slot.kind == LayerKind::batch_norm || slot.kind == LayerKind::instance_norm;
-  return !may_have_statistics || with_statistics_.contains({std::string(slot.layer()), slot.alternative});
-}
-
-bool is_narrower(DType from, DType to) {
-  return info(to).bits < info(from).bits && info(to).bits <= 16;
+bool KeptWide::has(const Slot& slot) const {
+  return std::find(layers_.begin(), layers_.end(), slot.kind) != layers_.end() ||
+         with_statistics_.contains({std::string(slot.layer()), slot.alternative}) ||
+         (names_ && names_->passes(slot.path));
 }
 
 DType Converter::target(const Tensor& tensor, const Slot& slot) const {
@@ -53,8 +52,8 @@ DType Converter::target(const Tensor& tensor, const Slot& slot) const {
     return is_floating(from) || info(wanted).bits >= info(from).bits ? wanted : from;
   }
   if (!is_floating(from)) return from;
-  const DType to = dtype_of_precision(precision_);
-  return is_narrower(from, to) && kept_.in_layer_of(slot) ? from : to;
+  const DType to = target_dtype(precision_);
+  return is_narrower(from, to) && kept_.has(slot) ? from : to;
 }
 
 Converter::Result Converter::convert(const Tensor& tensor, const Slot& slot) {

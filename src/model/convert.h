@@ -3,37 +3,38 @@
 // that did not survive.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "ballast/slots.h"
-#include "ballast/steps.h"
+#include "ballast/load.h"
 #include "ballast/tensor.h"
+#include "checkpoint/pattern.h"
 #include "tensor/cast_loss.h"
 
 namespace ballast {
 
-/// Whether half or bf16 leaves a tensor of a model as it is. A batch or instance norm counts as one where it
-/// has running statistics: without them convert(), which sees names alone, cannot tell it from other norms.
+/// Which tensors of a model a narrower dtype leaves as they are. A batch or instance norm counts as one with
+/// statistics where it has them: without, apply_steps(), which sees names alone, cannot tell it from other
+/// norms.
 class KeptWide {
  public:
-  KeptWide(const Slots& slots, std::vector<LayerKind> keep_dtype);
+  KeptWide(const Slots& slots, const ModelCast& cast);
 
-  [[nodiscard]] bool in_layer_of(const Slot& slot) const;
+  [[nodiscard]] bool has(const Slot& slot) const;
 
  private:
-  std::vector<LayerKind> kinds_;
+  std::vector<LayerKind> layers_;
   std::set<std::pair<std::string, std::uint32_t>> with_statistics_;  // layers, by path and alternative
+  std::optional<KeyFilter> names_;
 };
-
-[[nodiscard]] bool is_narrower(DType from, DType to);
 
 class Converter {
  public:
-  Converter(Precision precision, KeptWide kept) : precision_(precision), kept_(std::move(kept)) {}
+  Converter(const Slots& slots, const ModelCast& cast) : precision_(cast.dtype), kept_(slots, cast) {}
 
   struct Result {
     Tensor tensor;

@@ -26,7 +26,7 @@ class Loader {
         options_(options),
         source_(prepare(slots_, state_dicts_of(files, slots_, collect, options), options, report_)),
         matcher_(follow_pointers(collect), source_, options),
-        converter_(options.dtype, KeptWide(slots_, options.keep_dtype)),
+        converter_(slots_, detail::model_cast(options)),
         used_(source_.checkpoint.size(), false),
         taken_(source_.checkpoint.size(), false) {
     report_.file = source_.checkpoint.path;

@@ -74,7 +74,7 @@ std::optional<Shape> foreign_shape(Adapter adapter, const Slot& slot) {
 Matcher::Matcher(const Slots& slots, const Prepared& source, const LoadOptions& options)
     : slots_(slots),
       source_(source),
-      positions_(slots, source.checkpoint, options.reindex),
+      positions_(slots, source.checkpoint, options.reindex, options.keep_positions),
       matches_(slots.slots.size()),
       sorted_(source.checkpoint.size()) {
   std::iota(sorted_.begin(), sorted_.end(), std::size_t{0});

@@ -37,9 +37,9 @@ bool lies_in_empty_member(const Slots& slots, const Slot& slot) {
 
 }  // namespace
 
-Positions::Positions(const Slots& slots, const Checkpoint& checkpoint, const ReindexOptions& options)
-    : on_(options.on) {
-  for (const std::string& text : options.except) except_.emplace_back(text);
+Positions::Positions(const Slots& slots, const Checkpoint& checkpoint,
+                     const std::vector<std::string>& reindex, const std::vector<std::string>& keep)
+    : anywhere_(!reindex.empty()), where_(reindex, keep) {
   for (const Slot& slot : slots.slots) {
     const bool is_required = !lies_in_empty_member(slots, slot);
     for_each_segment(slot.path, slot.index_segments,
@@ -62,7 +62,7 @@ const std::map<std::int64_t, std::int64_t>& Positions::mapping(const std::string
   if (!is_new) return entry->second;
   const auto in_model = model_.find(model_prefix);
   const auto in_file = file_.find(file_prefix);
-  if (!on_ || in_model == model_.end() || in_file == file_.end()) return entry->second;
+  if (!anywhere_ || in_model == model_.end() || in_file == file_.end()) return entry->second;
   const Numbers& theirs = in_file->second;
   const auto required = required_.find(model_prefix);
   const bool only_required = required != required_.end() && theirs.size() < in_model->second.size();
@@ -71,9 +71,7 @@ const std::map<std::int64_t, std::int64_t>& Positions::mapping(const std::string
   // Fewer numbers than positions cannot fill the vector either way; then it is clearer to say which positions
   // are missing.
   if (theirs.size() < ours.size()) return entry->second;
-  if (std::any_of(except_.begin(), except_.end(),
-                  [&](const Pattern& pattern) { return pattern.matches(model_prefix); }))
-    return entry->second;
+  if (!where_.passes(model_prefix)) return entry->second;
   auto next = theirs.begin();
   for (const std::int64_t position : ours) {
     entry->second.emplace(position, *next);

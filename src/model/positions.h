@@ -21,7 +21,9 @@ namespace ballast {
 
 class Positions {
  public:
-  Positions(const Slots& slots, const Checkpoint& checkpoint, const ReindexOptions& options);
+  /// `reindex` and `keep` as in LoadOptions.
+  Positions(const Slots& slots, const Checkpoint& checkpoint, const std::vector<std::string>& reindex,
+            const std::vector<std::string>& keep);
 
   /// A path of the model in the file's numbers. `index_segments` as in Slot.
   [[nodiscard]] std::string in_file(std::string_view path, std::uint64_t index_segments);
@@ -43,8 +45,8 @@ class Positions {
   std::unordered_map<std::string, Numbers> required_;  // those not of empty members alone
   NameMap<Numbers> file_;
   std::unordered_map<std::string, std::map<std::int64_t, std::int64_t>> mappings_;
-  std::vector<Pattern> except_;
-  bool on_;
+  bool anywhere_;  // may positions differ
+  KeyFilter where_;
   std::vector<Moved> moved_;
 };
 

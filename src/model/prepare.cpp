@@ -7,9 +7,7 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
-#include "checkpoint/marks.h"
-#include "checkpoint/pattern.h"
-#include "checkpoint/steps.h"
+#include "checkpoint/pipeline.h"
 #include "model/adapter.h"
 #include "model/state_dict.h"
 
@@ -38,62 +36,37 @@ class Preparation {
       : slots_(slots), options_(options), report_(report) {}
 
   Prepared run(const std::vector<Checkpoint>& state_dicts) {
-    result_.checkpoint = state_dicts.size() == 1 ? marks::with_ties(state_dicts.front()) : merge(state_dicts);
-    for (const Entry& entry : result_.checkpoint) result_.origins.emplace_back(entry.name);
-    apply_rules();
-    if (options_.strip_prefixes && !has_member(slots_, "module.") && !has_member(slots_, "_orig_mod.")) {
-      result_.checkpoint = strip_common_prefixes(result_.checkpoint).checkpoint;
-    }
-    choose_adapter();
+    Pipeline pipeline(state_dicts.size() == 1 ? state_dicts.front() : merge(state_dicts));
+    pipeline.change(options_.rename, options_.rules);
+    if (options_.strip_prefixes && !has_member(slots_, "module.") && !has_member(slots_, "_orig_mod."))
+      pipeline.strip_prefixes();
+    choose_adapter(pipeline);
+    result_.wanted = pipeline.passing(options_.include, options_.exclude);
+    result_.checkpoint = std::move(pipeline.checkpoint);
+    result_.origins = std::move(pipeline.origins);
     const auto& notes = result_.checkpoint.notes;
     report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
-    filter_keys();
+    require_some_wanted();
     list_renamed();
     return std::move(result_);
   }
 
  private:
-  void apply_rules() {
-    std::vector<rules::Rule> all = rules::from_renames(options_.rename);
-    all.insert(all.end(), options_.rules.begin(), options_.rules.end());
-    if (all.empty()) return;
-    rules::Applied applied = rules::apply(result_.checkpoint, all);
-    result_.checkpoint = std::move(applied.checkpoint);
-    result_.origins = std::move(applied.origins);
-  }
-
-  void choose_adapter() {
+  void choose_adapter(Pipeline& pipeline) {
     const bool asked = options_.adapter != Adapter::automatic;
-    const World& world = asked ? world_of(options_.adapter) : world_of(result_.checkpoint);
+    const World& world = asked ? world_of(options_.adapter) : world_of(pipeline.checkpoint);
     result_.adapter = world.adapter;
     if (!asked && world.adapter != Adapter::pytorch)
       report_.notes.push_back("the file says that its layout is " + std::string(world.layout));
-    if (world.plain_key == nullptr) return;
-    std::vector<std::string> names;
-    for (const Entry& entry : result_.checkpoint) names.push_back(world.plain_key(entry.name));
-    result_.checkpoint = with_names(result_.checkpoint, names);
+    if (world.plain_key != nullptr) pipeline.rename_each(world.plain_key);
   }
 
-  void filter_keys() {
-    const KeyFilter filter(options_.include, options_.exclude);
-    for (const Entry& entry : result_.checkpoint) result_.wanted.push_back(filter.passes(entry.name));
-    note_unmatched("include", options_.include);
-    note_unmatched("exclude", options_.exclude);
+  void require_some_wanted() const {
     const bool any = std::find(result_.wanted.begin(), result_.wanted.end(), true) != result_.wanted.end();
-    if (!any && !options_.include.empty()) {
-      fail(Errc::not_found, display(result_.checkpoint.path), "no key matches {}{}",
-           quoted(options_.include.front()),
-           options_.include.size() > 1 ? " or another of the patterns to include" : "");
-    }
-  }
-
-  void note_unmatched(std::string_view what, const std::vector<std::string>& patterns) {
-    for (const std::string& text : patterns) {
-      const Pattern pattern(text);
-      const bool matches = std::any_of(result_.checkpoint.begin(), result_.checkpoint.end(),
-                                       [&](const Entry& entry) { return pattern.matches(entry.name); });
-      if (!matches) report_.notes.push_back(fmt::format("{} pattern {} matched no key", what, quoted(text)));
-    }
+    if (any || options_.include.empty()) return;
+    fail(Errc::not_found, display(result_.checkpoint.path), "no key matches {}{}",
+         quoted(options_.include.front()),
+         options_.include.size() > 1 ? " or another of the patterns to include" : "");
   }
 
   void list_renamed() {

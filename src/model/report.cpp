@@ -93,7 +93,7 @@ std::string LoadReport::text(std::size_t most) const {
   append_list(text, "notes", notes, most, [](const std::string& note) { return note; });
   append_list(text, "rename rules that would find some of the missing", suggestions, most,
               [](const RenameRule& rule) {
-                return "{" + cpp_string(rule.pattern) + ", " + cpp_string(rule.replacement) + "},";
+                return "{" + cpp_string(rule.match) + ", " + cpp_string(rule.to) + "},";
               });
   return text;
 }
@@ -127,7 +127,7 @@ std::string LoadReport::to_json() const {
   for (const std::string& note : notes) json.value(note);
   json.end_array().key("suggestions").begin_array();
   for (const RenameRule& rule : suggestions)
-    json.begin_object().member("match", rule.pattern).member("to", rule.replacement).end_object();
+    json.begin_object().member("match", rule.match).member("to", rule.to).end_object();
   json.end_array().end_object();
   return std::move(json).text();
 }

@@ -128,12 +128,12 @@ Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& c
   if (cast.dtype == Precision::keep) return out;
   if (cast.dtype == Precision::as_model)
     fail(Errc::invalid_argument, "save", "as_model means nothing here: the tensors are the model's");
-  const DType dtype = dtype_of_precision(cast.dtype);
-  const KeptWide kept(slots, cast.keep_dtype);
+  const DType dtype = target_dtype(cast.dtype);
+  const KeptWide kept(slots, cast);
   return cast_where(
       out, dtype,
       [&](std::size_t i) {
-        return !is_narrower(out[i].dtype, dtype) || !kept.in_layer_of(writer.slot_of(out[i].name));
+        return !is_narrower(out[i].dtype, dtype) || !kept.has(writer.slot_of(out[i].name));
       },
       cast.count);
 }

@@ -111,7 +111,7 @@ std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing,
   std::map<std::pair<std::string, std::string>, std::size_t> votes;
   for (const auto& [from, to] : pairs) {
     const RenameRule rule = rule_between(from, to);
-    ++votes[{rule.pattern, rule.replacement}];
+    ++votes[{rule.match, rule.to}];
   }
   std::vector<std::pair<std::pair<std::string, std::string>, std::size_t>> ranked(votes.begin(), votes.end());
   std::stable_sort(ranked.begin(), ranked.end(),

@@ -143,6 +143,8 @@ void detail::check(const std::string& path, const Options& options) {
   if (options.opset < kOldestOpset || options.opset > newest_opset())
     fail(Errc::unsupported, "onnx", "opset {} is not one of {} to {}", options.opset, kOldestOpset,
          newest_opset());
+  if (options.dtype != Precision::keep && options.dtype != Precision::half)
+    fail(Errc::unsupported, "onnx", "weights are stored as they are or as F16 (Precision::half)");
   if (options.inputs.empty()) fail(Errc::invalid_argument, "onnx", "no inputs: name them and their shapes");
   check_names(options, {});
   const AtomicFile can_be_written(path, options.overwrite);  // before minutes of work
@@ -153,7 +155,7 @@ SaveReport detail::save(const Slots& slots, const Graph& graph, const std::strin
   check(path, given);
   const Options options = completed(given, graph);
   Weights weights;
-  const ModelCast cast{.dtype = options.weight_type == WeightType::half ? Precision::half : Precision::keep};
+  const ModelCast cast{.dtype = options.dtype};
   weights.tensors = save_and_tell(slots, Adapter::pytorch, cast, weights.saved_as);
   std::vector<std::string> names;
   for (const auto& entry : weights.tensors) names.emplace_back(entry.name);

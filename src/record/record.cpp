@@ -40,8 +40,9 @@ std::unordered_map<std::string_view, LayerKind> kinds_of(const Slots& slots) {
 
 RecordReport detail::save_record(const Slots& slots, const std::string& path, const RecordOptions& options) {
   const auto count = std::make_shared<CastCount>();
-  Checkpoint tensors =
-      save(slots, Adapter::none, {.dtype = options.dtype, .keep_dtype = options.keep_dtype, .count = count});
+  ModelCast cast = model_cast(options);
+  cast.count = count;
+  Checkpoint tensors = save(slots, Adapter::none, cast);
   RecordReport report;
   if (options.quantize == Quantize::int8) {
     const auto kinds = kinds_of(slots);
@@ -54,14 +55,14 @@ RecordReport detail::save_record(const Slots& slots, const std::string& path, co
   // when the file is written, and only then.
   count->rounded = 0;
   count->overflowed = 0;
-  ballast::save_record(tensors, path,
-                       {.precision = options.dtype == Precision::keep
-                                         ? "keep"
-                                         : record::precision_name(dtype_of_precision(options.dtype)),
-                        .config = options.config.value,
-                        .config_type = options.config.type,
-                        .overwrite = options.overwrite,
-                        .progress = options.progress});
+  ballast::save_record(
+      tensors, path,
+      {.precision =
+           options.dtype == Precision::keep ? "keep" : record::precision_name(target_dtype(options.dtype)),
+       .config = options.config.value,
+       .config_type = options.config.type,
+       .overwrite = options.overwrite,
+       .progress = options.progress});
   report.rounded = count->rounded;
   report.overflowed = count->overflowed;
   return report;

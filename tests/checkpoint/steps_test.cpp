@@ -204,7 +204,7 @@ TEST(Rules, ChangeTensors) {
   EXPECT_EQ(floats(applied({rules::Transpose{0, 1}})), (std::vector<float>{0, 3, 1, 4, 2, 5}));
   EXPECT_EQ(applied({rules::Permute{{1, 0}}}).shape(), (Shape{3, 2}));
   EXPECT_EQ(applied({rules::Transpose{0, 1}, rules::Reshape{{-1}}}).shape(), (Shape{6}));
-  EXPECT_EQ(floats(applied({rules::Narrow{1, {1, {}, {}}}})), (std::vector<float>{1, 2, 4, 5}));
+  EXPECT_EQ(floats(applied({rules::Slice{.dim = 1, .start = 1}})), (std::vector<float>{1, 2, 4, 5}));
   EXPECT_EQ(applied({rules::Cast{DType::bf16}}).dtype(), DType::bf16);
   EXPECT_THAT(message(Errc::shape_mismatch, [&] { static_cast<void>(applied({rules::Reshape{{4}}})); }),
               HasSubstr("rule \"^w$\" on \"w\""));
@@ -218,7 +218,7 @@ TEST(Rules, SplitAndJoinAreInverse) {
   EXPECT_THAT(names(split.checkpoint), ElementsAre("l.0.q", "l.0.k", "l.0.v", "l.1.q", "l.1.k", "l.1.v"));
   EXPECT_EQ(floats(split.checkpoint.tensor("l.1.k")), (std::vector<float>{4, 5, 6, 7}));
   const auto joined =
-      rules::apply(split.checkpoint, {rules::Join{R"((.*)\.q$)", {"$1.k", "$1.v"}, "$1.qkv", 0, false}});
+      rules::apply(split.checkpoint, {rules::Concat{R"((.*)\.q$)", {"$1.k", "$1.v"}, "$1.qkv", 0}});
   EXPECT_THAT(names(joined.checkpoint), ElementsAre("l.0.qkv", "l.1.qkv"));
   EXPECT_THAT(joined.origins, ElementsAre("l.0.q + l.0.k + l.0.v", "l.1.q + l.1.k + l.1.v"));
   EXPECT_EQ(floats(joined.checkpoint.tensor("l.1.qkv")), floats(counting({6, 2})));
@@ -228,7 +228,7 @@ TEST(Rules, JoinsInnerDimensionsAndStacks) {
   Checkpoint in;
   in.add("a", counting({2, 2}));
   in.add("b", counting({2, 1}));
-  const Tensor joined = rules::apply(in, {rules::Join{"^a$", {"b"}, "c", 1, false}}).checkpoint.tensor("c");
+  const Tensor joined = rules::apply(in, {rules::Concat{"^a$", {"b"}, "c", 1}}).checkpoint.tensor("c");
   EXPECT_EQ(floats(joined), (std::vector<float>{0, 1, 0, 2, 3, 1}));
   std::vector<std::byte> piece(7);
   joined.read(6, piece);  // a range across rows and parts, inside elements
@@ -237,15 +237,15 @@ TEST(Rules, JoinsInnerDimensionsAndStacks) {
   Checkpoint equal;
   equal.add("x", counting({2}));
   equal.add("y", counting({2}));
-  EXPECT_EQ(floats(rules::apply(equal, {rules::Join{"^x$", {"y"}, "s", 0, true}}).checkpoint.tensor("s")),
+  EXPECT_EQ(floats(rules::apply(equal, {rules::Stack{"^x$", {"y"}, "s", 0}}).checkpoint.tensor("s")),
             (std::vector<float>{0, 1, 0, 1}));
-  EXPECT_EQ(rules::apply(equal, {rules::Join{"^x$", {"y"}, "s", 1, true}}).checkpoint.tensor("s").shape(),
+  EXPECT_EQ(rules::apply(equal, {rules::Stack{"^x$", {"y"}, "s", 1}}).checkpoint.tensor("s").shape(),
             (Shape{2, 2}));
   message(Errc::shape_mismatch, [&] {
-    static_cast<void>(rules::apply(in, {rules::Join{"^a$", {"b"}, "c", 0, false}}));
+    static_cast<void>(rules::apply(in, {rules::Concat{"^a$", {"b"}, "c", 0}}));
   });
   message(Errc::not_found, [&] {
-    static_cast<void>(rules::apply(in, {rules::Join{"^a$", {"z"}, "c", 0, false}}));
+    static_cast<void>(rules::apply(in, {rules::Concat{"^a$", {"z"}, "c", 0}}));
   });
 }
 
@@ -272,10 +272,53 @@ TEST(Rules, ReadFromJson) {
   EXPECT_EQ(std::get<rules::Rename>(parsed[0]).to, "b.$1");
   EXPECT_EQ(std::get<rules::Change>(parsed[1]).operations.size(), 2U);
   const auto& change = std::get<rules::Change>(parsed[2]);
-  EXPECT_EQ(std::get<rules::Narrow>(change.operations[0]).slice.stop, 5);
+  EXPECT_EQ(std::get<rules::Slice>(change.operations[0]).stop, 5);
   EXPECT_EQ(std::get<rules::Cast>(change.operations[1]).dtype, DType::bf16);
   EXPECT_THAT(std::get<rules::Split>(parsed[3]).sizes, ElementsAre(4, 2));
-  EXPECT_EQ(std::get<rules::Join>(parsed[4]).to, "$1.qk");
+  EXPECT_EQ(std::get<rules::Concat>(parsed[4]).to, "$1.qk");
+}
+
+TEST(Rules, AreWrittenAsTheyAreRead) {
+  const std::string text =
+      R"JSON({"rules":[{"match":"^a\\.(.*)","to":"b.$1"},{"match":"gone","to":""},)JSON"
+      R"JSON({"match":"w$","do":[{"transpose":[0,1]},{"permute":[1,0]},{"reshape":[-1,2]},)JSON"
+      R"JSON({"slice":{"dim":1,"start":-3,"stop":5,"step":2}},{"slice":{"dim":0}},{"cast":"I8"}],"to":"v"},)JSON"
+      R"JSON({"match":"k","do":[{"cast":"F8_E4M3"}]},)JSON"
+      R"JSON({"match":"(.*)\\.qkv","split":{"to":["$1.q","$1.k"],"dim":1,"sizes":[4,2]}},)JSON"
+      R"JSON({"match":"s","split":{"to":["x"],"dim":0}},)JSON"
+      R"JSON({"match":"(.*)\\.q","concat":{"with":["$1.k"],"to":"$1.qk","dim":0}},)JSON"
+      R"JSON({"match":"t","stack":{"with":["u","v"],"to":"w","dim":-1}},)JSON"
+      R"JSON({"match":"mask","drop":true},{"match":"wte","alias":"head \"x\""}]})JSON";
+  EXPECT_EQ(rules::to_json(rules::parse(text)), text);
+}
+
+TEST(Steps, AreTakenInTheirOrderAndRememberWhereTensorsComeFrom) {
+  Checkpoint in = with({"module.l.1.w", "module.l.3.w", "module.l.3.b", "module.m.2.w"});
+  const Stepped done = apply_steps(in, {.root = "",
+                                        .rename = {{"w$", "weight"}},
+                                        .rules = {rules::Drop{R"(\.l\.1)"}},
+                                        .strip_prefixes = true,
+                                        .include = {"^l", "^m", "^module"},
+                                        .exclude = {"b$"},
+                                        .reindex = {""},
+                                        .keep_positions = {R"(^m\.)"},
+                                        .dtype = DType::f16,
+                                        .keep_dtype = {"^m"}});
+  EXPECT_THAT(names(done.checkpoint), ElementsAre("l.0.weight", "m.2.weight"));
+  EXPECT_THAT(done.origins, ElementsAre("module.l.3.w", "module.m.2.w"));
+  EXPECT_THAT(done.unmatched, ElementsAre("^module"));
+  EXPECT_EQ(done.checkpoint[0].dtype, DType::f16);
+  EXPECT_EQ(done.checkpoint[1].dtype, DType::f32);
+  EXPECT_EQ(done.cast, 1U);
+  EXPECT_THAT(names(done.taken), ElementsAre("module.l.1.w", "module.l.3.w", "module.l.3.b", "module.m.2.w"));
+}
+
+TEST(Steps, RefuseADtypeThatIsNotFloating) {
+  EXPECT_THAT(message(Errc::bad_dtype,
+                      [] { static_cast<void>(apply_steps(with({"a"}), {.root = "", .dtype = DType::i32})); }),
+              HasSubstr("I32"));
+  message(Errc::invalid_argument,
+          [] { static_cast<void>(apply_steps(with({"a"}), {.root = "", .dtype = Precision::as_model})); });
 }
 
 TEST(Rules, RefusesFilesThatMakeNoSense) {

@@ -40,7 +40,7 @@ void make_files() {
   ballast::save(model, "net_flax.safetensors", {.adapter = ballast::Adapter::flax});
   ballast::save(model, "net_native.safetensors", {.adapter = ballast::Adapter::none});
   const std::vector<ballast::rules::Rule> fuse{
-      ballast::rules::Join{R"(^q\.(.*)$)", {"k.$1", "v.$1"}, "qkv.$1", 0, false}};
+      ballast::rules::Concat{R"(^q\.(.*)$)", {"k.$1", "v.$1"}, "qkv.$1", 0}};
   ballast::save(ballast::rules::apply(filled<Attention>(), fuse).checkpoint, "fused.safetensors");
   std::ofstream("rules.json")
       << R"({"rules": [{"match": "^qkv\\.(.*)$", "split": {"to": ["q.$1", "k.$1", "v.$1"]}}]})";

@@ -102,7 +102,7 @@ TEST_F(ConvertTest, ADtypeMeansTheSameWhenConvertingAndWhenLoading) {
   init(source);
   for (const Precision wide : {Precision::full, Precision::f64}) {
     for (const std::string from : {"net.pt", "net.safetensors"}) {
-      save(source, path(from), {.dtype = wide, .keep_dtype = {}, .overwrite = true});
+      save(source, path(from), {.dtype = wide, .keep_statistics = false, .overwrite = true});
       EveryLayer as_file;
       load(as_file, path(from));
       for (const Precision to :
@@ -114,14 +114,16 @@ TEST_F(ConvertTest, ADtypeMeansTheSameWhenConvertingAndWhenLoading) {
           convert(path(from), path(out), {.dtype = to, .overwrite = true});
           EveryLayer converted;
           load(converted, path(out));
-          EXPECT_EQ(expected, dtypes_and_values(converted)) << from << out << static_cast<int>(to);
+          EXPECT_EQ(expected, dtypes_and_values(converted))
+              << from << out << (to.dtype() ? info(*to.dtype()).code : "keep");
         }
         save(as_file, path("saved.pt"), {.dtype = to, .overwrite = true});
         save_record(as_file, path("saved.record"), {.dtype = to, .overwrite = true});
         for (const std::string out : {"saved.pt", "saved.record"}) {
           EveryLayer saved;
           load(saved, path(out));
-          EXPECT_EQ(expected, dtypes_and_values(saved)) << from << out << static_cast<int>(to);
+          EXPECT_EQ(expected, dtypes_and_values(saved))
+              << from << out << (to.dtype() ? info(*to.dtype()).code : "keep");
         }
       }
     }

@@ -163,7 +163,7 @@ TEST(Asks, N25_PositionsAreCompactedOnlyWhereNeeded) {  // #1420, #4716
   EXPECT_THAT(load(gapped, file, {.unused = OnUnused::error}).reindexed, IsEmpty());
   EXPECT_EQ(digests_of(gapped), expected);
   Compact off;  // switched off for one prefix
-  EXPECT_THROW(load(off, file, {.reindex = {.except = {R"(^fc\.)"}}}), LoadError);
+  EXPECT_THROW(load(off, file, {.keep_positions = {R"(^fc\.)"}}), LoadError);
 }
 
 TEST(Asks, N26_GatesAndPackedProjections) {  // #4043

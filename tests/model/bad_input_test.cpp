@@ -146,7 +146,7 @@ TEST(BadInput, InvalidPatterns) {
   EXPECT_THAT(refusal(kLinear, {.include = {"["}}, Errc::invalid_argument), HasSubstr("\"[\""));
   EXPECT_THAT(refusal(kLinear, {.exclude = {"*"}}, Errc::invalid_argument), HasSubstr("\"*\""));
   EXPECT_THAT(refusal(kLinear, {.rules = {rules::Drop{"(?<="}}}, Errc::invalid_argument), HasSubstr("(?<="));
-  EXPECT_THAT(refusal(kLinear, {.reindex = {.except = {"("}}}, Errc::invalid_argument), HasSubstr("\"(\""));
+  EXPECT_THAT(refusal(kLinear, {.keep_positions = {"("}}, Errc::invalid_argument), HasSubstr("\"(\""));
 }
 
 TEST(BadInput, CatastrophicPatterns) {

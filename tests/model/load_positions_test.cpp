@@ -31,10 +31,10 @@ TEST(Load, PositionsAreCompactedWhenTheModelsAreNotThere) {
   EXPECT_THAT(targets(report.reindexed), ElementsAre("fc.1", "fc.2", "fc.3", "fc.4"));
   EXPECT_THAT(sources(report.reindexed), ElementsAre("fc.2", "fc.4", "fc.6", "fc.8"));
   Mlp off;
-  EXPECT_THAT(targets(failed_load(off, file, {.reindex = {.on = false}}).missing),
+  EXPECT_THAT(targets(failed_load(off, file, {.reindex = {}}).missing),
               ElementsAre("fc.1.weight", "fc.1.bias", "fc.3.weight", "fc.3.bias"));
   Mlp except;
-  EXPECT_FALSE(failed_load(except, file, {.reindex = {.except = {R"(^fc\.)"}}}).complete());
+  EXPECT_FALSE(failed_load(except, file, {.keep_positions = {R"(^fc\.)"}}).complete());
 }
 
 TEST(Load, PositionsOfTheFileAreTakenAsTheyAreWhenTheyCan) {

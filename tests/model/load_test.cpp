@@ -113,7 +113,7 @@ TEST(Load, PartsOfAVocabularyAreRefusedClearly) {
   EXPECT_THAT(failed_load(model, checkpoint({{"tokens.weight", {8, 3}}})).text(),
               HasSubstr("parts of a tensor are never loaded"));
   const auto sliced = load(model, checkpoint({{"tokens.weight", {12, 3}}}),
-                           {.rules = {rules::Change{"^tokens", {rules::Narrow{0, {{}, 10, {}}}}, {}}}});
+                           {.rules = {rules::Change{"^tokens", {rules::Slice{.dim = 0, .stop = 10}}, {}}}});
   EXPECT_TRUE(sliced.complete());
 }
 

@@ -113,7 +113,7 @@ TEST_F(Onnx, DoesNotFoldANormWhoseInputIsUsedElsewhere) {
 }
 
 TEST_F(Onnx, StoresHalfPrecisionWeights) {
-  onnx::save(net(), path("net.onnx"), {.inputs = kImage, .weight_type = onnx::WeightType::half});
+  onnx::save(net(), path("net.onnx"), {.inputs = kImage, .dtype = Precision::half});
   EXPECT_THAT(
       look(path("net.onnx")),
       AllOf(HasSubstr("weight fc.weight FLOAT16 [3, 144]"), HasSubstr("weight norm.running_var FLOAT [4]"),

@@ -85,7 +85,7 @@ class Writer {
     write_as("pointing", one.tolerance, [&](Options& o) { o.weights = weights; });
     write_as("folded", one.tolerance, [](Options& o) { o.fold_batch_norm = true; });
     write_as("unfolded", one.tolerance, [](Options& o) { o.fold_constants = false; });
-    write_as("half", 5e-3, [](Options& o) { o.weight_type = ballast::onnx::WeightType::half; });
+    write_as("half", 5e-3, [](Options& o) { o.dtype = ballast::Precision::half; });
   }
 
   void list(const Case& one, const std::string& what, const std::string& model, double tolerance) {

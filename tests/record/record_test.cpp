@@ -234,7 +234,7 @@ TEST_F(RecordTest, HalfKeepsBatchNormsAndIntegersAndCountsWhatWasLost) {
   EXPECT_EQ(file.at("norm.gamma").dtype, DType::f32);
   EXPECT_EQ(file.at("ids").dtype, DType::i64);
   EXPECT_EQ(file.metadata->at("ballast.precision"), "half");
-  save_record(net, path("all.record"), {.dtype = Precision::half, .keep_dtype = {}});
+  save_record(net, path("all.record"), {.dtype = Precision::half, .keep_statistics = false});
   EXPECT_EQ(open_record(path("all.record")).at("norm.running_var").dtype, DType::f16);
 
   Net full;

@@ -11,8 +11,8 @@
 #include "ballast/error.h"
 #include "commands.h"
 #include "rows.h"
-#include "selection.h"
 #include "state_dict.h"
+#include "steps.h"
 #include "table.h"
 #include "text.h"
 #include "written.h"
@@ -24,52 +24,16 @@ struct Arguments {
   std::string in;
   std::string out;
   std::string shard_size;  // "5GB"; empty: one file
-  std::string dtype;
   std::string quantize;
-  std::vector<std::string> rename;
-  std::vector<std::string> keep_dtype;
-  Selection selection;
+  StepArguments steps;
   bool dry_run = false;
   bool debug_keys = false;
   ballast::ConvertOptions options;
 };
 
-std::vector<ballast::RenameRule> parse_rules(const std::vector<std::string>& texts) {
-  std::vector<ballast::RenameRule> rules;
-  for (const std::string& text : texts) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw ballast::Error(ballast::Errc::invalid_argument, "--rename",
-                           fmt::format("{} is not PATTERN=REPLACEMENT", ballast::quoted(text)));
-    }
-    rules.push_back({text.substr(0, equals), text.substr(equals + 1)});
-  }
-  return rules;
-}
-
-ballast::DType parse_dtype(const std::string& word) {
-  const auto dtype = ballast::dtype_from_name(word);
-  if (!dtype) {
-    throw ballast::Error(
-        ballast::Errc::invalid_argument, "--dtype",
-        fmt::format("{} is no dtype; f32, f16, bf16, f64, f8_e4m3 and f8_e5m2 are the usual ones",
-                    ballast::quoted(word)));
-  }
-  if (!ballast::is_floating(*dtype)) {
-    throw ballast::Error(ballast::Errc::invalid_argument, "--dtype",
-                         fmt::format("{} is no floating-point dtype", ballast::info(*dtype).code));
-  }
-  return *dtype;
-}
-
 ballast::ConvertOptions options_of(const Arguments& arguments) {
   ballast::ConvertOptions options = arguments.options;
-  options.rename = parse_rules(arguments.rename);
-  options.include = arguments.selection.include;
-  options.exclude = arguments.selection.exclude;
-  if (!arguments.dtype.empty() && arguments.dtype != "keep") options.dtype = parse_dtype(arguments.dtype);
-  options.keep_dtype.insert(options.keep_dtype.end(), arguments.keep_dtype.begin(),
-                            arguments.keep_dtype.end());
+  set_steps(options, steps_of(arguments.steps));
   if (arguments.quantize == "int8") options.quantize = ballast::Quantize::int8;
   if (!arguments.shard_size.empty()) options.shard_bytes = parse_size(arguments.shard_size, "--shard-size");
   return options;
@@ -183,13 +147,16 @@ void print_done(Session& session, const Arguments& arguments, const ballast::Con
 void say_notes(Session& session, const ballast::Converted& done) {
   for (const std::string& note : done.before.notes) session.note(note);
   note_found(session, done.before.path, done.root);
-  for (const std::string& pattern : done.unmatched)
-    session.warn(fmt::format("the pattern {} matched nothing", ballast::quoted(pattern)));
+  warn_unmatched(session, done.unmatched);
 }
 
 int convert(Session& session, const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   session.about_to_read(arguments.in);
+  if (!arguments.steps.rules.empty())
+    ballast::require_apart({arguments.in, arguments.steps.rules}, {arguments.out});
+  if (!arguments.steps.rules.empty() && !arguments.options.receipt.empty())
+    ballast::require_apart({arguments.in, arguments.steps.rules}, {arguments.options.receipt});
   ballast::ConvertOptions options = options_of(arguments);
   options.io = session.io_or(options.io);
   options.expansion = session.expansion;
@@ -216,11 +183,11 @@ int convert(Session& session, const Arguments& arguments) {
   session.out.flush();
   const std::uint64_t overflowed = done.count->overflowed;
   if (overflowed == 0) return kFine;
-  const auto* dtype = std::get_if<ballast::DType>(&options.dtype);
+  const std::optional<ballast::DType> dtype = options.dtype.dtype();
   session.warn(fmt::format("{}: {} too large for {}; infinity or its largest value stands there now",
                            ballast::display(arguments.out),
                            overflowed == 1 ? "1 value was" : grouped(overflowed) + " values were",
-                           dtype == nullptr ? "the dtype a rule casts to" : ballast::info(*dtype).code));
+                           !dtype ? "the dtype a rule casts to" : ballast::info(*dtype).code));
   return kFound;
 }
 
@@ -244,32 +211,7 @@ void add_convert(CLI::App& app, Session& session) {
       .add_option("--shard-size", arguments->shard_size,
                   "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
       ->type_name("SIZE");
-  command
-      .add_option(
-          "--dtype", arguments->dtype,
-          "Cast floating tensors: f32 (full), f16 (half), bf16, f64 (double), f8_e4m3, f8_e5m2; others stay")
-      ->type_name("DTYPE");
-  add_root_option(command, arguments->options.root, kStateDict);
-  command
-      .add_option("--rename", arguments->rename,
-                  "Replace every match of RE in names, rules in order; $1 is a group")
-      ->type_name("RE=TO")
-      ->allow_extra_args(false);
-  command
-      .add_option("--rules", arguments->options.rules_file,
-                  "Rename, reshape, split and join as this JSON file says, after --rename")
-      ->type_name("FILE");
-  command
-      .add_option(
-          "--reindex", arguments->options.reindex,
-          "Close the gaps in the numbers behind prefixes that RE matches: layers.0, 2, 4 become 0, 1, 2")
-      ->type_name("RE")
-      ->allow_extra_args(false);
-  command
-      .add_option("--keep-dtype", arguments->keep_dtype,
-                  "Never narrow tensors whose name matches, nor batch norms")
-      ->type_name("RE")
-      ->allow_extra_args(false);
+  add_step_options(command, arguments->steps, kStateDict);
   command
       .add_option("--quantize", arguments->quantize,
                   "int8: weights as 8-bit integers with a scale for each channel")
@@ -279,7 +221,6 @@ void add_convert(CLI::App& app, Session& session) {
       .add_option("--receipt", arguments->options.receipt,
                   "Write what was read, done and written, with SHA-256 of every tensor, to FILE")
       ->type_name("FILE");
-  add_selection_options(command, arguments->selection);
   command.add_flag("--simplify", arguments->options.simplify,
                    "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
   add_no_check_option(command, arguments->options.check);

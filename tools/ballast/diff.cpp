@@ -6,11 +6,10 @@
 #include <cmath>
 
 #include "ballast/display.h"
-#include "ballast/quantized.h"
 #include "commands.h"
 #include "rows.h"
-#include "selection.h"
 #include "state_dict.h"
+#include "steps.h"
 #include "table.h"
 #include "text.h"
 
@@ -23,8 +22,7 @@ using ballast::TensorDiff;
 struct DiffArguments {
   std::string a;
   std::string b;
-  std::optional<std::string> root;
-  Selection selection;
+  StepArguments steps;
   bool markdown = false;
   bool all = false;
   bool no_renames = false;
@@ -185,14 +183,18 @@ void print_json(Session& session, const DiffArguments& arguments, const ballast:
   json.finish();
 }
 
-ballast::Checkpoint read(Session& session, const DiffArguments& arguments, const std::string& path) {
-  const ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = arguments.inert});
-  return select(state_dict(session, ballast::dequantize(file), arguments.root), arguments.selection);
+ballast::Checkpoint read(Session& session, const DiffArguments& arguments, const std::string& path,
+                         const ballast::Steps& steps) {
+  return apply_steps(session, session.open(path, {.io = ballast::Io::read, .inert = arguments.inert}), steps);
 }
 
 int diff(Session& session, const DiffArguments& arguments) {
-  const ballast::Checkpoint a = read(session, arguments, arguments.a);
-  const ballast::Checkpoint b = read(session, arguments, arguments.b);
+  // The steps that made B of A: what B is not made by itself is asked of A alone.
+  const ballast::Steps steps = steps_of(arguments.steps);
+  const ballast::Checkpoint a = read(session, arguments, arguments.a, steps);
+  const ballast::Checkpoint b =
+      read(session, arguments, arguments.b,
+           {.root = steps.root, .include = steps.include, .exclude = steps.exclude});
   ballast::DiffOptions options = arguments.options;
   options.find_renamed = !arguments.no_renames;
   const ballast::DiffReport report = [&] {
@@ -213,11 +215,12 @@ int diff(Session& session, const DiffArguments& arguments) {
 
 void add_diff(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<DiffArguments>();
-  CLI::App& command = add_command(app, session, "diff",
-                                  "compare two files, of any formats: names, shapes, dtypes and every value",
-                                  "  ballast diff model.pt model.safetensors\n"
-                                  "  ballast diff before.safetensors after.safetensors --tolerance 1e-3\n"
-                                  "  ballast diff v1.pt v2.pt --markdown > changes.md");
+  CLI::App& command = add_command(
+      app, session, "diff", "compare two files, of any formats: names, shapes, dtypes and every value",
+      "  ballast diff model.pt model.safetensors\n"
+      "  ballast diff before.safetensors after.safetensors --tolerance 1e-3\n"
+      "  ballast diff trained.pt release.safetensors --rename '^net\\.=' --dtype bf16\n"
+      "  ballast diff v1.pt v2.pt --markdown > changes.md");
   command.add_option("A", arguments->a, "A checkpoint")->required();
   command.add_option("B", arguments->b, "Another one")->required();
   command
@@ -229,8 +232,7 @@ void add_diff(CLI::App& app, Session& session) {
       .add_option("--relative", arguments->options.relative, "Or by this part of the larger one of the two")
       ->type_name("X")
       ->check(CLI::NonNegativeNumber);
-  add_root_option(command, arguments->root, kStateDict);
-  add_selection_options(command, arguments->selection);
+  add_step_options(command, arguments->steps, kStateDict);
   command.add_flag("--no-renames", arguments->no_renames, "Do not look for tensors under other names");
   command.add_flag("-a,--all", arguments->all, "List tensors that are equal, too");
   command.add_flag("--markdown", arguments->markdown, "A Markdown table");

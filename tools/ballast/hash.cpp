@@ -4,24 +4,24 @@
 
 #include "ballast/display.h"
 #include "commands.h"
-#include "selection.h"
 #include "state_dict.h"
+#include "steps.h"
 
 namespace tool {
 namespace {
 
 struct HashArguments {
   std::vector<std::string> files;
-  std::optional<std::string> root;
-  Selection selection;
+  StepArguments steps;
   bool root_only = false;
   bool inert = false;
 };
 
 int hash(Session& session, const HashArguments& arguments, const std::string& path, JsonStream& json) {
   const ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = arguments.inert});
-  const ballast::Checkpoint checkpoint =
-      select(state_dict(session, file, arguments.root), arguments.selection);
+  ballast::Steps steps = steps_of(arguments.steps);
+  steps.quantized = ballast::OnQuantized::keep;
+  const ballast::Checkpoint checkpoint = apply_steps(session, file, steps);
   const ballast::Manifest manifest = [&] {
     ProgressBar bar = session.progress("hash", path);
     return ballast::hash(checkpoint, bar.callback());
@@ -55,8 +55,7 @@ void add_hash(CLI::App& app, Session& session) {
                   "  ballast hash model.safetensors --json > manifest.json");
   command.add_option("FILE", arguments->files, "Checkpoints of any format")->required();
   command.add_flag("--root-only", arguments->root_only, "One line a file: the hash of all its tensors");
-  add_root_option(command, arguments->root, kStateDict);
-  add_selection_options(command, arguments->selection);
+  add_step_options(command, arguments->steps, kStateDict);
   add_inert_option(command, arguments->inert);
   add_io_option(command, session);
   command.callback([&session, arguments] {

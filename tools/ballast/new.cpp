@@ -21,10 +21,9 @@ struct NewOptions {
 };
 
 // What load() would look for the model's names in: the state dict, without the prefixes of wrappers.
-ballast::Converted weights_of(const ballast::Checkpoint& file, const NewOptions& options) {
-  ballast::Converted weights = ballast::apply_steps(file, {.root = options.root});
-  weights.checkpoint = ballast::strip_common_prefixes(weights.checkpoint).checkpoint;
-  weights.before = {};  // their names are not asked for, and may be very many
+ballast::Stepped weights_of(const ballast::Checkpoint& file, const NewOptions& options) {
+  ballast::Stepped weights = ballast::apply_steps(file, {.root = options.root, .strip_prefixes = true});
+  weights.taken = {};  // their names are not asked for, and may be very many
   weights.origins = {};
   return weights;
 }
@@ -34,8 +33,7 @@ int run(Session& session, const NewOptions& options) {
     require_free(options.out, options.force);
     ballast::require_apart({options.file}, {options.out});
   }
-  const ballast::Converted weights =
-      weights_of(session.open(options.file, {.inert = options.inert}), options);
+  const ballast::Stepped weights = weights_of(session.open(options.file, {.inert = options.inert}), options);
   for (const std::string& note : weights.checkpoint.notes) session.note(note);
   const std::string header = ballast::scaffold(weights.checkpoint, options.scaffold);
   if (!options.out.empty()) ballast::save_scaffold(header, options.out, options.force);

@@ -9,8 +9,8 @@
 #include "ballast/display.h"
 #include "commands.h"
 #include "rows.h"
-#include "selection.h"
 #include "state_dict.h"
+#include "steps.h"
 #include "table.h"
 #include "text.h"
 
@@ -19,8 +19,7 @@ namespace {
 
 struct StatsOptions {
   std::vector<std::string> files;
-  std::optional<std::string> root;
-  Selection selection;
+  StepArguments steps;
   std::string sort = "file";
   bool inert = false;
   bool histogram = false;
@@ -121,9 +120,11 @@ std::vector<Histogram> histograms_of(const std::vector<ballast::Tensor>& tensors
 }
 
 int show_stats(Session& session, const StatsOptions& options, const std::string& path, JsonStream& json) {
-  const ballast::Checkpoint checkpoint =
-      select(below(session.open(path, {.io = ballast::Io::read, .inert = options.inert}), options.root),
-             options.selection);
+  const ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = options.inert});
+  ballast::Steps steps = steps_of(options.steps);
+  steps.quantized = ballast::OnQuantized::keep;
+  if (!steps.root) steps.root = "";
+  const ballast::Checkpoint checkpoint = apply_steps(session, file, steps);
   std::vector<Row> rows = rows_of(checkpoint);
   std::erase_if(rows, [&](const Row& row) { return !checkpoint[row.first].tensor().has_data(); });
   sort_rows(rows, options.sort);
@@ -147,7 +148,7 @@ int show_stats(Session& session, const StatsOptions& options, const std::string&
   print_table(session, rows, stats, histograms);
   session.out.line(session.stdout_terminal.paint(totals_of(rows).text(), Style::bold));
   session.out.flush();
-  for (const std::string& note : checkpoint.notes) session.note(note);
+  for (const std::string& note : file.notes) session.note(note);
   return kFine;
 }
 
@@ -160,8 +161,7 @@ void add_stats(CLI::App& app, Session& session) {
                   "  ballast stats model.safetensors\n"
                   "  ballast stats model.pt --include 'norm' --json");
   command.add_option("FILE", options->files, "Checkpoints of any format")->required();
-  add_root_option(command, options->root, kEverything);
-  add_selection_options(command, options->selection);
+  add_step_options(command, options->steps, kEverything);
   command.add_option("--sort", options->sort, "file, name or size (default: file)")
       ->type_name("KEY")
       ->check(CLI::IsMember({"file", "name", "size"}));

@@ -4,8 +4,8 @@
 
 #include "ballast/display.h"
 #include "commands.h"
-#include "selection.h"
 #include "state_dict.h"
+#include "steps.h"
 #include "table.h"
 #include "text.h"
 
@@ -18,7 +18,7 @@ using ballast::VerifyReport;
 
 struct VerifyArguments {
   std::vector<std::string> files;
-  Selection selection;
+  StepArguments steps;
   ballast::VerifyOptions options;
 };
 
@@ -88,8 +88,7 @@ void write_json(JsonStream& json, const VerifyReport& report) {
 int verify(Session& session, const VerifyArguments& arguments, const std::string& path, JsonStream& json) {
   session.about_to_read(path);
   ballast::VerifyOptions options = arguments.options;
-  options.include = arguments.selection.include;
-  options.exclude = arguments.selection.exclude;
+  set_steps(options, steps_of(arguments.steps));
   options.io = session.io_or(options.io);
   options.expansion = session.expansion;
   const VerifyReport report = [&] {
@@ -118,8 +117,7 @@ void add_verify(CLI::App& app, Session& session) {
                   "  ballast verify *.safetensors --quiet && echo all fine\n"
                   "  ballast verify model.pt --max-abs 1e4 --json");
   command.add_option("FILE", arguments->files, "Checkpoints of any format")->required();
-  add_root_option(command, arguments->options.root, kEverything);
-  add_selection_options(command, arguments->selection);
+  add_step_options(command, arguments->steps, kEverything);
   command.add_flag("--allow-zeros", arguments->options.allow_zeros,
                    "A tensor of nothing but zeros is fine (one zero by itself always is)");
   command.add_option("--max-abs", arguments->options.max_abs, "A magnitude above this is a finding")
