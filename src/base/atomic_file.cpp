@@ -208,6 +208,39 @@ void AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes
   write_fully(descriptor_, path_, offset, bytes);
 }
 
+namespace {
+
+// The bytes of a file that is being written.
+class UnfinishedSource final : public ByteSource {
+ public:
+  UnfinishedSource(const std::string& path, std::uint64_t size, int descriptor)
+      : ByteSource(path, size), descriptor_(descriptor) {}
+
+ private:
+  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
+    while (!out.empty()) {
+      const ssize_t count = pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail(Errc::io_error, where(), "cannot be read again: {}", std::strerror(errno));
+      if (count == 0) fail(Errc::file_changed, where(), "became shorter while it was written");
+      offset += static_cast<std::uint64_t>(count);
+      out = out.subspan(static_cast<std::size_t>(count));
+    }
+  }
+
+  int descriptor_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ByteSource> AtomicFile::written() const {
+  struct stat status {};
+
+  if (fstat(descriptor_, &status) != 0)
+    fail(Errc::io_error, display(path_), "cannot be read again: {}", std::strerror(errno));
+  return std::make_shared<UnfinishedSource>(path_, static_cast<std::uint64_t>(status.st_size), descriptor_);
+}
+
 void AtomicFile::copy_at(std::uint64_t offset, const ByteSource& source, std::uint64_t source_offset,
                          std::uint64_t length) {
   if (!fits(source_offset, length, source.size())) {

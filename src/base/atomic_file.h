@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ class AtomicFile {
   /// Copies a range of another file inside the kernel where the file systems can; safe from several threads.
   void copy_at(std::uint64_t offset, const ByteSource& source, std::uint64_t source_offset,
                std::uint64_t length);
+  /// What is there so far, to be looked at before it gets its name. Not after seal().
+  [[nodiscard]] std::shared_ptr<const ByteSource> written() const;
   /// fsync and close: every byte is on the disk, still without its name. Only commit() may follow. For files
   /// that are published together.
   void seal();

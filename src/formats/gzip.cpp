@@ -92,36 +92,64 @@ std::uint64_t promised_size(const ByteSource& source) {
 
 }  // namespace
 
-std::shared_ptr<const Storage> gunzip(const ByteSource& source) {
-  const std::uint64_t most = expansion_limit(source.size());
-  // One more than promised: the end of the data is then found without a look for more room.
-  auto memory = Storage::heap(std::clamp<std::uint64_t>(promised_size(source) + 1, kBlockBytes, most));
+namespace {
+
+// All that a gzip file unpacks to goes through `room(made)`, which gives the next piece of memory; an empty
+// one ends it. Returns how much there was.
+template <class Room>
+std::uint64_t unpack(const ByteSource& source, const Room& room) {
   std::uint64_t made = 0;
   Inflater inflater(kGzip);
   Blocks blocks(source);
   while (!inflater.ended()) {
-    if (made == memory->size()) {
-      if (made == most)
-        fail(Errc::expansion_limit, source.where(), "{} bytes that unpack to more than {}", source.size(),
-             most);
-      auto larger = Storage::heap(std::min(most, made * 2));
-      std::memcpy(larger->mutable_data(), memory->data(), static_cast<std::size_t>(made));
-      memory = std::move(larger);
-    }
+    std::span<std::byte> out = room(made);
+    if (out.empty()) return made;
     auto& in = blocks.next();
-    std::span<std::byte> out(memory->mutable_data() + made, static_cast<std::size_t>(memory->size() - made));
-    const std::size_t room = out.size();
+    const std::size_t before = out.size();
     const bool at_end = in.empty();
     if (!inflater.step(in, out))
       fail(Errc::bad_gzip, source.where(), "is damaged near byte {} of {}", blocks.used(), source.size());
-    made += room - out.size();
-    if (at_end && room == out.size() && !inflater.ended())
+    made += before - out.size();
+    if (at_end && before == out.size() && !inflater.ended())
       fail(Errc::truncated, source.where(), "the gzip data ends in the middle, after {} bytes",
            source.size());
   }
   if (blocks.used() != source.size()) {
     fail(Errc::trailing_data, source.where(), "{} bytes follow the gzip data at byte {}",
          source.size() - blocks.used(), blocks.used());
+  }
+  return made;
+}
+
+// Where the trailer lies, or cannot say it: by unpacking, and keeping nothing.
+std::uint64_t true_size(const ByteSource& source, std::uint64_t most) {
+  std::vector<std::byte> block(kBlockBytes);
+  return unpack(source, [&](std::uint64_t made) {
+    if (made > most)
+      fail(Errc::expansion_limit, source.where(), "{} bytes that unpack to more than {}", source.size(),
+           most);
+    return std::span(block);
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<const Storage> gunzip(const ByteSource& source) {
+  const std::uint64_t most = expansion_limit(source.size());
+  std::uint64_t size = std::min(promised_size(source), most);
+  std::shared_ptr<Storage> memory;
+  const auto into_memory = [&] {
+    // One more than there is: the end of the data is then found without a look for more room.
+    memory = Storage::heap(std::max<std::uint64_t>(size + 1, kBlockBytes));
+    return unpack(source, [&](std::uint64_t made) {
+      return std::span(memory->mutable_data() + made, static_cast<std::size_t>(memory->size() - made));
+    });
+  };
+  std::uint64_t made = into_memory();
+  if (made == memory->size()) {
+    memory.reset();  // before there is more: never two of them
+    size = true_size(source, most);
+    made = into_memory();
   }
   return slice_storage(std::move(memory), 0, made);
 }

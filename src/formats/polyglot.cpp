@@ -2,8 +2,6 @@
 #include "formats/polyglot.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 
 #include "ballast/safetensors.h"
 #include "base/bytes.h"
@@ -12,8 +10,6 @@
 #include "base/magic.h"
 #include "formats/format_table.h"
 #include "formats/gzip.h"
-#include "formats/pickle_walk.h"
-#include "formats/zip_records.h"
 
 namespace ballast {
 namespace {
@@ -22,35 +18,6 @@ std::vector<std::byte> bytes_at(const ByteSource& source, std::uint64_t offset, 
   std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(most, source.size() - offset)));
   source.read(offset, bytes);
   return bytes;
-}
-
-// An end record near the end, and a directory where it says, or right before it.
-std::optional<std::uint64_t> zip_end(const ByteSource& source) {
-  using namespace zip;
-  const std::uint64_t window = std::min<std::uint64_t>(source.size(), kEndSize + 0x10000);
-  const std::uint64_t start = source.size() - window;
-  const auto tail = bytes_at(source, start, window);
-  const auto is_directory = [&](std::uint64_t at) {
-    if (!fits(at, kCentralSize, source.size())) return false;
-    std::array<std::byte, 4> lead{};
-    source.read(at, lead);
-    const auto signature = load_le<std::uint32_t>(lead.data());
-    return signature == kCentralSignature || signature == kEnd64Signature;
-  };
-  int tried = 0;
-  for (std::size_t at = as_text(tail).rfind("PK\5\6"); at != std::string_view::npos && tried < 64; ++tried) {
-    const std::uint64_t place = start + at;
-    if (at + kEndSize <= tail.size()) {
-      const std::uint64_t size = load_le<std::uint32_t>(&tail[at + 12]);
-      const std::uint64_t offset = load_le<std::uint32_t>(&tail[at + 16]);
-      if (is_directory(offset) || (size <= place && is_directory(place - size)) ||
-          (place >= kLocatorSize + kEnd64Size && is_directory(place - kLocatorSize - kEnd64Size)))
-        return place;
-    }
-    if (at == 0) break;
-    at = as_text(tail).rfind("PK\5\6", at - 1);
-  }
-  return std::nullopt;
 }
 
 bool is_safetensors(const ByteSource& source, std::span<const std::byte> head) {
@@ -64,29 +31,41 @@ bool is_safetensors(const ByteSource& source, std::span<const std::byte> head) {
   return end != std::string_view::npos && text[end] == '}';
 }
 
-// HDF5 may begin behind a block of the user's, of 512, 1024, 2048… bytes.
-std::optional<std::uint64_t> hdf5_start(const ByteSource& source) {
-  constexpr std::string_view kMagic = "\x89HDF\r\n\x1A\n";
-  for (std::uint64_t at = 512; fits(at, kMagic.size(), source.size()); at *= 2) {
-    if (as_text(bytes_at(source, at, kMagic.size())) == kMagic) return at;
-  }
-  return std::nullopt;
+// gzip's magic number, or a header of zlib's, of any window.
+bool may_be_packed(std::span<const std::byte> head) {
+  if (head.size() < 2) return false;
+  const auto first = static_cast<unsigned>(head[0]);
+  const auto second = static_cast<unsigned>(head[1]);
+  return (first == 0x1F && second == 0x8B) ||
+         ((first & 15U) == 8 && first <= 0x78 && (first * 256 + second) % 31 == 0);
 }
 
-// Some readers of pickles unpack by themselves what looks packed.
+// Some readers unpack by themselves what looks packed, and read what comes out as whatever that is.
 void find_packed(const ByteSource& source, std::span<const std::byte> head, bool opened_as_gzip,
                  std::vector<OtherReading>& found) {
   if (opened_as_gzip) {
     try {
-      if (const auto at = first_pickle_import(*memory_source(gunzip(source), source.name())))
-        found.push_back({"pickle", *at, "an unpickler of what it unpacks to would import or call something"});
+      const auto unpacked = memory_source(gunzip(source), source.name());
+      for (OtherReading& reading : readings_besides(*unpacked, Meant::none)) {
+        reading.what = "unpacked: " + reading.what;
+        found.push_back(std::move(reading));
+      }
+      if (may_be_packed(bytes_at(*unpacked, 0, kMagicBytes)) && is_packed(*unpacked))
+        found.push_back({"gzip", 0, "what it unpacks to unpacks again"});
     } catch (const Error&) {
       return;  // then it is not opened either, which says why
     }
     return;
   }
-  const bool may_be = as_text(head).starts_with("\x1F\x8B") || as_text(head).starts_with('x');
-  if (may_be && is_packed(source)) found.push_back({"gzip", 0, "unpacks like a gzip or zlib stream"});
+  if (may_be_packed(head) && is_packed(source))
+    found.push_back({"gzip", 0, "unpacks like a gzip or zlib stream"});
+}
+
+Meant meaning_of(Format format, std::span<const std::byte> head) {
+  const bool begins_as_zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
+  if (begins_as_zip && (format == formats::torch_zip || format == formats::npz)) return Meant::zip;
+  if (format != formats::torch_zip) return Meant::none;
+  return is_tar(head) ? Meant::tar : Meant::pickle;
 }
 
 }  // namespace
@@ -94,29 +73,10 @@ void find_packed(const ByteSource& source, std::span<const std::byte> head, bool
 std::vector<OtherReading> other_readings(const ByteSource& source) {
   const auto head = bytes_at(source, 0, kMagicBytes);
   const Format format = format_of(source);
-  const bool begins_as_zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
-  const bool zip = begins_as_zip && (format == formats::torch_zip || format == formats::npz);
-  const bool tar = is_tar(head);
-  const bool opened_as_tar = format == formats::torch_zip && !zip && tar;
-  const bool opened_as_pickle = format == formats::torch_zip && !zip && !tar;
-
-  std::vector<OtherReading> found;
-  if (!opened_as_pickle && !zip) {
-    if (const auto at = first_pickle_import(source))
-      found.push_back({"pickle", *at, "an unpickler would import or call something"});
-  }
-  if (!zip && begins_as_zip) {
-    found.push_back({"zip", 0, "begins like a zip archive, which is all that some readers look at"});
-  } else if (!zip) {
-    if (const auto at = zip_end(source))
-      found.push_back({"zip", *at, "a zip archive ends there, which readers of zip look for first"});
-  }
-  if (tar && !opened_as_tar)
-    found.push_back({"tar", 0, "the first 512 bytes are the header of a tar archive"});
+  std::vector<OtherReading> found = readings_besides(source, meaning_of(format, head));
   find_packed(source, head, format == formats::mpk_gz, found);
   if (format != formats::safetensors && is_safetensors(source, head))
     found.push_back({"safetensors", 0, "begins like a Safetensors file"});
-  if (const auto at = hdf5_start(source)) found.push_back({"hdf5", *at, "an HDF5 file begins there"});
   return found;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <set>
 #include <unordered_set>
 
 #include "ballast/display.h"
@@ -197,6 +199,19 @@ Verdict ScanReport::verdict() const noexcept {
 
 namespace {
 
+// What was found in a file of several.
+void take(ScanReport& report, ScanReport part, const std::string& name) {
+  const auto append = [&](auto& to, auto& from) {
+    for (auto& item : from) {
+      item.entry = item.entry.empty() ? name : name + ": " + item.entry;
+      to.push_back(std::move(item));
+    }
+  };
+  append(report.findings, part.findings);
+  append(report.globals, part.globals);
+  append(report.calls, part.calls);
+}
+
 // Each shard by itself; the findings of all, and of the index.
 ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOptions& options) {
   report.format = formats::sharded;
@@ -207,16 +222,7 @@ ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOpt
       if (shard.empty()) fail(Errc::missing_shard, display(path), "shard {} is not there", quoted(name));
       if (format_of(*File::open(shard)) == formats::sharded)
         fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(name));
-      ScanReport part = scan(shard, options);
-      const auto take = [&](auto& to, auto& from) {
-        for (auto& item : from) {
-          item.entry = item.entry.empty() ? name : name + ": " + item.entry;
-          to.push_back(std::move(item));
-        }
-      };
-      take(report.findings, part.findings);
-      take(report.globals, part.globals);
-      take(report.calls, part.calls);
+      take(report, scan(shard, options), name);
     }
   } catch (const Error& error) {
     add_refusal(report, error);
@@ -226,8 +232,47 @@ ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOpt
 
 }  // namespace
 
+namespace {
+
+// Whether a loader would do something with it, whatever it is called.
+bool is_loadable(const ByteSource& source) {
+  const auto head = source.read(0, std::min<std::uint64_t>(source.size(), kMagicBytes));
+  const std::string_view text = as_text(head);
+  const bool is_pickle = text.size() > 1 && text[0] == '\x80' && text[1] > 1 && text[1] < 6;
+  return is_pickle || text.starts_with("PK") || text.starts_with("\x1F\x8B") ||
+         text.starts_with("\x93NUMPY") || is_tar(head) || !readings_besides(source, Meant::none).empty();
+}
+
+// A folder is what loaders take from it, and they go by names of their own: every file that one of them could
+// load is looked at, not only the one that open() takes.
+ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
+  const std::string chosen = shards::find_in_folder(folder);
+  ScanReport report = scan(chosen, options);
+  std::set<std::string> known = {std::filesystem::path(chosen).filename().string()};
+  if (report.format == formats::sharded) {
+    const auto files = shards::read_index(chosen).files;
+    known.insert(files.begin(), files.end());
+  }
+  for (const std::string& name : shards::files_in(folder)) {
+    const std::string path = folder + "/" + name;
+    if (known.contains(name) || !is_loadable(*File::open(path, {.io = Io::read}))) continue;
+    try {
+      take(report, scan(path, options), name);
+    } catch (const Error& error) {
+      report.findings.push_back({.severity = Severity::warning,
+                                 .code = error.code(),
+                                 .what = error.what(),
+                                 .offset = 0,
+                                 .entry = name});
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
 ScanReport scan(const std::string& path, const ScanOptions& options) {
-  if (shards::is_folder(path)) return scan(shards::find_in_folder(path), options);
+  if (shards::is_folder(path)) return scan_folder(path, options);
   ScanReport report;
   const std::shared_ptr<const ByteSource> source = File::open(path, {.io = Io::read});
   const Format format = format_of(*source);

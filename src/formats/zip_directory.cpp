@@ -17,6 +17,7 @@ namespace {
 
 using namespace zip;
 
+constexpr std::uint64_t kMostFolderWork = std::uint64_t{4} << 20U;  // bytes of names of folders
 constexpr std::uint64_t kMostGrowth = 1032;  // of deflate: one bit of a match code for 258 bytes, twice
 
 class DirectoryReader {
@@ -52,6 +53,7 @@ class DirectoryReader {
   void check_growth() const;
   void build_index();
   void check_folders() const;
+  void check_sorted_folders() const;
   void note_anomalies();
 
   const ByteSource& source_;
@@ -259,6 +261,7 @@ void DirectoryReader::build_index() {
 void DirectoryReader::check_folders() const {
   std::string_view last;
   std::string folded;
+  std::uint64_t work = 0;
   for (const ZipEntry& entry : out_.entries) {
     std::string_view parent = entry.name.substr(0, entry.name.size() - 1);
     parent = entry.is_folder() ? parent : parent.substr(0, parent.rfind('/') + 1);
@@ -267,12 +270,36 @@ void DirectoryReader::check_folders() const {
     last = parent;
     for (; !parent.empty();
          parent = parent.substr(0, parent.rfind('/') == std::string_view::npos ? 0 : parent.rfind('/'))) {
+      work += parent.size();
+      if (work > kMostFolderWork) return check_sorted_folders();
       fold_case(parent, folded);
       const auto found = out_.index.find(
           hash_name(folded), [&](std::size_t i) { return equal_any_case(out_.entries[i].name, parent); });
       if (found)
         fail(Errc::zip_ambiguous, where(entry.name), "lies below {}, which is a file", quoted(parent));
     }
+  }
+}
+
+// The same for names of very many folders, whose parents together are too much text. With the slash before
+// all other characters, what lies below a name comes right behind it.
+void DirectoryReader::check_sorted_folders() const {
+  const auto rank = [](char c) {
+    if (c == '/') return -1;
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : static_cast<int>(static_cast<unsigned char>(c));
+  };
+  std::vector<std::string_view> names;
+  for (const ZipEntry& entry : out_.entries) names.push_back(entry.name);
+  std::sort(names.begin(), names.end(), [&](std::string_view a, std::string_view b) {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                        [&](char x, char y) { return rank(x) < rank(y); });
+  });
+  for (std::size_t i = 0; i + 1 < names.size(); ++i) {
+    const std::string_view file = names[i];
+    const std::string_view next = names[i + 1];
+    if (next.size() > file.size() && next[file.size()] == '/' &&
+        equal_any_case(next.substr(0, file.size()), file))
+      fail(Errc::zip_ambiguous, where(next), "lies below {}, which is a file", quoted(file));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "formats/one_reading.h"
 #include "formats/onnx/external.h"
 #include "onnx/file.h"
 #include "onnx/lowering.h"
@@ -181,10 +182,12 @@ SaveReport detail::save(const Slots& slots, const Graph& graph, const std::strin
     for (const Initializer& one : model.initializers)
       if (one.external && one.external->location == data_name)
         copy_tensor(*data, one.external->offset, one.tensor);
+    require_one_reading(*data, Meant::none);
     data->seal();
   }
   const std::string bytes = serialize(model, path);
   file.append(bytes);
+  require_one_reading(file, Meant::none);
   file.seal();
   if (data) data->commit();
   file.commit();

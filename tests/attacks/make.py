@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True                  # a test run leaves nothing in t
 import exec_attacks
 import file_attacks
 import hide_attacks
+import key_attacks
 import legal
 import numpy_attacks
 import onnx_attacks
@@ -25,7 +26,7 @@ import vm_attacks
 import zip_attacks
 
 GROUPS = (exec_attacks, hide_attacks, zip_attacks, tensor_attacks, vm_attacks, shape_attacks, stream_attacks,
-          file_attacks, onnx_attacks, trust_attacks, numpy_attacks, state_attacks, legal)
+          file_attacks, onnx_attacks, trust_attacks, numpy_attacks, state_attacks, key_attacks, legal)
 
 CODES = set("""
 unknown-format truncated trailing-data header-too-large bad-json duplicate-key bad-name bad-dtype

@@ -249,6 +249,9 @@ def hidden():
     yield ("device", "zip-ambiguous", zf.build(changed(STORE, central={"attributes": 0o020666 << 16})), "a storage that is a device")
     yield ("folder-marked", "zip-ambiguous", zf.build(changed(STORE, central={"attributes": 0x10})), "a storage that DOS takes for a folder")
     yield "folder-data", "bad-zip", zf.build(base(extra=[record(b"data/x/", FLOATS)])), "a folder with content"
+    deep = [record(b"%02d/" % i + b"a/" * 30000 + b"x", FLOATS) for i in range(4)]
+    yield ("file-and-deep-folder", "zip-ambiguous", zf.build(base(extra=[*deep, record(b"03/" + b"A/" * 29999 + b"a", FLOATS)])),
+           "a file that is a folder in another case, among names of very many folders")
     yield ("file-and-folder", "zip-ambiguous", zf.build(base(extra=[record(b"data.pkl/0", FLOATS)])), "a file below data.pkl")
     yield "name-twice-slash", "bad-name", zf.build(base(extra=[record(b"data//0", FLOATS)])), "data//0 beside data/0"
     yield "name-dot", "bad-name", zf.build(base(extra=[record(b"./data.pkl", BAD)])), "./data.pkl beside data.pkl"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a release job leans on: damage is not passed on, no output destroys an input, and what was not looked at is not called fine."""
+import gzip
 import io
 import json
 import os
@@ -9,6 +10,40 @@ import unittest
 import zipfile
 
 from cli_testing import CliTest, floats, quantized, safetensors, tied
+
+
+class Folders(CliTest):
+    """A folder is what loaders take from it, whatever open() takes."""
+
+    EVIL = b"cposix\nsystem\n(S'true'\ntR."
+
+    def model(self, **beside):
+        (self.folder / "f").mkdir(exist_ok=True)
+        clean = safetensors([("w", "F32", [1], floats(1))])
+        self.file("f/m.safetensors", clean)
+        self.file("f/m.safetensors.index.json", json.dumps({"weight_map": {"w": "m.safetensors"}}).encode())
+        self.file("f/config.json", b'{"a": 1}')
+        self.file("f/README.md", b"# A model\n")
+        for name, data in beside.items():
+            self.file("f/" + name, data)
+        return self.path("f")
+
+    def test_a_folder_of_shards_and_text_is_clean(self):
+        self.run_tool("scan", self.model())
+
+    def test_every_file_that_a_loader_could_load_is_looked_at_whatever_it_is_called(self):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("archive/data.pkl", self.EVIL)
+        for name in ("pytorch_model.bin", "model.pkl", "x", "notes.txt", ".hidden", "z.safetensors"):
+            for data in (self.EVIL, b"\x80\x02" + self.EVIL, packed.getvalue(), gzip.compress(self.EVIL)):
+                folder = self.model(**{name: data})
+                out, _ = self.run_tool("scan", folder, code=1)
+                self.assertIn(name, out)
+                os.remove(os.path.join(folder, name))
+
+    def test_a_clean_file_beside_stays_clean(self):
+        self.run_tool("scan", self.model(**{"other.safetensors": safetensors([("v", "F32", [1], floats(2))]), "a.pkl": b"\x80\x02}."}))
 
 
 class Damage(CliTest):

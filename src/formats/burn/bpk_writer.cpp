@@ -12,6 +12,7 @@
 #include "formats/burn/burn.h"
 #include "formats/burn/cbor.h"
 #include "formats/burn/parts.h"
+#include "formats/one_reading.h"
 #include "formats/tensor_image.h"
 
 namespace ballast::burn {
@@ -142,6 +143,7 @@ void save_bpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   file.reserve(parts.back().end());
   write_parts(file, parts, {}, options.progress);
   check_sources(parts);
+  require_one_reading(file, Meant::none);
   file.commit();
 }
 

@@ -2,6 +2,7 @@
 // Burn's NamedMpk records, written: dotted names become maps in maps, positions from 0 on become arrays.
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
@@ -13,6 +14,7 @@
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
 #include "formats/gzip.h"
+#include "formats/one_reading.h"
 #include "formats/tensor_image.h"
 
 namespace ballast::burn {
@@ -232,6 +234,40 @@ class MpkWriter {
   std::uint64_t size_ = 0;
 };
 
+// What parts make up, before it is packed.
+class PartsSource final : public ByteSource {
+ public:
+  PartsSource(const std::string& path, std::span<const Part> parts)
+      : ByteSource(path, parts.back().end()), parts_(parts) {}
+
+ private:
+  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
+    auto part = std::upper_bound(parts_.begin(), parts_.end(), offset,
+                                 [](std::uint64_t at, const Part& each) { return at < each.at; });
+    for (--part; !out.empty(); ++part) out = read_part(*part, offset, out);
+  }
+
+  // What the part has of `out`, and the rest of it.
+  static std::span<std::byte> read_part(const Part& part, std::uint64_t& offset, std::span<std::byte> out) {
+    const auto take = [&](std::uint64_t begin, std::uint64_t size, const auto& read) {
+      if (out.empty() || offset < begin || offset >= begin + size) return;
+      const auto piece =
+          out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), begin + size - offset)));
+      read(offset - begin, piece);
+      offset += piece.size();
+      out = out.subspan(piece.size());
+    };
+    take(part.at, part.before.size(), [&](std::uint64_t at, std::span<std::byte> piece) {
+      std::memcpy(piece.data(), part.before.data() + at, piece.size());
+    });
+    take(part.content_at(), part.size,
+         [&](std::uint64_t at, std::span<std::byte> piece) { part.storage->read(part.offset + at, piece); });
+    return out;
+  }
+
+  std::span<const Part> parts_;
+};
+
 void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& progress) {
   GzipWriter gzip(file);
   std::uint64_t total = 0;
@@ -260,12 +296,14 @@ void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   std::vector<Part> parts = MpkWriter(checkpoint, where).run();
   AtomicFile file(path, options.overwrite);
   if (gzip) {
+    require_one_reading(PartsSource(path, parts), Meant::none);
     write_gzip(file, parts, options.progress);
   } else {
     file.reserve(parts.back().end());
     write_parts(file, parts, {}, options.progress);
   }
   check_sources(parts);
+  if (!gzip) require_one_reading(file, Meant::none);
   file.commit();
 }
 

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "checkpoint/require_data.h"
 #include "formats/expansion.h"
+#include "formats/one_reading.h"
 #include "formats/tensor_image.h"
 #include "formats/zip.h"
 #include "formats/zip_names.h"
@@ -162,6 +163,7 @@ void save_npy(const Checkpoint& checkpoint, const std::string& path, const SaveO
   file.reserve(parts.back().end());
   write_parts(file, parts, {}, options.progress);
   check_sources(parts);
+  require_one_reading(file, Meant::none);
   file.commit();
 }
 
@@ -187,6 +189,7 @@ void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveO
     ZipWriter(std::move(records)).write(file, options.progress);
     for (const auto& image : images) image->check_unchanged();
   }
+  require_one_reading(file, Meant::zip);
   file.commit();
 }
 

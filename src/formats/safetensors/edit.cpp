@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
+#include "formats/one_reading.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/layout.h"
 #include "tensor/source_storage.h"
@@ -103,6 +104,7 @@ void edit(const std::string& in, const std::string& out, const HeaderEdit& chang
     if (options.progress) options.progress(done, header.data_size);
   }
   file->check_unchanged();
+  require_one_reading(target, Meant::none);
   target.commit();
 }
 

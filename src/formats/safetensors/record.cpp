@@ -16,6 +16,7 @@
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_data.h"
 #include "checkpoint/value_json.h"
+#include "formats/one_reading.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 #include "formats/safetensors/record_data.h"
@@ -115,6 +116,7 @@ void save_record(const Checkpoint& in, const std::string& path, const RecordFile
     tensor.storage()->check_unchanged();
   });
   out.append(make_layout(layout).head);
+  require_one_reading(out, Meant::none);
   out.commit();
 }
 

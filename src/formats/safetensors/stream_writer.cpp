@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "formats/one_reading.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 
@@ -199,6 +200,7 @@ void StreamWriter::write(std::string_view name, const Tensor& tensor) {
 void StreamWriter::finish() {
   State& state = live();
   state.check_complete();
+  require_one_reading(state.out, Meant::none);
   state.out.commit();
   state_.reset();
 }

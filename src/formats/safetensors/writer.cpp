@@ -8,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "checkpoint/require_data.h"
+#include "formats/one_reading.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 
@@ -20,6 +21,7 @@ void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& p
   out.reserve(layout.file_size);
   out.append(layout.head);
   copy_data(checkpoint, layout, out, progress);
+  require_one_reading(out, Meant::none);
 }
 
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
@@ -40,6 +42,7 @@ std::vector<std::byte> serialize(const Checkpoint& checkpoint) {
         0, std::span(bytes).subspan(static_cast<std::size_t>(place.begin),
                                     static_cast<std::size_t>(place.end - place.begin)));
   }
+  require_one_reading(*memory_source(Storage::borrow(bytes.data(), bytes.size()), where), Meant::none);
   return bytes;
 }
 

@@ -142,22 +142,28 @@ class ShardReader {
 
 }  // namespace
 
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.is_regular_file(error)) names.push_back(entry.path().filename().string());
+  if (error) fail(Errc::io_error, display(folder), "the folder cannot be read: {}", error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string find_in_folder(const std::string& folder) {
   std::vector<std::string> indices;
   std::vector<std::string> files;
   std::vector<std::string>
       graphs;  // exports of a model that mostly lies beside them: taken when there is nothing else
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with('.') || !entry.is_regular_file(error)) continue;
+  for (const std::string& name : files_in(folder)) {
+    if (name.starts_with('.')) continue;
     if (name.ends_with(".index.json")) indices.push_back(name);
     if (has_known_extension(name)) files.push_back(name);
     if (name.ends_with(".onnx")) graphs.push_back(name);
   }
-  if (error) fail(Errc::io_error, display(folder), "the folder cannot be read: {}", error.message());
   std::vector<std::string>& found = !indices.empty() ? indices : !files.empty() ? files : graphs;
-  std::sort(found.begin(), found.end());
   if (found.empty())
     fail(Errc::file_not_found, display(folder), "is a folder without an index of shards or a model file");
   if (found.size() > 1)

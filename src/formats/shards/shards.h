@@ -31,6 +31,8 @@ inline constexpr std::size_t kMaxShards = 10'000;
 [[nodiscard]] std::string locate(const std::string& folder, const std::string& file);
 
 [[nodiscard]] bool is_folder(const std::string& path) noexcept;
+/// The names of its regular files, in order.
+[[nodiscard]] std::vector<std::string> files_in(const std::string& folder);
 /// The one index, or the one file, of a folder. Errc::file_not_found, Errc::invalid_argument with a list.
 [[nodiscard]] std::string find_in_folder(const std::string& folder);
 

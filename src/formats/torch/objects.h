@@ -135,8 +135,9 @@ class Objects {
   }
 
   [[nodiscard]] std::string location() const;
-  Machine* machine = nullptr;  ///< at work now
-  std::uint32_t streams = 0;   ///< that were begun
+  Machine* machine = nullptr;                 ///< at work now
+  std::optional<bool> keys_are_numbers = {};  ///< those of storages: all of a file are of one kind
+  std::uint32_t streams = 0;                  ///< that were begun
 
   // Operands. `what` names the operand in the refusal.
   [[nodiscard]] static std::optional<std::int64_t> as_int(Ref value) noexcept;

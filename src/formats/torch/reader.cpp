@@ -75,8 +75,14 @@ Ref Reader::read_nested(std::shared_ptr<const Storage> bytes, const std::string&
 }
 
 std::string key_text(Objects& objects, Ref key, const char* what) {
-  if (const auto number = Objects::as_int(key)) return std::to_string(*number);
-  return std::string(objects.need_text(key, what));
+  const auto number = Objects::as_int(key);
+  std::string text = number ? std::to_string(*number) : std::string(objects.need_text(key, what));
+  // 1 and "1" are two keys in Python.
+  if (objects.keys_are_numbers.value_or(number.has_value()) != number.has_value())
+    objects.refuse(Errc::type_mismatch, "{}, {}, is {}, and others are {}", what, quoted(text),
+                   number ? "a number" : "text", number ? "text" : "numbers");
+  objects.keys_are_numbers = number.has_value();
+  return text;
 }
 
 void FirstMention::check(const Objects& objects, const StorageId& again) const {

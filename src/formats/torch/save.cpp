@@ -3,6 +3,7 @@
 
 #include "ballast/torch.h"
 #include "checkpoint/flatten.h"
+#include "formats/one_reading.h"
 #include "formats/torch/pickle_writer.h"
 #include "formats/torch/writers.h"
 
@@ -16,6 +17,7 @@ void write(const std::string& path, std::string pickle, const StorageTable& stor
     write_legacy(file, pickle, storages.records(), options.progress);
   else
     write_zip(file, std::move(pickle), storages.records(), options.progress);
+  require_one_reading(file, options.legacy ? Meant::pickle : Meant::zip);
   file.commit();
 }
 

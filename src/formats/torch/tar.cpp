@@ -6,6 +6,9 @@
 //   pickle([(key, root, offset, count)…]) of views tensors    pickle(count); for each: pickle((key, storage
 //   key, class)), dims (int32), 4 bytes unused, sizes, strides, offset (int64 each) pickle     the object;
 //   tensors are persistent ids: a key, as text or number
+#include <charconv>
+#include <map>
+
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
@@ -79,6 +82,15 @@ class Cursor {
   std::uint64_t position_ = 0;
 };
 
+// As int() reads the text that PyTorch wrote; other spellings of the same number are nobody's.
+std::optional<std::int64_t> plain_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || std::to_string(number) != text)
+    return std::nullopt;
+  return number;
+}
+
 class Tar {
  public:
   Tar(Objects& objects, const ByteSource& source)
@@ -96,6 +108,13 @@ class Tar {
       Cursor cursor(objects_, source_, *info);
       static_cast<void>(cursor.pickle());
       cursor.end();
+    }
+    for (const TarMember& member : members_) {
+      const bool is_known = &member == storages || &member == tensors || &member == object ||
+                            &member == find("sys_info") || member.size == 0;
+      if (!is_known)
+        objects_.find(Severity::warning, Errc::trailing_data, "a member that the object does not name", 0,
+                      member.name);
     }
     read_storages(*storages);
     read_tensors(*tensors);
@@ -129,6 +148,31 @@ class Tar {
     return {node->refs, node->size};
   }
 
+  // Storages, views and tensors share one set of keys, which are numbers.
+  std::int64_t need_key(const Cursor& cursor, Ref key) {
+    const auto number = Objects::as_int(key);
+    if (!number)
+      fail(Errc::type_mismatch, cursor.where(), "a key that is {}, not a number", objects_.describe(key));
+    return *number;
+  }
+
+  void keep(const Cursor& cursor, Ref key, Ref value) {
+    const std::int64_t number = need_key(cursor, key);
+    if (!values_.emplace(number, value).second)
+      fail(Errc::duplicate_key, cursor.where(), "the key {} comes twice", number);
+  }
+
+  TypeId location_of(const Cursor& cursor, Ref given) {
+    const auto location = Objects::as_text(given);
+    if (!location)
+      fail(Errc::type_mismatch, cursor.where(), "a storage's location that is {}", objects_.describe(given));
+    if (*location == "cpu") return 0;
+    if (!location->starts_with("cuda"))
+      objects_.find(Severity::warning, Errc::unsupported,
+                    "a storage of a device that this format did not have", 0, {});
+    return objects_.tree().type_id(*location);
+  }
+
   void read_storages(const TarMember& member) {
     Cursor cursor(objects_, source_, member);
     for (std::int64_t left = count(cursor); left > 0; --left) {
@@ -141,19 +185,16 @@ class Tar {
       if (!bytes) fail(Errc::size_overflow, cursor.where(), "a storage of {} elements", numel);
       cursor.need(static_cast<std::uint64_t>(*bytes));
       objects_.budget().take(512);
-      const auto location = Objects::as_text(parts[1]);
-      const StorageInfo info{
-          .dtype = dtype,
-          .location = location && *location != "cpu" ? objects_.tree().type_id(*location) : 0,
-          .numel = static_cast<std::uint64_t>(numel),
-          .offset = 0,
-          .index = static_cast<std::uint32_t>(objects_.tree().storages.size()),
-          .big_endian = false};
+      const StorageInfo info{.dtype = dtype,
+                             .location = location_of(cursor, parts[1]),
+                             .numel = static_cast<std::uint64_t>(numel),
+                             .offset = 0,
+                             .index = static_cast<std::uint32_t>(objects_.tree().storages.size()),
+                             .big_endian = false};
       objects_.tree().storages.push_back(
           range_of(source_, cursor.offset(), static_cast<std::uint64_t>(*bytes)));
       cursor.skip(static_cast<std::uint64_t>(*bytes));
-      values_[key_text(objects_, parts[0], "a storage's key")] =
-          objects_.storage(info, parts[2].node()->type);
+      keep(cursor, parts[0], objects_.storage(info, parts[2].node()->type));
     }
     read_views(cursor);
     cursor.end();
@@ -173,16 +214,14 @@ class Tar {
       }
       info.offset += static_cast<std::uint64_t>(offset);
       info.numel = static_cast<std::uint64_t>(size);
-      values_[key_text(objects_, parts[0], "a view's key")] = objects_.storage(info, root.node()->type);
+      keep(cursor, parts[0], objects_.storage(info, root.node()->type));
     }
   }
 
   Ref storage(const Cursor& cursor, Ref key) {
-    const auto found = values_.find(key_text(objects_, key, "a storage's key"));
-    if (found == values_.end() || Objects::as_kind(found->second, NodeKind::storage) == nullptr) {
-      fail(Errc::missing_storage, cursor.where(), "storage {} is not in the file",
-           quoted(key_text(objects_, key, "a storage's key")));
-    }
+    const auto found = values_.find(need_key(cursor, key));
+    if (found == values_.end() || Objects::as_kind(found->second, NodeKind::storage) == nullptr)
+      fail(Errc::missing_storage, cursor.where(), "storage {} is not in the file", need_key(cursor, key));
     return found->second;
   }
 
@@ -207,7 +246,7 @@ class Tar {
       const ViewArguments view{.offset = cursor.number<std::int64_t>(),
                                .sizes = std::span(numbers).first(dims),
                                .strides = std::span(numbers).subspan(dims)};
-      values_[key_text(objects_, parts[0], "a tensor's key")] = objects_.tensor(held, view, {}, false);
+      keep(cursor, parts[0], objects_.tensor(held, view, {}, false));
     }
     cursor.end();
   }
@@ -215,18 +254,23 @@ class Tar {
   // A tensor's or storage's key; or (class, file, source text): the class.
   Ref persistent(Ref id) {
     const Node* made = Objects::as_kind(id, NodeKind::tuple);
-    if (made != nullptr && made->size != 0) return made->refs[0];
-    const std::string key = key_text(objects_, id, "a persistent id");
-    const auto found = values_.find(key);
-    if (found == values_.end())
-      objects_.refuse(Errc::missing_storage, "tensor {} is not in the file", quoted(key));
+    if (made != nullptr && made->size != 0) {
+      objects_.find(Severity::warning, Errc::unsupported,
+                    "a class with its source, which PyTorch compares with its own", 0, {});
+      return made->refs[0];
+    }
+    const auto text = Objects::as_text(id);
+    const auto key = text ? plain_number(*text) : Objects::as_int(id);
+    if (!key) objects_.refuse(Errc::type_mismatch, "a persistent id that is no number");
+    const auto found = values_.find(*key);
+    if (found == values_.end()) objects_.refuse(Errc::missing_storage, "tensor {} is not in the file", *key);
     return found->second;
   }
 
   Objects& objects_;
   const ByteSource& source_;
   std::vector<TarMember> members_;
-  NameMap<Ref> values_;  // storages and tensors by key
+  std::map<std::int64_t, Ref> values_;  // storages and tensors by key
 };
 
 }  // namespace
