@@ -57,7 +57,8 @@ void expect_same(const std::string& name) {
   // What "half" meant when Burn had it: a float file loaded as float16.
   if (const auto expected = digests(name + "_half.pt"); !expected.empty()) {
     Model model;
-    EXPECT_TRUE(load(model, file(name + ".pt"), {.dtype = Precision::half, .keep_statistics = false}).complete());
+    EXPECT_TRUE(
+        load(model, file(name + ".pt"), {.dtype = Precision::half, .keep_statistics = false}).complete());
     EXPECT_EQ(digests_of(model), expected);
   }
 }
