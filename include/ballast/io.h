@@ -27,7 +27,7 @@ struct OpenOptions {
 };
 
 /// Any file Ballast reads, and a checkpoint in several: an index.json of shards, or a folder with one such
-/// index or one model file in it. What a file is is decided by its content, never by its name.
+/// index or one model file in it. The content of a file decides its format, never its name.
 [[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
 
 /// The same for bytes that lie elsewhere: in memory, in a part of a file, on another machine (byte_source.h).

@@ -40,7 +40,8 @@ struct SaveModelOptions {
   Progress progress = {};
 };
 
-/// PyTorch's names and layouts, for everyone, unless told otherwise or by the format.
+/// Writes the model's tensors. Their names and layouts are PyTorch's, so that everybody can read them; Burn's
+/// in Burn's formats, and those of `options.adapter` where it is set.
 template <Module Model>
 void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
   const Adapter adapter = options.adapter == Adapter::automatic

@@ -49,7 +49,7 @@ class KeptSpan;
 
 class Tensor {
  public:
-  /// No dtype worth speaking of, no elements: what a default-constructed member holds. defined() is false.
+  /// An empty tensor: no elements, a dtype without meaning, defined() is false.
   Tensor() = default;
   /// Shape only.
   Tensor(DType dtype, Shape shape);

@@ -91,8 +91,8 @@ std::optional<struct stat> old_file(const std::string& target) {
   return status;
 }
 
-// The new file takes over who may read and write the old one. Whose it is can only be kept by those who may
-// give files away, and bits that give rights to whoever runs a file are not for a file with other contents.
+// The new file gets the permissions of the old one, and its owner where this process may change owners.
+// Set-user-ID and set-group-ID are dropped: they were given to the old contents.
 bool take_over(int descriptor, const struct stat& old) {
   mode_t mode = old.st_mode & 0777U;
   const bool same_owner = old.st_uid == geteuid() && old.st_gid == getegid();

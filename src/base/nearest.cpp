@@ -41,7 +41,7 @@ std::vector<std::string_view> nearest(std::string_view wanted, std::span<const s
                                       std::size_t count) {
   if (wanted.size() > kLongestCompared) return {};
   if (count == 0) return {};
-  // Two letters of three changed are another word.
+  // In a word of three letters, two wrong ones are not a typing error any more.
   std::size_t limit = wanted.size() < 4 ? 1 : std::max<std::size_t>(2, wanted.size() / 3);
   std::vector<std::pair<std::size_t, std::string_view>> found;
   for (const std::string_view candidate : names.first(std::min(names.size(), kMostCompared))) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bytes of a dtype are looked at as by those who look at values whatever the dtype: stats and diff.
+// How stats and diff read the elements of each dtype: as which C++ type, and how many values one element has.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plane whose source runs down where its output runs right.
+// Copies a two-dimensional plane with its two dimensions exchanged: columns of the source are rows of the
+// output.
 #pragma once
 
 #include <cstddef>

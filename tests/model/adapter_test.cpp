@@ -193,8 +193,7 @@ TEST(Adapter, LinearOfEveryDtypeIsTransposedAndKeepsIt) {
   }
 }
 
-TEST(Adapter, FoundUnderAnotherNameIsNotUnused) {  // burn.md §4: 20, 21
-
+TEST(Adapter, FoundUnderAnotherNameIsNotUnused) {
   struct Model {
     nn::LayerNorm a{2};
     nn::RMSNorm b{2};

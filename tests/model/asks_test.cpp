@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Burn's users asked for and what concerns loading: one test for each number of burn.md §4 (3, 4, 20 to
-// 31, 34 to 37), on files PyTorch made. README.md has the list.
+// What Burn's users asked for and what concerns loading: one test for each number of README.md's last list
+// (3, 4, 20 to 31, 34 to 37), on files PyTorch made. README.md has the list.
 #include <fstream>
 
 #include "ballast/convert.h"

@@ -41,7 +41,7 @@ const NetConfig kExpected{2,
                           {0.1, 0.2, 0.3},
                           {{"some_key", "some_value"}}};
 
-TEST(Config, FromAPytorchFile) {  // burn.md §2.1 config::test_net_config
+TEST(Config, FromAPytorchFile) {
   EXPECT_EQ(load_config<NetConfig>(kFixtures + "import_config.pt", "my_config"), kExpected);
   EXPECT_EQ(load_config<NetConfig>(kFixtures + "import_config_legacy.pt", "my_config"), kExpected);
 }
@@ -87,7 +87,7 @@ T taken(const Value& value) {
   return read_config<One<T>>(Value::dict({{"x", value}})).x;
 }
 
-TEST(Config, NumbersMustFit) {  // burn.md §4: 17
+TEST(Config, NumbersMustFit) {
   EXPECT_EQ(taken<std::int8_t>(-128), -128);
   EXPECT_THAT(refused<std::int8_t>(128),
               HasSubstr(R"(config.x: is 128 of Python type "int", which is not between -128 and 127)"));

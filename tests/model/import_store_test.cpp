@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of Burn's stores (burn.md §2.2 and §2.4): Safetensors and PyTorch files made by torch
+// The cases of Burn's stores (README.md): Safetensors and PyTorch files made by torch
 // (fixtures/import), and every layer there is. README.md has the list.
 #include <limits>
 

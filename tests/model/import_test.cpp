@@ -322,7 +322,7 @@ TEST(Import, TopLevelKey) {
   }
 }
 
-TEST(Import, SavedInPytorchsLayoutAndLoadedAgain) {  // burn.md §4: 34
+TEST(Import, SavedInPytorchsLayoutAndLoadedAgain) {
   TwoLinear model;
   load(model, file("linear.pt"));
   for (const std::string name : {"linear_again.pt", "linear_again.safetensors"}) {

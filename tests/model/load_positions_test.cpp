@@ -21,7 +21,7 @@ Checkpoint mlp_file(const std::vector<int>& positions) {
   return checkpoint(tensors);
 }
 
-// burn.md §2.1 non_contiguous_indexes, §4: 25
+// "non_contiguous_indexes" of README.md
 TEST(Load, PositionsAreCompactedWhenTheModelsAreNotThere) {
   Mlp model;
   const Checkpoint file = mlp_file({0, 2, 4, 6, 8});
@@ -46,7 +46,7 @@ TEST(Load, PositionsOfTheFileAreTakenAsTheyAreWhenTheyCan) {
               ElementsAre("fc.2.weight", "fc.2.bias"));
 }
 
-// burn.md §1.4: flows at 1 and 3 have no parameters, in the model as in the file
+// Flows at 1 and 3 have no parameters, in the model as in the file
 TEST(Load, RealGapsInTheModelStayGaps) {
   struct Flow {
     std::optional<nn::Linear> linear;

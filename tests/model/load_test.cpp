@@ -34,8 +34,7 @@ TEST(Load, TakesEveryTensorByName) {
   EXPECT_FALSE(net.conv2.bias.defined());
 }
 
-TEST(Load, MissingIsAnErrorThatCarriesTheReportAndLeavesTheModel) {  // burn.md §4: 22, 23
-
+TEST(Load, MissingIsAnErrorThatCarriesTheReportAndLeavesTheModel) {
   struct Model {
     nn::Conv2d conv1{2, 2, {2, 2}};
     nn::Conv2d do_not_exist_in_pt{2, 2, {2, 2}};
@@ -168,7 +167,7 @@ TEST(Load, AFilterAlsoSparesWhatTheFileDoesNotHave) {
   EXPECT_TRUE(report.complete());
 }
 
-// burn.md §2.1 key_remap_chained, with and without the last rule
+// "key_remap_chained" of README.md, with and without the last rule
 TEST(Load, ChainedRenames) {
   struct ConvBlock {
     nn::Conv2d conv{6, 6, 1};
@@ -240,8 +239,7 @@ TEST(Load, SeveralFilesMakeOneModel) {
   EXPECT_FALSE(apart.head.weight.has_data());
 }
 
-TEST(Load, DtypePolicies) {  // burn.md §4: 28, 29, 30
-
+TEST(Load, DtypePolicies) {
   struct Model {
     nn::Linear fc{2, 1, {.bias = false}};
     Tensor ids;
@@ -281,8 +279,7 @@ TEST(Load, AnotherKindOfDtypeIsAMismatch) {
               HasSubstr("the file holds I8, the model wants F32 (a quantized file?)"));
 }
 
-TEST(Load, TiedTensorsStayTied) {  // burn.md §4: 37
-
+TEST(Load, TiedTensorsStayTied) {
   struct Model {
     nn::Embedding wte{4, 3};
     nn::Linear lm_head{3, 4, {.bias = false}};
@@ -357,7 +354,7 @@ TEST(Load, ReportAsJson) {
   EXPECT_THAT(json, HasSubstr(R"("unused":[{"source":"a\"b","target":"","detail":"F32 [1]"}])"));
 }
 
-TEST(Load, DebugPrintShowsKeysBeforeAndAfter) {  // burn.md §1.1
+TEST(Load, DebugPrintShowsKeysBeforeAndAfter) {
   Checkpoint file = checkpoint({{"conv.b", {2}}, {"a", {2, 2}}});
   EXPECT_EQ(debug_keys(file, {.rename = {{R"(^conv\.)", "z."}}}),
             "Debug information of keys and tensor shapes:\n---\n"
@@ -372,7 +369,7 @@ TEST(Load, AnInvalidPatternIsOneErrorAndTheModelUntouched) {
   EXPECT_FALSE(net.conv1.weight.has_data());
 }
 
-TEST(Load, ConstructionAllocatesNoParameters) {  // burn.md §4: 3, 4
+TEST(Load, ConstructionAllocatesNoParameters) {
   const nn::Linear huge{1 << 20, 1 << 20};
   EXPECT_FALSE(huge.weight.has_data());
   EXPECT_EQ(huge.weight.size_bytes(), std::uint64_t{1} << 42U);

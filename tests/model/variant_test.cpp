@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// burn.md §2.1 enum_module: one field, a plain or a depthwise separable convolution
+// "enum_module" of README.md: one field, a plain or a depthwise separable convolution
 struct Dws {
   nn::Conv2d dconv{2, 2, 3, {.groups = 2}};
   nn::Conv2d pconv{2, 2, 1};
@@ -52,7 +52,7 @@ TEST(Variant, AnAlternativeWithoutDefaultIsUsableWhenHeld) {
   EXPECT_THAT(failed_load(model, checkpoint(kPlain)).text(), HasSubstr("Conv2d: has no default constructor"));
 }
 
-// burn.md §4: 24. Both alternatives have `weight`; the norm has more.
+// Both alternatives have `weight`; the norm has more.
 struct ConvLike {
   Tensor weight{DType::f32, {4}};
 };

@@ -57,8 +57,8 @@ struct Header {
 [[nodiscard]] Header parse_header_text(std::shared_ptr<char[]> text, std::size_t size,
                                        const std::string& where, Mode mode);
 
-/// Later entries take the place of earlier ones of the same name, later metadata that of earlier ones with
-/// the same key (reference), or what comes twice is refused (strict). Sorts the metadata.
+/// Names and metadata keys that come twice: in Mode::reference the last one counts, in Mode::strict they are
+/// refused. Sorts the metadata.
 void settle_repeated_keys(Header& header, const std::string& where, Mode mode);
 
 [[nodiscard]] std::optional<Metadata> metadata_of(const Header& header);
