@@ -73,12 +73,12 @@ __attribute__((target("pclmul"))) inline __m128i load16(const std::byte* bytes) 
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
 }
 
-struct Lanes {  // std::array would drop the vectors' alignment
+struct CrcLanes {  // std::array would drop the vectors' alignment
   __m128i at[4];
 };
 
 // Four neighbouring 16-byte values, then whole 16-byte blocks, then the rest.
-__attribute__((target("pclmul"))) std::uint32_t finish(const Lanes& lanes, const std::byte* bytes,
+__attribute__((target("pclmul"))) std::uint32_t finish(const CrcLanes& lanes, const std::byte* bytes,
                                                        std::size_t size) {
   const __m128i constants = _mm_set_epi64x(kFold128.high, kFold128.low);
   __m128i value = fold(lanes.at[0], constants, lanes.at[1]);
@@ -94,7 +94,7 @@ __attribute__((target("pclmul"))) std::uint32_t finish(const Lanes& lanes, const
 __attribute__((target("pclmul"))) std::uint32_t update_clmul(std::uint32_t crc, const std::byte* bytes,
                                                              std::size_t size) {
   const __m128i constants = _mm_set_epi64x(kFold512.high, kFold512.low);
-  Lanes lanes = {{load16(bytes), load16(bytes + 16), load16(bytes + 32), load16(bytes + 48)}};
+  CrcLanes lanes = {{load16(bytes), load16(bytes + 16), load16(bytes + 32), load16(bytes + 48)}};
   lanes.at[0] = _mm_xor_si128(lanes.at[0], _mm_cvtsi32_si128(static_cast<int>(crc)));
   for (bytes += 64, size -= 64; size >= 64; bytes += 64, size -= 64) {
     for (std::size_t i = 0; i < 4; ++i) lanes.at[i] = fold(lanes.at[i], constants, load16(bytes + 16 * i));
@@ -126,7 +126,7 @@ __attribute__((target("avx512f,vpclmulqdq,pclmul"))) std::uint32_t update_wide(s
   value = fold(value, constants, lanes[2]);
   value = fold(value, constants, lanes[3]);
   for (; size >= 64; bytes += 64, size -= 64) value = fold(value, constants, _mm512_loadu_si512(bytes));
-  Lanes narrow;
+  CrcLanes narrow;
   _mm512_storeu_si512(narrow.at, value);
   return finish(narrow, bytes, size);
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kLongestKey = 1'000;      // of what is no text, printed
 constexpr std::uint64_t kEntryFootprint = 256;  // with what a command keeps of each: a row, a hash, a range
 constexpr std::uint64_t kNameCopies = 3;  // here, in a listing or a header, and in a buffer on its way out
 
-const Node* as_node(Ref value, NodeKind kind) {
+const ValueNode* as_node(Ref value, NodeKind kind) {
   return value.is_node() && value.node()->kind == kind ? value.node() : nullptr;
 }
 
@@ -27,22 +27,22 @@ const Node* as_node(Ref value, NodeKind kind) {
 enum class Take : std::uint8_t { all, present, named, script_modules, tensors };
 
 // Entries that count as an object's children: one of its tables, its state, its items.
-struct Part {
-  const Node* entries = nullptr;  // dict, list, tuple
+struct Children {
+  const ValueNode* entries = nullptr;  // dict, list, tuple
   Take take = Take::all;
-  const Node* except = nullptr;  // set of names that are left out
+  const ValueNode* except = nullptr;  // set of names that are left out
   const std::vector<std::string>* names = nullptr;
 };
 
 struct Frame {
-  const Node* node = nullptr;
+  const ValueNode* node = nullptr;
   std::size_t path = 0;  // length of its name
-  std::array<Part, 6> parts = {};
+  std::array<Children, 6> parts = {};
   std::size_t count = 0;
   std::size_t part = 0;
   std::size_t next = 0;
 
-  void add(const Part& added) {
+  void add(const Children& added) {
     if (added.entries != nullptr && added.entries->size != 0) parts[count++] = added;
   }
 };
@@ -68,16 +68,16 @@ class Flattener {
  private:
   void step();
   void visit(Ref value, std::string_view label, std::size_t above);
-  void enter(const Node* node);
-  void add_object_parts(Frame& frame, const Node* node);
-  bool add_module_parts(Frame& frame, const Node* state);
-  void add_script_parts(Frame& frame, const Node* node);
+  void enter(const ValueNode* node);
+  void add_object_parts(Frame& frame, const ValueNode* node);
+  bool add_module_parts(Frame& frame, const ValueNode* state);
+  void add_script_parts(Frame& frame, const ValueNode* node);
   void skip_nested();
   void count(std::uint64_t steps);
   void extend_path(std::size_t above, std::string_view label);
-  [[nodiscard]] bool is_taken(const Part& part, std::string_view label, Ref value);
+  [[nodiscard]] bool is_taken(const Children& part, std::string_view label, Ref value);
   void emit(const TensorRecord& record, std::string_view label, std::size_t above);
-  [[nodiscard]] const Node* table(const Node* dict, std::string_view name) const;
+  [[nodiscard]] const ValueNode* table(const ValueNode* dict, std::string_view name) const;
 
   std::shared_ptr<const ValueTree> shared_tree_;
   const ValueTree& tree_;
@@ -85,7 +85,7 @@ class Flattener {
   Checkpoint& out_;
   const Spend& spend_;
   std::vector<Frame> frames_;
-  std::unordered_set<const Node*> above_;
+  std::unordered_set<const ValueNode*> above_;
   std::string path_;
   std::string label_;
   std::string module_;  // class of the first module met
@@ -93,14 +93,14 @@ class Flattener {
   std::uint64_t budget_;
 };
 
-const Node* Flattener::table(const Node* dict, std::string_view name) const {
+const ValueNode* Flattener::table(const ValueNode* dict, std::string_view name) const {
   const Ref* value = tree_.find(dict, name);
   return value == nullptr ? nullptr : as_node(*value, NodeKind::dict);
 }
 
-bool in_set(const Node* names, std::string_view name) {
+bool in_set(const ValueNode* names, std::string_view name) {
   for (std::uint32_t i = 0; i < names->size; ++i) {
-    const Node* text = as_node(names->refs[i], NodeKind::string);
+    const ValueNode* text = as_node(names->refs[i], NodeKind::string);
     if (text != nullptr && std::string_view(text->text, text->size) == name) return true;
   }
   return false;
@@ -122,7 +122,7 @@ void Flattener::extend_path(std::size_t above, std::string_view label) {
   path_ += label;
 }
 
-bool Flattener::is_taken(const Part& part, std::string_view label, Ref value) {
+bool Flattener::is_taken(const Children& part, std::string_view label, Ref value) {
   if (part.except != nullptr) count(part.except->size);
   if (part.names != nullptr) count(part.names->size());
   if (part.except != nullptr && in_set(part.except, label)) return false;
@@ -136,7 +136,7 @@ bool Flattener::is_taken(const Part& part, std::string_view label, Ref value) {
     case Take::tensors:
       return as_node(value, NodeKind::tensor) != nullptr;
     case Take::script_modules: {
-      const Node* object = as_node(value, NodeKind::object);
+      const ValueNode* object = as_node(value, NodeKind::object);
       return object != nullptr && tree_.type_name(object->type).starts_with("__torch__");
     }
   }
@@ -150,7 +150,7 @@ void Flattener::step() {
     frames_.pop_back();
     return;
   }
-  const Part& part = frame.parts[frame.part];
+  const Children& part = frame.parts[frame.part];
   if (frame.next == part.entries->size) {
     ++frame.part;
     frame.next = 0;
@@ -166,7 +166,7 @@ void Flattener::step() {
   const Ref key = part.entries->refs[index * 2];
   const Ref value = part.entries->refs[index * 2 + 1];
   std::string_view label;
-  if (const Node* text = as_node(key, NodeKind::string)) {
+  if (const ValueNode* text = as_node(key, NodeKind::string)) {
     label = {text->text, text->size};
   } else {
     label_ = key_name(ValueTree::value(shared_tree_, key));
@@ -179,7 +179,7 @@ void Flattener::step() {
 void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
   count(1 + label.size() / 64);
   if (!value.is_node()) return;
-  const Node* node = value.node();
+  const ValueNode* node = value.node();
   switch (node->kind) {
     case NodeKind::tensor:
       return emit(*node->tensor, label, above);
@@ -201,7 +201,7 @@ void Flattener::visit(Ref value, std::string_view label, std::size_t above) {
   enter(node);
 }
 
-void Flattener::enter(const Node* node) {
+void Flattener::enter(const ValueNode* node) {
   Frame frame{.node = node, .path = path_.size()};
   if (node->kind == NodeKind::object)
     add_object_parts(frame, node);
@@ -215,10 +215,10 @@ void Flattener::enter(const Node* node) {
   frames_.push_back(frame);
 }
 
-bool Flattener::add_module_parts(Frame& frame, const Node* state) {
-  const Node* modules = table(state, "_modules");
-  const Node* parameters = table(state, "_parameters");
-  const Node* buffers = table(state, "_buffers");
+bool Flattener::add_module_parts(Frame& frame, const ValueNode* state) {
+  const ValueNode* modules = table(state, "_modules");
+  const ValueNode* parameters = table(state, "_parameters");
+  const ValueNode* buffers = table(state, "_buffers");
   if (modules == nullptr && (parameters == nullptr || buffers == nullptr)) return false;
   const Ref* hidden = tree_.find(state, "_non_persistent_buffers_set");
   frame.add({.entries = parameters, .take = Take::present});
@@ -231,8 +231,8 @@ bool Flattener::add_module_parts(Frame& frame, const Node* state) {
 
 // state_dict() of a script module: parameters, buffers, then what is below. Without its code every tensor
 // counts.
-void Flattener::add_script_parts(Frame& frame, const Node* node) {
-  const Node* state = as_node(node->object->state, NodeKind::dict);
+void Flattener::add_script_parts(Frame& frame, const ValueNode* node) {
+  const ValueNode* state = as_node(node->object->state, NodeKind::dict);
   if (state == nullptr) return;
   const auto known = script_->find(tree_.type_name(node->type));
   if (known != script_->end()) {
@@ -248,12 +248,12 @@ void Flattener::skip_nested() {
   out_.notes.push_back(fmt::format("{} is a nested tensor, which is left out", quoted(path_)));
 }
 
-void Flattener::add_object_parts(Frame& frame, const Node* node) {
+void Flattener::add_object_parts(Frame& frame, const ValueNode* node) {
   if (script_ != nullptr && tree_.type_name(node->type).starts_with("__torch__"))
     return add_script_parts(frame, node);
   if (tree_.type_name(node->type) == "torch.nested.NestedTensor") return skip_nested();
   const ObjectRecord& object = *node->object;
-  const Node* state = as_node(object.state, NodeKind::dict);
+  const ValueNode* state = as_node(object.state, NodeKind::dict);
   if (state != nullptr && add_module_parts(frame, state)) {
     if (module_.empty()) module_ = tree_.type_name(node->type);
     return;
@@ -262,10 +262,10 @@ void Flattener::add_object_parts(Frame& frame, const Node* node) {
   frame.add({.entries = as_node(object.pairs, NodeKind::dict)});
   frame.add({.entries = as_node(object.items, NodeKind::list)});
   frame.add({.entries = state});
-  const Node* both = as_node(object.state, NodeKind::tuple);
+  const ValueNode* both = as_node(object.state, NodeKind::tuple);
   if (both == nullptr) return;
   if (both->size == 2) {  // (attributes, slots)
-    const Node* slots = as_node(both->refs[1], NodeKind::dict);
+    const ValueNode* slots = as_node(both->refs[1], NodeKind::dict);
     if (slots != nullptr || both->refs[1].is_none()) {
       frame.add({.entries = as_node(both->refs[0], NodeKind::dict)});
       return frame.add({.entries = slots});

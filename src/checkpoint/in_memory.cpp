@@ -18,11 +18,11 @@
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;
+constexpr std::uint64_t kArenaAlignment = 64;
 constexpr std::uint64_t kSmallGap = std::uint64_t{4} << 10U;  // cheaper to read than to call again
 
 /// Bytes some tensors look at, in a source or in a storage that is in none.
-struct Extent {
+struct StoredExtent {
   const void* source;  // the ByteSource, else the Storage: what the positions count in
   std::uint64_t begin;
   std::uint64_t end;
@@ -31,7 +31,7 @@ struct Extent {
   std::uint64_t place = 0;   // in the arena
 };
 
-Extent extent_of(const Tensor& tensor) {
+StoredExtent extent_of(const Tensor& tensor) {
   const Storage& storage = *tensor.storage();
   const ByteRange range = touched_bytes(tensor);
   if (const auto span = storage.source_span())
@@ -43,18 +43,18 @@ bool has_bytes(const Tensor& tensor) {
   return tensor.has_data() && tensor.numel() > 0;
 }
 
-bool before(const Extent& a, const Extent& b) {
+bool before(const StoredExtent& a, const StoredExtent& b) {
   return std::tuple(a.source, a.begin, b.end) < std::tuple(b.source, b.begin, a.end);
 }
 
 /// Sorted; extents that touch or overlap are one, as far as one storage reaches.
-std::vector<Extent> extents_of(const Checkpoint& in) {
-  std::vector<Extent> all;
+std::vector<StoredExtent> extents_of(const Checkpoint& in) {
+  std::vector<StoredExtent> all;
   for (const Entry& entry : in)
     if (const Tensor tensor = entry.tensor(); has_bytes(tensor)) all.push_back(extent_of(tensor));
   std::sort(all.begin(), all.end(), before);
-  std::vector<Extent> joined;
-  for (const Extent& extent : all) {
+  std::vector<StoredExtent> joined;
+  for (const StoredExtent& extent : all) {
     const bool joins = !joined.empty() && joined.back().source == extent.source &&
                        extent.begin <= joined.back().end &&
                        (joined.back().storage == extent.storage || extent.end <= joined.back().end);
@@ -67,10 +67,11 @@ std::vector<Extent> extents_of(const Checkpoint& in) {
 }
 
 /// Where each extent goes: as far from a multiple of 64 as it was. Returns the arena's size.
-std::uint64_t place(std::vector<Extent>& extents, const std::string& where) {
+std::uint64_t place(std::vector<StoredExtent>& extents, const std::string& where) {
   std::uint64_t next = 0;
-  for (Extent& extent : extents) {
-    const std::uint64_t misfit = (extent.begin % kAlignment + kAlignment - next % kAlignment) % kAlignment;
+  for (StoredExtent& extent : extents) {
+    const std::uint64_t misfit =
+        (extent.begin % kArenaAlignment + kArenaAlignment - next % kArenaAlignment) % kArenaAlignment;
     extent.place = checked_add(next, misfit, where);
     next = checked_add(extent.place, extent.end - extent.begin, where);
   }
@@ -85,10 +86,10 @@ struct Piece {
   std::uint64_t end;
 };
 
-std::vector<Piece> pieces_of(const std::vector<Extent>& extents) {
+std::vector<Piece> pieces_of(const std::vector<StoredExtent>& extents) {
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < extents.size(); ++i) {
-    const Extent& extent = extents[i];
+    const StoredExtent& extent = extents[i];
     const bool in_file = extent.source != extent.storage;
     const bool joins = !pieces.empty() && in_file && extents[i - 1].source == extent.source &&
                        extent.begin >= pieces.back().end && extent.begin - pieces.back().end <= kSmallGap &&
@@ -104,9 +105,9 @@ std::vector<Piece> pieces_of(const std::vector<Extent>& extents) {
   return pieces;
 }
 
-void bring(const Piece& piece, const std::vector<Extent>& extents, std::byte* arena,
+void bring(const Piece& piece, const std::vector<StoredExtent>& extents, std::byte* arena,
            std::vector<std::byte>& scratch) {
-  const Extent& first = extents[piece.first];
+  const StoredExtent& first = extents[piece.first];
   if (piece.count == 1) {
     const std::uint64_t into = piece.begin - first.begin;
     first.storage->read(first.storage_at + into,
@@ -135,12 +136,13 @@ class Arena final : public Storage {
   std::shared_ptr<Storage> memory_;
 };
 
-Tensor moved(const Tensor& tensor, const std::vector<Extent>& extents,
+Tensor moved(const Tensor& tensor, const std::vector<StoredExtent>& extents,
              const std::shared_ptr<const Storage>& arena) {
-  const Extent wanted = extent_of(tensor);
-  auto found = std::upper_bound(extents.begin(), extents.end(), wanted, [](const Extent& a, const Extent& b) {
-    return std::tuple(a.source, a.begin) < std::tuple(b.source, b.begin);
-  });
+  const StoredExtent wanted = extent_of(tensor);
+  auto found = std::upper_bound(extents.begin(), extents.end(), wanted,
+                                [](const StoredExtent& a, const StoredExtent& b) {
+                                  return std::tuple(a.source, a.begin) < std::tuple(b.source, b.begin);
+                                });
   --found;  // the last that begins no later; those that end too early were joined or lie in another storage
   while (found->end < wanted.end) --found;
   const std::uint64_t first_byte = found->place + (wanted.begin - found->begin);
@@ -152,7 +154,7 @@ Tensor moved(const Tensor& tensor, const std::vector<Extent>& extents,
 }  // namespace
 
 Checkpoint in_memory(const Checkpoint& in) {
-  std::vector<Extent> extents = extents_of(in);
+  std::vector<StoredExtent> extents = extents_of(in);
   const auto arena = std::make_shared<Arena>(place(extents, display(in.path)));
   const std::vector<Piece> pieces = pieces_of(extents);
   parallel_for(pieces.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {

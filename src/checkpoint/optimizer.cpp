@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 3> kStatistics = {"running_mean", "runnin
                                                          "num_batches_tracked"};
 constexpr std::size_t kLooks = 10'000;
 
-struct Parameter {
+struct ModelParameter {
   std::string name;
   Tensor tensor;
 };
@@ -99,7 +99,7 @@ std::optional<Shape> shape_of(const ParameterState& parameter) {
   return std::nullopt;
 }
 
-std::string mismatch(const OptimizerState& state, const std::vector<Parameter>& names) {
+std::string mismatch(const OptimizerState& state, const std::vector<ModelParameter>& names) {
   for (std::size_t i = 0; i < state.parameters.size(); ++i) {
     const auto shape = shape_of(state.parameters[i]);
     if (shape && !(*shape == names[i].tensor.shape())) {
@@ -110,10 +110,10 @@ std::string mismatch(const OptimizerState& state, const std::vector<Parameter>& 
   return {};
 }
 
-void drop_ties(std::vector<Parameter>& parameters) {
-  std::vector<Parameter> kept;
-  for (Parameter& parameter : parameters) {
-    const bool is_tied = std::any_of(kept.begin(), kept.end(), [&](const Parameter& other) {
+void drop_ties(std::vector<ModelParameter>& parameters) {
+  std::vector<ModelParameter> kept;
+  for (ModelParameter& parameter : parameters) {
+    const bool is_tied = std::any_of(kept.begin(), kept.end(), [&](const ModelParameter& other) {
       return other.tensor.same_view(parameter.tensor);
     });
     if (!is_tied) kept.push_back(std::move(parameter));
@@ -129,12 +129,12 @@ FoundRoot model_beside(const Checkpoint& checkpoint) {
 }
 
 // The model beside the optimizer: as a state dict, or whole. A whole model says itself what is a parameter.
-std::vector<Parameter> model_parameters(const Checkpoint& checkpoint) {
+std::vector<ModelParameter> model_parameters(const Checkpoint& checkpoint) {
   const FoundRoot found = model_beside(checkpoint);
   const Value tree = found.checkpoint.tree ? *found.checkpoint.tree : Value();
   const bool is_whole = is_module(tree);
   if (!is_whole && found.path.empty() && is_optimizer(tree)) return {};
-  std::vector<Parameter> parameters;
+  std::vector<ModelParameter> parameters;
   for (const Entry& entry : found.checkpoint) {
     const std::string_view last = entry.name.substr(entry.name.rfind('.') + 1);
     if (is_whole) {
@@ -149,28 +149,28 @@ std::vector<Parameter> model_parameters(const Checkpoint& checkpoint) {
   return parameters;
 }
 
-using Split = bool (*)(const Parameter&);
+using Split = bool (*)(const ModelParameter&);
 
 // Two groups are nearly always weights and biases, or matrices and vectors: the first group's first.
-std::vector<Parameter> reordered(const std::vector<Parameter>& parameters, Split first) {
-  std::vector<Parameter> order;
+std::vector<ModelParameter> reordered(const std::vector<ModelParameter>& parameters, Split first) {
+  std::vector<ModelParameter> order;
   std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(order), first);
   std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(order),
-               [&](const Parameter& parameter) { return !first(parameter); });
+               [&](const ModelParameter& parameter) { return !first(parameter); });
   return order;
 }
 
-std::vector<std::vector<Parameter>> possible_orders(const OptimizerState& state,
-                                                    const std::vector<Parameter>& parameters) {
-  std::vector<std::vector<Parameter>> orders = {parameters};
+std::vector<std::vector<ModelParameter>> possible_orders(const OptimizerState& state,
+                                                         const std::vector<ModelParameter>& parameters) {
+  std::vector<std::vector<ModelParameter>> orders = {parameters};
   if (state.groups.size() != 2) return orders;
   const auto in_first =
       static_cast<std::size_t>(std::count_if(state.parameters.begin(), state.parameters.end(),
                                              [](const ParameterState& p) { return p.group == 0; }));
-  constexpr std::array<Split, 4> kSplits = {[](const Parameter& p) { return !p.name.ends_with("bias"); },
-                                            [](const Parameter& p) { return p.name.ends_with("bias"); },
-                                            [](const Parameter& p) { return p.tensor.rank() >= 2; },
-                                            [](const Parameter& p) { return p.tensor.rank() < 2; }};
+  constexpr std::array<Split, 4> kSplits = {[](const ModelParameter& p) { return !p.name.ends_with("bias"); },
+                                            [](const ModelParameter& p) { return p.name.ends_with("bias"); },
+                                            [](const ModelParameter& p) { return p.tensor.rank() >= 2; },
+                                            [](const ModelParameter& p) { return p.tensor.rank() < 2; }};
   for (const Split split : kSplits) {
     if (static_cast<std::size_t>(std::count_if(parameters.begin(), parameters.end(), split)) == in_first)
       orders.push_back(reordered(parameters, split));
@@ -178,19 +178,19 @@ std::vector<std::vector<Parameter>> possible_orders(const OptimizerState& state,
   return orders;
 }
 
-bool same_names(const std::vector<Parameter>& a, const std::vector<Parameter>& b) {
+bool same_names(const std::vector<ModelParameter>& a, const std::vector<ModelParameter>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Parameter& x, const Parameter& y) { return x.name == y.name; });
+                    [](const ModelParameter& x, const ModelParameter& y) { return x.name == y.name; });
 }
 
 void name_by_model(const Checkpoint& checkpoint, OptimizerState& state) {
-  const std::vector<Parameter> parameters = model_parameters(checkpoint);
+  const std::vector<ModelParameter> parameters = model_parameters(checkpoint);
   if (parameters.empty()) return;
   if (parameters.size() != state.parameters.size()) {
     fail(Errc::shape_mismatch, display(checkpoint.path), "the optimizer has {} parameters, the model {}",
          state.parameters.size(), parameters.size());
   }
-  const std::vector<Parameter>* fitting = nullptr;
+  const std::vector<ModelParameter>* fitting = nullptr;
   const auto orders = possible_orders(state, parameters);
   for (const auto& order : orders) {
     if (!mismatch(state, order).empty()) continue;

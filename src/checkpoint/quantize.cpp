@@ -24,7 +24,7 @@
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kBlock = 1U << 14U;  // elements worked on at once
+constexpr std::uint64_t kQuantizedAtOnce = 1U << 14U;  // elements worked on at once
 constexpr float kSteps = 127;
 
 using Scales = std::vector<float>;
@@ -76,13 +76,14 @@ void for_each_block(const Tensor& tensor, Start&& start, Work&& work, Finish&& f
   const auto total = static_cast<std::uint64_t>(tensor.numel());
   if (total == 0) return;
   std::mutex mutex;
-  parallel_for((total - 1) / kBlock + 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
+  parallel_for((total - 1) / kQuantizedAtOnce + 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
     FloatReader reader(tensor);
-    std::vector<float> values(kBlock);
+    std::vector<float> values(kQuantizedAtOnce);
     auto local = start();
     for (std::uint64_t block = begin; block < end; ++block) {
-      const std::uint64_t first = block * kBlock;
-      const auto piece = std::span(values).first(static_cast<std::size_t>(std::min(kBlock, total - first)));
+      const std::uint64_t first = block * kQuantizedAtOnce;
+      const auto piece =
+          std::span(values).first(static_cast<std::size_t>(std::min(kQuantizedAtOnce, total - first)));
       reader.read(first, piece);
       work(local, first, std::span<const float>(piece));
     }
@@ -171,10 +172,10 @@ Noise noise_of(const Tensor& tensor, const Channels& channels, const Scales& sca
 Tensor quantized(const Tensor& tensor, const Channels& channels, const Scales& scales) {
   const auto make = [tensor, channels, scales](std::uint64_t offset, std::span<std::byte> out) {
     FloatReader reader(tensor);
-    std::vector<float> values(kBlock);
-    for (std::uint64_t done = 0; done < out.size(); done += kBlock) {
+    std::vector<float> values(kQuantizedAtOnce);
+    for (std::uint64_t done = 0; done < out.size(); done += kQuantizedAtOnce) {
       const auto piece = std::span(values).first(
-          static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, out.size() - done)));
+          static_cast<std::size_t>(std::min<std::uint64_t>(kQuantizedAtOnce, out.size() - done)));
       reader.read(offset + done, piece);
       channels.for_each_run(offset + done, piece.size(),
                             [&](std::size_t channel, std::size_t begin, std::size_t end) {
@@ -192,15 +193,15 @@ Tensor quantized(const Tensor& tensor, const Channels& channels, const Scales& s
 // q * scale; `integers` and `scales` are what quantized() made of a tensor.
 Tensor restored(const Tensor& integers, const Tensor& scales, const Channels& channels) {
   const auto make = [integers, scales, channels](std::uint64_t offset, std::span<std::byte> out) {
-    std::vector<std::byte> raw(kBlock + 1);
-    std::vector<float> values(kBlock + 1);
+    std::vector<std::byte> raw(kQuantizedAtOnce + 1);
+    std::vector<float> values(kQuantizedAtOnce + 1);
     const Tensor in_memory = scales.contiguous();  // the file may hold them at an odd place
     const std::byte* scale_bytes = in_memory.data();
     for (std::size_t done = 0; done < out.size();) {
       // Whole elements, of which the first and the last may be needed in part.
       const std::uint64_t first = (offset + done) / sizeof(float);
       const auto skip = static_cast<std::size_t>((offset + done) % sizeof(float));
-      const std::size_t bytes = std::min<std::size_t>(kBlock * sizeof(float), out.size() - done);
+      const std::size_t bytes = std::min<std::size_t>(kQuantizedAtOnce * sizeof(float), out.size() - done);
       const std::size_t count = (skip + bytes + sizeof(float) - 1) / sizeof(float);
       integers.read(first, std::span(raw).first(count));
       channels.for_each_run(first, count, [&](std::size_t channel, std::size_t begin, std::size_t end) {

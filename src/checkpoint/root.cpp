@@ -25,7 +25,7 @@ constexpr std::size_t kDeepestRoot = 3;
 constexpr std::size_t kMostCounted = 4'000'000;  // containers, tensors, and storages for each of them
 constexpr std::size_t kUnusual = 99;
 
-constexpr std::size_t kMostCompared = 20;
+constexpr std::size_t kMostCandidates = 20;
 
 struct Ranked {
   RootCandidate candidate;
@@ -161,7 +161,7 @@ bool same_tensors(const Checkpoint& a, const Checkpoint& b) {
 // One model under two names, or a model and its own state dict, is one candidate: the first.
 std::vector<RootCandidate> without_repeats(const Checkpoint& checkpoint,
                                            const std::vector<RootCandidate>& candidates) {
-  if (candidates.size() < 2 || candidates.size() > kMostCompared) return candidates;
+  if (candidates.size() < 2 || candidates.size() > kMostCandidates) return candidates;
   std::vector<RootCandidate> kept;
   std::vector<Checkpoint> seen;
   for (const RootCandidate& candidate : candidates) {

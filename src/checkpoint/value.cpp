@@ -76,7 +76,7 @@ std::string decimal_of(std::string_view bytes) {
   return text;
 }
 
-const Node* container(Ref ref, std::initializer_list<NodeKind> kinds) noexcept {
+const ValueNode* container(Ref ref, std::initializer_list<NodeKind> kinds) noexcept {
   if (!ref.is_node()) return nullptr;
   return std::find(kinds.begin(), kinds.end(), ref.node()->kind) == kinds.end() ? nullptr : ref.node();
 }
@@ -104,7 +104,7 @@ bool Value::same_object(const Value& other) const noexcept {
 bool Value::as_bool() const {
   const Ref ref(ref_);
   if (ref.is_bool()) return ref.is_true();
-  if (const Node* node = container(ref, {NodeKind::boolean})) return node->flag;
+  if (const ValueNode* node = container(ref, {NodeKind::boolean})) return node->flag;
   wrong_kind(*this, "a boolean");
 }
 
@@ -116,14 +116,14 @@ bool Value::fits_int() const noexcept {
 std::int64_t Value::as_int() const {
   const Ref ref(ref_);
   if (ref.is_small()) return ref.small();
-  if (const Node* node = container(ref, {NodeKind::integer})) return node->integer;
+  if (const ValueNode* node = container(ref, {NodeKind::integer})) return node->integer;
   if (kind() == Kind::boolean) return as_bool() ? 1 : 0;
   if (kind() == Kind::integer) fail(Errc::size_overflow, "value", "an integer of more than 64 bits");
   wrong_kind(*this, "an integer");
 }
 
 double Value::as_float() const {
-  if (const Node* node = container(Ref(ref_), {NodeKind::floating})) return node->floating;
+  if (const ValueNode* node = container(Ref(ref_), {NodeKind::floating})) return node->floating;
   if (fits_int()) return static_cast<double>(as_int());
   if (kind() == Kind::integer) {
     const std::string digits = as_decimal();
@@ -135,24 +135,24 @@ double Value::as_float() const {
 }
 
 std::complex<double> Value::as_complex() const {
-  if (const Node* node = container(Ref(ref_), {NodeKind::complex}))
+  if (const ValueNode* node = container(Ref(ref_), {NodeKind::complex}))
     return {node->complex[0], node->complex[1]};
   return {as_float(), 0.0};
 }
 
 std::string_view Value::as_string() const {
-  if (const Node* node = container(Ref(ref_), {NodeKind::string})) return {node->text, node->size};
+  if (const ValueNode* node = container(Ref(ref_), {NodeKind::string})) return {node->text, node->size};
   wrong_kind(*this, "a string");
 }
 
 std::span<const std::byte> Value::as_bytes() const {
-  if (const Node* node = container(Ref(ref_), {NodeKind::bytes}))
+  if (const ValueNode* node = container(Ref(ref_), {NodeKind::bytes}))
     return std::as_bytes(std::span(node->text, node->size));
   wrong_kind(*this, "bytes");
 }
 
 std::string Value::as_decimal() const {
-  if (const Node* node = container(Ref(ref_), {NodeKind::big_integer})) {
+  if (const ValueNode* node = container(Ref(ref_), {NodeKind::big_integer})) {
     const std::string_view text(node->text, node->size);
     return node->flag ? std::string(text) : decimal_of(text);
   }
@@ -160,7 +160,7 @@ std::string Value::as_decimal() const {
 }
 
 TensorValue Value::tensor_value() const {
-  const Node* node = container(Ref(ref_), {NodeKind::tensor});
+  const ValueNode* node = container(Ref(ref_), {NodeKind::tensor});
   if (node == nullptr) wrong_kind(*this, "a tensor");
   const TensorRecord& record = *node->tensor;
   TensorValue value{.tensor = tree_->tensor_of(record),
@@ -175,19 +175,20 @@ TensorValue Value::tensor_value() const {
 }
 
 std::size_t Value::size() const noexcept {
-  const Node* node = container(Ref(ref_), {NodeKind::list, NodeKind::tuple, NodeKind::set, NodeKind::dict});
+  const ValueNode* node =
+      container(Ref(ref_), {NodeKind::list, NodeKind::tuple, NodeKind::set, NodeKind::dict});
   return node == nullptr ? 0 : node->size;
 }
 
 Value Value::element(std::size_t index) const {
-  const Node* node = container(Ref(ref_), {NodeKind::list, NodeKind::tuple, NodeKind::set});
+  const ValueNode* node = container(Ref(ref_), {NodeKind::list, NodeKind::tuple, NodeKind::set});
   if (node == nullptr) wrong_kind(*this, "a list, tuple or set");
   if (index >= node->size) fail(Errc::offset_out_of_range, "value", "element {} of {}", index, node->size);
   return ValueTree::value(tree_, node->refs[index]);
 }
 
 Value Value::key(std::size_t index) const {
-  const Node* node = container(Ref(ref_), {NodeKind::dict});
+  const ValueNode* node = container(Ref(ref_), {NodeKind::dict});
   if (node == nullptr) wrong_kind(*this, "a dict");
   if (index >= node->size) fail(Errc::offset_out_of_range, "value", "pair {} of {}", index, node->size);
   return ValueTree::value(tree_, node->refs[index * 2]);
@@ -205,7 +206,7 @@ bool Value::is_global() const noexcept {
 namespace {
 
 Value part(const Value& value, Ref ObjectRecord::*member) {
-  const Node* node = container(ValueTree::ref(value), {NodeKind::object});
+  const ValueNode* node = container(ValueTree::ref(value), {NodeKind::object});
   return node == nullptr ? Value() : ValueTree::value(ValueTree::tree(value), node->object->*member);
 }
 
@@ -247,7 +248,7 @@ Value Value::attributes() const {
 
 std::optional<Value> Value::find(std::string_view key) const {
   const auto in_dict = [](const Value& dict, std::string_view wanted) -> std::optional<Value> {
-    const Node* node = container(Ref(dict.ref_), {NodeKind::dict});
+    const ValueNode* node = container(Ref(dict.ref_), {NodeKind::dict});
     if (node == nullptr) return std::nullopt;
     const Ref* found = dict.tree_->find(node, wanted);
     if (found == nullptr) return std::nullopt;

@@ -29,7 +29,7 @@ Ref number(const JsonScanner::Number& number, ValueTree& tree) {
 Ref next_value(JsonScanner& in, ValueTree& tree) {
   switch (in.peek()) {
     case JsonScanner::Kind::object: {
-      Node* dict = tree.make(NodeKind::dict);
+      ValueNode* dict = tree.make(NodeKind::dict);
       std::set<std::string_view> seen;
       in.object([&](std::string_view key) {
         const std::string_view name = tree.store(key);

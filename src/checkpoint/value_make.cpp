@@ -52,13 +52,13 @@ Ref copy_node(ValueTree& tree, const Value& value) {
     case Kind::none:
       return Ref::none();
     case Kind::boolean: {
-      Node* node = tree.make(NodeKind::boolean);
+      ValueNode* node = tree.make(NodeKind::boolean);
       node->flag = value.as_bool();
       return Ref(node);
     }
     case Kind::integer: {
       if (!value.fits_int()) return tree.decimal_integer(tree.store(value.as_decimal()));
-      Node* node = tree.make(NodeKind::integer);
+      ValueNode* node = tree.make(NodeKind::integer);
       node->integer = value.as_int();
       return Ref(node);
     }
@@ -80,7 +80,7 @@ Ref copy_node(ValueTree& tree, const Value& value) {
       return tree.sequence(static_cast<NodeKind>(value.kind()), refs);
     }
     case Kind::dict: {
-      Node* node = tree.make(NodeKind::dict);
+      ValueNode* node = tree.make(NodeKind::dict);
       for (const auto& [key, held] : pairs_of(value)) {
         const Ref pair[] = {key_ref(tree, key), tree.link(held)};
         tree.append_pairs(node, pair);
@@ -153,7 +153,7 @@ Value Value::set(const std::vector<Value>& elements) {
 
 Value Value::dict(const std::vector<std::pair<Value, Value>>& pairs) {
   return build([&](ValueTree& tree) {
-    Node* node = tree.make(NodeKind::dict);
+    ValueNode* node = tree.make(NodeKind::dict);
     std::vector<Ref> refs;
     refs.reserve(pairs.size() * 2);
     for (const auto& [key, value] : pairs) {

@@ -44,7 +44,7 @@ class KeyText {
   std::optional<std::string_view> text_;
 };
 
-auto has(const Node* dict, std::string_view key) {
+auto has(const ValueNode* dict, std::string_view key) {
   return [=](std::size_t pair) { return KeyText(dict->refs[pair * 2]).text() == key; };
 }
 
@@ -52,7 +52,7 @@ auto has(const Node* dict, std::string_view key) {
 
 // Equal keys: the later one is found.
 struct ValueTree::DictIndex {
-  explicit DictIndex(const Node* dict) {
+  explicit DictIndex(const ValueNode* dict) {
     pairs_.reserve(dict->size);
     for (std::size_t i = 0; i < dict->size; ++i) {
       const KeyText key(dict->refs[i * 2]);
@@ -60,7 +60,7 @@ struct ValueTree::DictIndex {
     }
   }
 
-  [[nodiscard]] std::optional<std::size_t> find(const Node* dict, std::string_view key) const {
+  [[nodiscard]] std::optional<std::size_t> find(const ValueNode* dict, std::string_view key) const {
     return pairs_.find(hash_name(key), has(dict, key));
   }
 
@@ -109,7 +109,7 @@ std::byte* ValueTree::allocate_slow(std::size_t size) {
 
 Ref ValueTree::integer(std::int64_t value, TypeId type) {
   if (type == 0 && Ref::is_small(value)) return Ref::small(value);
-  Node* node = make(NodeKind::integer, type);
+  ValueNode* node = make(NodeKind::integer, type);
   node->integer = value;
   return Ref(node);
 }
@@ -128,7 +128,7 @@ Ref ValueTree::big_integer(std::string_view bytes) {
     const unsigned unused = bytes.empty() ? 0 : 64 - 8 * static_cast<unsigned>(bytes.size());
     return integer(static_cast<std::int64_t>(bits << unused) >> unused);
   }
-  Node* node = make(NodeKind::big_integer);
+  ValueNode* node = make(NodeKind::big_integer);
   node->text = bytes.data();
   node->size = checked_cast<std::uint32_t>(bytes.size(), "integer");
   return Ref(node);
@@ -138,7 +138,7 @@ Ref ValueTree::decimal_integer(std::string_view digits) {
   std::int64_t value = 0;
   if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc{})
     return integer(value);
-  Node* node = make(NodeKind::big_integer);
+  ValueNode* node = make(NodeKind::big_integer);
   node->flag = true;
   node->text = digits.data();
   node->size = checked_cast<std::uint32_t>(digits.size(), "integer");
@@ -146,7 +146,7 @@ Ref ValueTree::decimal_integer(std::string_view digits) {
 }
 
 Ref ValueTree::floating(double value, TypeId type) {
-  Node* node = make(NodeKind::floating, type);
+  ValueNode* node = make(NodeKind::floating, type);
   node->floating = value;
   return Ref(node);
 }
@@ -155,26 +155,26 @@ Ref ValueTree::complex(double real, double imaginary, TypeId type) {
   auto* parts = allocate_array<double>(2);
   parts[0] = real;
   parts[1] = imaginary;
-  Node* node = make(NodeKind::complex, type);
+  ValueNode* node = make(NodeKind::complex, type);
   node->complex = parts;
   return Ref(node);
 }
 
 Ref ValueTree::string(std::string_view text, TypeId type) {
-  Node* node = make(NodeKind::string, type);
+  ValueNode* node = make(NodeKind::string, type);
   node->text = text.data();
   node->size = checked_cast<std::uint32_t>(text.size(), "text");
   return Ref(node);
 }
 
 Ref ValueTree::bytes(std::string_view bytes, TypeId type) {
-  Node* node = string(bytes, type).node();
+  ValueNode* node = string(bytes, type).node();
   node->kind = NodeKind::bytes;
   return Ref(node);
 }
 
 Ref ValueTree::sequence(NodeKind kind, std::span<const Ref> elements, TypeId type) {
-  Node* node = make(kind, type);
+  ValueNode* node = make(kind, type);
   const auto count = static_cast<std::uint32_t>(elements.size());
   node->size = count;
   node->capacity = count;
@@ -184,7 +184,7 @@ Ref ValueTree::sequence(NodeKind kind, std::span<const Ref> elements, TypeId typ
 }
 
 Ref ValueTree::object(TypeId type, Ref args, Ref state) {
-  Node* node = make(NodeKind::object, type);
+  ValueNode* node = make(NodeKind::object, type);
   node->object = new (allocate(sizeof(ObjectRecord)))
       ObjectRecord{.args = args, .kwargs = {}, .state = state, .items = {}, .pairs = {}};
   return Ref(node);
@@ -192,7 +192,7 @@ Ref ValueTree::object(TypeId type, Ref args, Ref state) {
 
 Ref ValueTree::tensor(const TensorRecord& record, TypeId type) {
   ++tensors;
-  Node* node = make(NodeKind::tensor, type);
+  ValueNode* node = make(NodeKind::tensor, type);
   node->tensor = new (allocate(sizeof(TensorRecord))) TensorRecord(record);
   return Ref(node);
 }
@@ -227,12 +227,12 @@ Ref ValueTree::tensor(const TensorValue& value) {
 Ref ValueTree::link(const Value& value) {
   if (!value.tree_ || value.tree_.get() == this) return Ref(value.ref_);
   links_.push_back(std::make_unique<Value>(value));
-  Node* node = make(NodeKind::link);
+  ValueNode* node = make(NodeKind::link);
   node->link = links_.back().get();
   return Ref(node);
 }
 
-void ValueTree::grow(Node* node, std::size_t refs) {
+void ValueTree::grow(ValueNode* node, std::size_t refs) {
   if (refs <= node->capacity) return;
   if (refs > UINT32_MAX / 2) fail(Errc::too_many, "value", "a container of {} items", refs);
   const auto capacity = std::max<std::size_t>({refs, std::size_t{node->capacity} * 2, 4});
@@ -243,14 +243,14 @@ void ValueTree::grow(Node* node, std::size_t refs) {
   node->capacity = static_cast<std::uint32_t>(capacity);
 }
 
-void ValueTree::append(Node* list, std::span<const Ref> elements) {
+void ValueTree::append(ValueNode* list, std::span<const Ref> elements) {
   if (elements.empty()) return;
   grow(list, list->size + elements.size());
   std::memcpy(static_cast<void*>(list->refs + list->size), elements.data(), elements.size_bytes());
   list->size += static_cast<std::uint32_t>(elements.size());
 }
 
-void ValueTree::append_pairs(Node* dict, std::span<const Ref> pairs) {
+void ValueTree::append_pairs(ValueNode* dict, std::span<const Ref> pairs) {
   if (pairs.empty()) return;
   const std::size_t used = std::size_t{dict->size} * 2;
   grow(dict, used + pairs.size());
@@ -258,13 +258,13 @@ void ValueTree::append_pairs(Node* dict, std::span<const Ref> pairs) {
   dict->size += static_cast<std::uint32_t>(pairs.size() / 2);
 }
 
-void ValueTree::set_attributes(Node* node, Ref attributes) {
+void ValueTree::set_attributes(ValueNode* node, Ref attributes) {
   if (budget_) budget_->take(64);  // of the table
   node->has_attributes = true;
   attributes_[node] = attributes;
 }
 
-Ref ValueTree::attributes_of(const Node* node) const {
+Ref ValueTree::attributes_of(const ValueNode* node) const {
   return node->has_attributes ? attributes_.at(node) : Ref::none();
 }
 
@@ -284,7 +284,7 @@ TypeId ValueTree::type_id(std::string_view name) {
   return id;
 }
 
-const Ref* ValueTree::find(const Node* dict, std::string_view key) const {
+const Ref* ValueTree::find(const ValueNode* dict, std::string_view key) const {
   if (dict->size < kIndexedFrom) {
     for (std::size_t i = dict->size; i-- > 0;) {
       if (KeyText(dict->refs[i * 2]).text() == key) return &dict->refs[i * 2 + 1];

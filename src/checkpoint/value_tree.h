@@ -4,7 +4,7 @@
 // not change any more.
 //
 // A Ref is eight bytes: an integer of 63 bits, None, True and False lie in it; everything else is a pointer
-// to a Node.
+// to a ValueNode.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@
 
 namespace ballast {
 
-struct Node;
+struct ValueNode;
 
 class Ref {
  public:
@@ -32,7 +32,7 @@ class Ref {
 
   explicit constexpr Ref(std::uint64_t bits) : bits_(bits) {}
 
-  explicit Ref(const Node* node) : bits_(reinterpret_cast<std::uint64_t>(node)) {}
+  explicit Ref(const ValueNode* node) : bits_(reinterpret_cast<std::uint64_t>(node)) {}
 
   static constexpr Ref none() { return Ref{}; }
 
@@ -56,7 +56,7 @@ class Ref {
 
   [[nodiscard]] constexpr bool is_node() const { return (bits_ & 7U) == 0; }
 
-  [[nodiscard]] Node* node() const { return reinterpret_cast<Node*>(bits_); }
+  [[nodiscard]] ValueNode* node() const { return reinterpret_cast<ValueNode*>(bits_); }
 
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
 
@@ -118,7 +118,7 @@ struct TensorRecord {
   [[nodiscard]] ShapeView strides() const { return {dims + rank, rank}; }
 };
 
-struct Node {
+struct ValueNode {
   NodeKind kind;
   std::uint8_t role = 0;            // for readers: what a global means, what an object still has to become
   bool flag = false;                // boolean: its value. big_integer: `text` is decimal digits.
@@ -141,7 +141,7 @@ struct Node {
   };
 };
 
-static_assert(sizeof(Node) == 24 && std::is_trivially_destructible_v<Node>);
+static_assert(sizeof(ValueNode) == 24 && std::is_trivially_destructible_v<ValueNode>);
 
 struct TensorDetails {
   std::optional<Quantization> quantization;
@@ -156,8 +156,8 @@ class ValueTree {
   ValueTree& operator=(const ValueTree&) = delete;
 
   // Building.
-  Node* make(NodeKind kind, TypeId type = 0) {
-    Node* node = new (allocate(sizeof(Node))) Node{};
+  ValueNode* make(NodeKind kind, TypeId type = 0) {
+    ValueNode* node = new (allocate(sizeof(ValueNode))) ValueNode{};
     node->kind = kind;
     node->type = type;
     return node;
@@ -180,10 +180,10 @@ class ValueTree {
   Ref tensor(const TensorValue& value);
   Ref link(const Value& value);
   /// list, set
-  void append(Node* list, std::span<const Ref> elements);
+  void append(ValueNode* list, std::span<const Ref> elements);
   /// dict; `pairs` holds key, value, key, value. Keys are not compared with those already there.
-  void append_pairs(Node* dict, std::span<const Ref> pairs);
-  void set_attributes(Node* node, Ref attributes);
+  void append_pairs(ValueNode* dict, std::span<const Ref> pairs);
+  void set_attributes(ValueNode* node, Ref attributes);
   /// A copy of the text that lives as long as the tree.
   std::string_view store(std::string_view text);
   TypeId type_id(std::string_view name);
@@ -209,10 +209,10 @@ class ValueTree {
   // Looking.
   [[nodiscard]] std::string_view type_name(TypeId id) const noexcept { return types_[id]; }
 
-  [[nodiscard]] Ref attributes_of(const Node* node) const;
+  [[nodiscard]] Ref attributes_of(const ValueNode* node) const;
   /// Value of a text key (or the decimal of an integer key) in a dict; nullptr when absent. The last of equal
   /// keys.
-  [[nodiscard]] const Ref* find(const Node* dict, std::string_view key) const;
+  [[nodiscard]] const Ref* find(const ValueNode* dict, std::string_view key) const;
   [[nodiscard]] Tensor tensor_of(const TensorRecord& record) const;
   [[nodiscard]] static Value value(const std::shared_ptr<const ValueTree>& tree, Ref ref);
 
@@ -239,7 +239,7 @@ class ValueTree {
   }
 
   std::byte* allocate_slow(std::size_t size);
-  void grow(Node* node, std::size_t refs);
+  void grow(ValueNode* node, std::size_t refs);
 
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
@@ -248,11 +248,11 @@ class ValueTree {
   std::vector<std::unique_ptr<std::byte, void (*)(std::byte*)>> chunks_;
   std::vector<std::string_view> types_;
   NameViewMap<TypeId> type_ids_;
-  std::unordered_map<const Node*, Ref> attributes_;
+  std::unordered_map<const ValueNode*, Ref> attributes_;
   std::vector<std::shared_ptr<const void>> owners_;
   std::vector<std::unique_ptr<Value>> links_;
   mutable std::mutex index_mutex_;
-  mutable std::unordered_map<const Node*, std::unique_ptr<DictIndex>> indices_;
+  mutable std::unordered_map<const ValueNode*, std::unique_ptr<DictIndex>> indices_;
 };
 
 /// Value::at(), with `where` in the message: the file the tree comes from.

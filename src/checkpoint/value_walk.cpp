@@ -29,7 +29,7 @@ std::optional<Value> step_into(const Value& from, std::string_view segment) {
 }
 
 // A choice made on the way: from `at`, the segment ended at `cut`.
-struct Choice {
+struct Reading {
   Value at;
   std::size_t begin;
   std::size_t cut;
@@ -43,10 +43,10 @@ struct Found {
 // Longest keys first; when one leads nowhere, the next shorter one is tried.
 Found follow(const Value& root, std::string_view path) {
   if (path.empty()) return {root, 0};
-  std::vector<Choice> choices = {{root, 0, path.size()}};
+  std::vector<Reading> choices = {{root, 0, path.size()}};
   std::size_t reached = 0;
   while (!choices.empty()) {
-    Choice& top = choices.back();
+    Reading& top = choices.back();
     if (top.cut == std::string_view::npos) {
       choices.pop_back();
       continue;

@@ -12,7 +12,7 @@
 namespace ballast {
 namespace {
 
-constexpr std::size_t kWindow = 4096;
+constexpr std::size_t kWalkWindow = 4096;
 constexpr std::size_t kLongestName = 4096;
 constexpr std::uint64_t kLongestLine = std::uint64_t{64} << 20U;
 constexpr std::uint64_t kMostOpcodes = std::uint64_t{1} << 18U;
@@ -46,7 +46,7 @@ class Walker {
       if (position_ < window_at_ || position_ - window_at_ >= window_.size()) {
         window_at_ = position_;
         window_.resize(
-            static_cast<std::size_t>(std::min<std::uint64_t>(kWindow, source_.size() - position_)));
+            static_cast<std::size_t>(std::min<std::uint64_t>(kWalkWindow, source_.size() - position_)));
         source_.read(position_, window_);
       }
       value |= static_cast<std::uint64_t>(window_[static_cast<std::size_t>(position_ - window_at_)])

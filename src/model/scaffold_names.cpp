@@ -17,7 +17,7 @@ bool is_lower(char c) {
   return c >= 'a' && c <= 'z';
 }
 
-bool is_digit(char c) {
+bool is_decimal_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -60,13 +60,13 @@ constexpr std::string_view kTaken[] = {"alignas",       "alignof",      "and",
 }  // namespace
 
 bool is_position(std::string_view text) {
-  return !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), is_digit) &&
+  return !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), is_decimal_digit) &&
          (text.size() == 1 || text[0] != '0');
 }
 
 bool is_identifier(std::string_view text) {
-  const auto is_word = [](char c) { return is_upper(c) || is_lower(c) || is_digit(c) || c == '_'; };
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_word) && !is_digit(text[0]) &&
+  const auto is_word = [](char c) { return is_upper(c) || is_lower(c) || is_decimal_digit(c) || c == '_'; };
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_word) && !is_decimal_digit(text[0]) &&
          text.find("__") == text.npos && text.back() != '_' &&
          !(text[0] == '_' && text.size() > 1 && is_upper(text[1]));
 }
@@ -80,7 +80,7 @@ std::string camel_case(std::string_view text) {
   std::string out;
   bool upper = true;
   for (const char c : text) {
-    if (!is_upper(c) && !is_lower(c) && !(is_digit(c) && !out.empty())) {
+    if (!is_upper(c) && !is_lower(c) && !(is_decimal_digit(c) && !out.empty())) {
       upper = true;
       continue;
     }

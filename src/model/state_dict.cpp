@@ -19,14 +19,14 @@ namespace {
 constexpr std::size_t kMostTried = 20;
 
 // How many of the model's tensors a state dict has.
-struct Fit {
+struct RootFit {
   std::size_t found = 0;
   std::size_t wanted = 0;
 
   [[nodiscard]] bool complete() const noexcept { return found > 0 && found == wanted; }
 };
 
-Fit fit_of(const Slots& slots, const Prepared& source, const LoadOptions& options) {
+RootFit fit_of(const Slots& slots, const Prepared& source, const LoadOptions& options) {
   LoadReport undecided;
   Matcher matcher(slots, source, options);
   const Chosen chosen = choose(slots, matcher, source, options.variants, undecided);
@@ -62,7 +62,7 @@ class StateDicts {
   }
 
  private:
-  Fit fit(const Checkpoint& candidate) {
+  RootFit fit(const Checkpoint& candidate) {
     try {
       LoadReport unused;
       const Prepared source = prepare(names_, {candidate}, options_, unused);
@@ -73,7 +73,7 @@ class StateDicts {
   }
 
   Checkpoint choose_by_fit(const Checkpoint& file, const RootChoice& choice) {
-    std::vector<std::pair<std::string, Fit>> fits;
+    std::vector<std::pair<std::string, RootFit>> fits;
     for (const RootCandidate& candidate : choice.candidates) {
       if (choice.candidates.size() <= kMostTried)
         fits.emplace_back(candidate.path, fit(root(file, candidate.path)));

@@ -10,15 +10,15 @@ namespace ballast {
 namespace {
 
 // v seen as [outer, count, inner], one g for each of `count`.
-struct Extent {
+struct NormExtent {
   std::size_t outer = 1;
   std::size_t count = 1;
   std::size_t inner = 1;
 };
 
-Extent extent_of(const Tensor& g, const Tensor& v) {
+NormExtent extent_of(const Tensor& g, const Tensor& v) {
   if (g.numel() == 1) return {1, 1, static_cast<std::size_t>(v.numel())};
-  Extent extent;
+  NormExtent extent;
   bool seen = false;
   bool fits = g.rank() == v.rank();
   for (std::size_t i = 0; fits && i < v.rank(); ++i) {
@@ -37,7 +37,7 @@ Extent extent_of(const Tensor& g, const Tensor& v) {
   return extent;
 }
 
-void compute(const Tensor& g, const Tensor& v, const Extent& extent, std::span<std::byte> out) {
+void compute(const Tensor& g, const Tensor& v, const NormExtent& extent, std::span<std::byte> out) {
   const Tensor lengths = g.to(DType::f64).contiguous();
   Tensor values = v.to(DType::f64).clone();
   const auto length = lengths.span<double>();
@@ -63,7 +63,7 @@ void compute(const Tensor& g, const Tensor& v, const Extent& extent, std::span<s
 Tensor weight_norm(const Tensor& g, const Tensor& v) {
   if (!is_floating(g.dtype()) || !is_floating(v.dtype()))
     fail(Errc::bad_dtype, "weight_norm", "lengths and directions must be floating-point");
-  const Extent extent = extent_of(g, v);
+  const NormExtent extent = extent_of(g, v);
   Tensor result(v.dtype(), v.shape());
   if (!g.has_data() || !v.has_data()) return result;
   return Tensor::contiguous_view(

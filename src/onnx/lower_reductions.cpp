@@ -7,7 +7,7 @@
 namespace ballast::onnx {
 namespace {
 
-DType compute_dtype(DType dtype) {
+DType reduction_dtype(DType dtype) {
   if (dtype == DType::f64) return DType::f64;
   return is_floating(dtype) ? DType::f32 : DType::i64;
 }
@@ -24,7 +24,7 @@ struct Reduction {
   explicit Reduction(const Call& the_call)
       : call(the_call),
         to(the_call.to),
-        dtype(compute_dtype(the_call.result_value().dtype)),
+        dtype(reduction_dtype(the_call.result_value().dtype)),
         axes(axes_of(the_call)),
         keep(the_call.number("keepdim") != 0) {
     if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
@@ -46,7 +46,7 @@ struct Reduction {
 };
 
 template <const auto& Name>
-void plain(const Call& call) {
+void plain_reduction(const Call& call) {
   const Reduction r(call);
   r.done(r.by(Name, r.x));
 }
@@ -138,14 +138,14 @@ void argmin(const Call& call) {
 
 void cumsum(const Call& call) {
   if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
-  const DType dtype = compute_dtype(call.result_value().dtype);
+  const DType dtype = reduction_dtype(call.result_value().dtype);
   call.result(call.to.node("CumSum", {call.in(0, dtype), call.to.scalar(call.axis("dim"))}), dtype);
 }
 
 // sort is a topk of all.
 void topk(const Call& call) {
   if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
-  const DType dtype = compute_dtype(call.value(0).dtype);
+  const DType dtype = reduction_dtype(call.value(0).dtype);
   const std::vector<std::string> both = call.to.nodes(
       "TopK", {call.in(0, dtype), call.to.size(call.size("count"))},
       {{"axis", call.axis("dim")}, {"largest", call.number("descending")}, {"sorted", std::int64_t{1}}}, 2);
@@ -163,12 +163,12 @@ constexpr char kLogSumExp[] = "ReduceLogSumExp";
 }  // namespace
 
 void add_reductions(TranslateTable& table) {
-  table.insert({{"sum", plain<kSum>},
-                {"prod", plain<kProd>},
-                {"mean", plain<kMean>},
-                {"max", plain<kMax>},
-                {"min", plain<kMin>},
-                {"logsumexp", plain<kLogSumExp>},
+  table.insert({{"sum", plain_reduction<kSum>},
+                {"prod", plain_reduction<kProd>},
+                {"mean", plain_reduction<kMean>},
+                {"max", plain_reduction<kMax>},
+                {"min", plain_reduction<kMin>},
+                {"logsumexp", plain_reduction<kLogSumExp>},
                 {"var", var},
                 {"norm", norm},
                 {"any", any},

@@ -70,13 +70,13 @@ bool same_bits(const TensorPair& pair, std::uint64_t at, std::uint64_t end,
 }
 
 // What is known of a piece; first: from the beginning of the tensor.
-struct Part {
+struct PieceSums {
   Distance distance;
   double ab = 0;
   double aa = 0;
   double bb = 0;
 
-  void append(const Part& next) {
+  void append(const PieceSums& next) {
     if (distance.differing == 0 && next.distance.differing > 0) distance.first = next.distance.first;
     distance.count += next.distance.count;
     distance.differing += next.distance.differing;
@@ -91,9 +91,9 @@ struct Part {
   }
 };
 
-Part part_of(const double* a, const double* b, std::size_t count, const DiffOptions& options) {
+PieceSums part_of(const double* a, const double* b, std::size_t count, const DiffOptions& options) {
   const Comparison found = compare_values(a, b, count, {options.tolerance, options.relative}, best_isa());
-  Part part{.distance = {}, .ab = found.ab, .aa = found.aa, .bb = found.bb};
+  PieceSums part{.distance = {}, .ab = found.ab, .aa = found.aa, .bb = found.bb};
   part.distance.count = count;
   part.distance.differing = found.differing;
   part.distance.outside = found.outside;
@@ -118,8 +118,8 @@ Exact exact_value(DType dtype, const std::byte* raw, std::size_t i, const double
 
 // As compare_values(), of numbers a double cannot tell apart; the first that differs is found on the way.
 template <class A, class B>
-Part part_of_exact(const A& a, const B& b, std::size_t count, const DiffOptions& options) {
-  Part part;
+PieceSums part_of_exact(const A& a, const B& b, std::size_t count, const DiffOptions& options) {
+  PieceSums part;
   part.distance.count = count;
   for (std::size_t i = 0; i < count; ++i) {
     const Exact x = a(i);
@@ -145,9 +145,9 @@ Part part_of_exact(const A& a, const B& b, std::size_t count, const DiffOptions&
 }
 
 // Values that are the same on both sides: all there is to know is their length as a vector.
-Part part_of_equal(const double* values, std::size_t count) {
+PieceSums part_of_equal(const double* values, std::size_t count) {
   const double sum = squares(values, count, best_isa());
-  Part part{.distance = {}, .ab = sum, .aa = sum, .bb = sum};
+  PieceSums part{.distance = {}, .ab = sum, .aa = sum, .bb = sum};
   part.distance.count = count;
   return part;
 }
@@ -208,11 +208,11 @@ std::uint64_t first_difference(const double* a, const double* b) {
   return i;
 }
 
-Part compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64_t count,
-                   const DiffOptions& options) {
+PieceSums compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64_t count,
+                        const DiffOptions& options) {
   Side a(pair.first);
   Side b(pair.second);
-  Part part;
+  PieceSums part;
   for (std::uint64_t done = 0; done < count; done += Side::kReadValues) {
     const std::uint64_t in_reach = std::min(Side::kReadValues, count - done);
     a.read(first + done, in_reach);
@@ -226,14 +226,14 @@ Part compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64_t co
       }
       const double* right = b.values(at, size);
       if (needs_exact(a.stored()) || needs_exact(b.stored())) {
-        Part block = part_of_exact(
+        PieceSums block = part_of_exact(
             [&](std::size_t i) { return exact_value(a.stored(), a.raw(at), i, left); },
             [&](std::size_t i) { return exact_value(b.stored(), b.raw(at), i, right); }, size, options);
         block.distance.first += first + done + at;
         part.append(block);
         continue;
       }
-      Part block = part_of(left, right, size, options);
+      PieceSums block = part_of(left, right, size, options);
       if (block.distance.differing > 0)
         block.distance.first = first + done + at + first_difference(left, right);
       if (a.stored() == b.stored()) block.distance.max_ulp = ulps_of(a.stored(), a.raw(at), b.raw(at), size);
@@ -243,7 +243,7 @@ Part compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64_t co
   return part;
 }
 
-Distance finish(const Part& part) {
+Distance finish(const PieceSums& part) {
   Distance distance = part.distance;
   if (part.aa > 0 && part.bb > 0)
     distance.cosine = std::clamp(part.ab / (std::sqrt(part.aa) * std::sqrt(part.bb)), -1.0, 1.0);
@@ -277,7 +277,7 @@ std::vector<Distance> distances(std::span<const TensorPair> pairs, const DiffOpt
                                 SharedProgress& progress) {
   const Pieces pieces(pairs.size(),
                       [&](std::size_t i) { return pieces_in(values_in(pairs[i].first), kPieceValues); });
-  std::vector<Part> parts(static_cast<std::size_t>(pairs.empty() ? 0 : pieces.end(pairs.size() - 1)));
+  std::vector<PieceSums> parts(static_cast<std::size_t>(pairs.empty() ? 0 : pieces.end(pairs.size() - 1)));
   pieces.for_each([&](std::size_t i, std::uint64_t piece, std::uint64_t overall) {
     const std::uint64_t first = piece * kPieceValues;
     const std::uint64_t count = std::min(kPieceValues, values_in(pairs[i].first) - first);
@@ -286,7 +286,7 @@ std::vector<Distance> distances(std::span<const TensorPair> pairs, const DiffOpt
   });
   std::vector<Distance> results;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    Part whole;
+    PieceSums whole;
     for (std::uint64_t piece = pieces.first(i); piece < pieces.end(i); ++piece)
       whole.append(parts[static_cast<std::size_t>(piece)]);
     results.push_back(finish(whole));

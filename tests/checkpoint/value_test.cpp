@@ -115,7 +115,7 @@ TEST(Value, DeepNestingIsBuiltWalkedAndFreedWithoutRecursion) {
 
 TEST(Value, WalksShowSharedContainersOnceAndEndOnCycles) {
   auto tree = std::make_shared<ValueTree>();
-  Node* list = tree->make(NodeKind::list);
+  ValueNode* list = tree->make(NodeKind::list);
   const Ref self[] = {Ref(list), Ref::small(1), Ref(list)};
   tree->append(list, self);
   ValueWalk walk(ValueTree::value(tree, Ref(list)));

@@ -26,7 +26,6 @@ namespace ballast {
 namespace {
 
 using safetensors::Arrangement;
-using safetensors::Layout;
 
 std::vector<std::uint64_t> sizes_of(const Checkpoint& checkpoint) {
   std::vector<std::uint64_t> sizes;
@@ -45,11 +44,11 @@ std::uint64_t checksum(const Tensor& tensor, Each&& each) {
   return hash.digest();
 }
 
-std::string checksums_json(const Checkpoint& checkpoint, const Layout& layout,
+std::string checksums_json(const Checkpoint& checkpoint, const safetensors::Layout& layout,
                            const std::vector<std::uint64_t>& sums) {
   JsonWriter json;
   json.begin_object();
-  for (const Layout::Place& place : layout.places)
+  for (const safetensors::Layout::Place& place : layout.places)
     json.member(checkpoint[place.tensor].name, hex(sums[place.tensor]));
   json.end_object();
   return std::move(json).text();
@@ -96,13 +95,14 @@ void save_record(const Checkpoint& in, const std::string& path, const RecordFile
   Metadata metadata = metadata_for(checkpoint, options, where);
   const auto declared = safetensors::declared_by(checkpoint);
   // Where things go depends on the length of the header, and that not on the values of the checksums.
-  const auto make_layout = [&](const Layout& order) {
+  const auto make_layout = [&](const safetensors::Layout& order) {
     metadata[record::kChecksumsKey] = checksums_json(checkpoint, order, sums);
     return safetensors::make_layout(declared, metadata, where, Arrangement::aligned);
   };
-  const Layout layout = make_layout(safetensors::make_layout(declared, {}, where, Arrangement::aligned));
+  const safetensors::Layout layout =
+      make_layout(safetensors::make_layout(declared, {}, where, Arrangement::aligned));
   std::vector<std::uint64_t> begins(checkpoint.size(), 0);
-  for (const Layout::Place& place : layout.places) begins[place.tensor] = place.begin;
+  for (const safetensors::Layout::Place& place : layout.places) begins[place.tensor] = place.begin;
 
   AtomicFile out(path, options.overwrite);
   out.reserve(layout.file_size);

@@ -11,7 +11,7 @@ namespace ballast::torch {
 
 std::optional<std::int64_t> Objects::as_int(Ref value) noexcept {
   if (value.is_small()) return value.small();
-  if (const Node* node = as_kind(value, NodeKind::integer)) return node->integer;
+  if (const ValueNode* node = as_kind(value, NodeKind::integer)) return node->integer;
   return std::nullopt;
 }
 
@@ -23,13 +23,13 @@ std::int64_t Objects::need_int(Ref value, const char* what) const {
 }
 
 std::optional<std::string_view> Objects::as_text(Ref value) noexcept {
-  const Node* node = as_kind(value, NodeKind::string);
+  const ValueNode* node = as_kind(value, NodeKind::string);
   if (node == nullptr || node->type != 0) return std::nullopt;
   return std::string_view(node->text, node->size);
 }
 
 std::optional<std::string_view> Objects::as_constant(Ref value, Role role) noexcept {
-  const Node* node = as_kind(value, NodeKind::string);
+  const ValueNode* node = as_kind(value, NodeKind::string);
   if (node == nullptr || node->type == 0 || static_cast<Role>(node->role) != role) return std::nullopt;
   return std::string_view(node->text, node->size);
 }
@@ -44,22 +44,22 @@ std::string_view Objects::need_text(Ref value, const char* what) const {
 }
 
 std::string_view Objects::need_bytes(Ref value, const char* what) const {
-  if (const Node* node = as_kind(value, NodeKind::bytes)) return {node->text, node->size};
+  if (const ValueNode* node = as_kind(value, NodeKind::bytes)) return {node->text, node->size};
   return need_text(value, what);
 }
 
 std::span<const Ref> Objects::need_sequence(Ref value, const char* what) const {
-  const Node* node = as_kind(value, NodeKind::tuple);
+  const ValueNode* node = as_kind(value, NodeKind::tuple);
   if (node == nullptr) node = as_kind(value, NodeKind::list);
   if (node == nullptr) refuse(Errc::type_mismatch, "{} is {}, not a tuple", what, describe(value));
   return {node->refs, node->size};
 }
 
-Node* Objects::as_kind(Ref value, NodeKind kind) noexcept {
+ValueNode* Objects::as_kind(Ref value, NodeKind kind) noexcept {
   return value.is_node() && value.node()->kind == kind ? value.node() : nullptr;
 }
 
-Node* Objects::as_dict(Ref value) noexcept {
+ValueNode* Objects::as_dict(Ref value) noexcept {
   return role_of(value) == Role::namespace_ ? nullptr : as_kind(value, NodeKind::dict);
 }
 
@@ -70,7 +70,7 @@ std::string Objects::describe(Ref value) const {
 }
 
 void Objects::need_keywords(Ref kwargs) const {
-  const Node* dict = as_dict(kwargs);
+  const ValueNode* dict = as_dict(kwargs);
   for (std::uint32_t i = 0; dict != nullptr && i < dict->size; ++i)
     static_cast<void>(need_text(dict->refs[std::size_t{i} * 2], "a keyword"));
 }
@@ -110,7 +110,7 @@ bool is_device_name(std::string_view text) noexcept {
 
 // torch.device keeps its name as text.
 std::optional<std::string_view> device_text(Ref value) noexcept {
-  const Node* node = Objects::as_kind(value, NodeKind::string);
+  const ValueNode* node = Objects::as_kind(value, NodeKind::string);
   if (node == nullptr || (node->type != 0 && Objects::role_of(value) != Role::device)) return std::nullopt;
   const std::string_view text(node->text, node->size);
   return is_device_name(text) ? std::optional(text) : std::nullopt;

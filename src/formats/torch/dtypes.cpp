@@ -35,7 +35,7 @@ std::uint64_t swap_unit(DType dtype) noexcept {
 }
 
 std::optional<DType> Objects::dtype_of_class(Ref global) {
-  const Node* node = as_kind(global, NodeKind::global);
+  const ValueNode* node = as_kind(global, NodeKind::global);
   if (node == nullptr) refuse(Errc::type_mismatch, "{} where a storage class belongs", describe(global));
   const auto role = static_cast<Role>(node->role);
   if (role == Role::untyped_storage) return std::nullopt;

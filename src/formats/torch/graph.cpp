@@ -12,7 +12,7 @@ namespace ballast::torch {
 namespace {
 
 struct Visit {
-  Node* node;
+  ValueNode* node;
   std::size_t next;
   std::size_t highest = 0;
 };
@@ -23,7 +23,7 @@ Ref nth_part(const ObjectRecord& object, std::size_t index) {
 }
 
 // Child `index`, or nullopt past the last; keys of dicts count.
-std::optional<Ref> child(const ValueTree& tree, const Node* node, std::size_t index) {
+std::optional<Ref> child(const ValueTree& tree, const ValueNode* node, std::size_t index) {
   std::size_t own = 0;
   switch (node->kind) {
     case NodeKind::list:
@@ -49,7 +49,7 @@ std::optional<Ref> child(const ValueTree& tree, const Node* node, std::size_t in
 
 // Nodes lie far apart when there are many of them: those of a few children ahead are on their way meanwhile.
 // Inlined by force: g++ takes a function that does nothing but this for one that does nothing.
-[[gnu::always_inline]] inline void prefetch_child(const Node* node, std::size_t index) {
+[[gnu::always_inline]] inline void prefetch_child(const ValueNode* node, std::size_t index) {
   constexpr std::size_t kAhead = 64;
   const bool sequence = node->kind == NodeKind::list || node->kind == NodeKind::tuple;
   const std::size_t count = sequence                       ? node->size
@@ -70,7 +70,7 @@ std::string_view text_of(Ref value) {
 // Keys of a dict, elements of a set.
 class Keys {
  public:
-  explicit Keys(const Node* container)
+  explicit Keys(const ValueNode* container)
       : container_(container), step_(container->kind == NodeKind::dict ? 2 : 1) {}
 
   [[nodiscard]] std::size_t size() const { return container_->size; }
@@ -85,7 +85,7 @@ class Keys {
   }
 
  private:
-  const Node* container_;
+  const ValueNode* container_;
   std::size_t step_;
 };
 
@@ -108,7 +108,7 @@ bool has_repeated_text(const Keys& keys) {
   return repeated;
 }
 
-bool has_children(const Node* node) {
+bool has_children(const ValueNode* node) {
   switch (node->kind) {
     case NodeKind::list:
     case NodeKind::tuple:
@@ -125,7 +125,7 @@ bool has_children(const Node* node) {
 }  // namespace
 
 // Python's rule: the place and the key of the first, the value of the last.
-void Objects::make_unique(Node* container) {
+void Objects::make_unique(ValueNode* container) {
   const Keys keys(container);
   if (keys.size() < 2 || (keys.are_all_text() && !has_repeated_text(keys))) return;
   const bool is_dict = container->kind == NodeKind::dict;
@@ -159,7 +159,7 @@ void Objects::check_graph(Ref root) {
   bool shares = false;
   const auto enter = [&](Ref value) {
     if (!value.is_node()) return;
-    Node* node = value.node();
+    ValueNode* node = value.node();
     if (!has_children(node)) return;
     shares = shares || node->visited;
     if (node->visited) return;
@@ -183,7 +183,7 @@ void Objects::check_graph(Ref root) {
 
 // The longest way down that meets nothing twice: a node is as high as the highest of its children and one.
 void Objects::check_depth(Ref root) {
-  std::unordered_map<const Node*, std::size_t> heights;  // 0: above the one that is looked at
+  std::unordered_map<const ValueNode*, std::size_t> heights;  // 0: above the one that is looked at
   std::vector<Visit> frames;
   const auto enter = [&](Ref value) -> std::size_t {
     if (!value.is_node() || !has_children(value.node())) return 0;
@@ -196,7 +196,7 @@ void Objects::check_depth(Ref root) {
   static_cast<void>(enter(root));
   while (!frames.empty()) {
     const std::size_t at = frames.size() - 1;
-    const Node* node = frames[at].node;
+    const ValueNode* node = frames[at].node;
     if (const auto next = child(*tree_, node, frames[at].next)) {
       ++frames[at].next;
       const std::size_t below = enter(*next);

@@ -58,7 +58,7 @@ void append_float(std::string& out, double value, const void* itself) {
   append_integer(out, value == -0x1p63 ? std::string(7, '\0') + '\x80' : wide_integer(value));
 }
 
-void append_leaf(std::string& out, const Node* node, const ValueTree& tree) {
+void append_leaf(std::string& out, const ValueNode* node, const ValueTree& tree) {
   switch (node->kind) {
     case NodeKind::boolean:
       return append_small(out, node->flag ? 1 : 0);
@@ -88,7 +88,7 @@ void append_leaf(std::string& out, const Node* node, const ValueTree& tree) {
 
 void append_key(std::string& out, Ref key, const ValueTree& tree, Budget& budget) {
   struct Level {
-    const Node* node;
+    const ValueNode* node;
     std::uint32_t next = 0;
   };
 

@@ -156,7 +156,7 @@ std::shared_ptr<const Storage> load_pickles(const ByteSource& source, std::uint6
 }
 
 void check_sys_info(Objects& objects, const ByteSource& source, Ref info) {
-  const Node* dict = Objects::as_dict(info);
+  const ValueNode* dict = Objects::as_dict(info);
   if (dict == nullptr)
     fail(Errc::type_mismatch, source.where(), "sys_info is {}, not a dict", objects.describe(info));
   // PyTorch writes storages little-endian whatever this says, so it is not used; but it must be a flag.
@@ -168,7 +168,7 @@ void check_sys_info(Objects& objects, const ByteSource& source, Ref info) {
 // Reads the storages' headers and keeps the promises; the place behind the last one.
 std::uint64_t keep_promises(Objects& objects, const ByteSource& source, Ref keys, std::uint64_t position,
                             Promises& promises) {
-  const Node* list = Objects::as_kind(keys, NodeKind::list);
+  const ValueNode* list = Objects::as_kind(keys, NodeKind::list);
   if (list == nullptr)
     fail(Errc::type_mismatch, source.where(), "the list of storages is {}, not a list",
          objects.describe(keys));

@@ -66,7 +66,7 @@ Ref Objects::global(GlobalName written, bool is_python2) {
     found = globals_.emplace(std::move(key), make_global(written, current)).first;
   }
   Global& global = found->second;
-  const Node* node = global.value.node();
+  const ValueNode* node = global.value.node();
   const std::string_view shown = node->kind == NodeKind::string ? std::string_view(node->text, node->size)
                                                                 : tree_->type_name(node->type);
   note_global(global, shown);
@@ -103,7 +103,7 @@ Ref Objects::inert(const Call& call) {
 }
 
 Ref Objects::call(Ref callee, Ref args, Ref kwargs, How how) {
-  Node* const node = callee.is_node() ? callee.node() : nullptr;
+  ValueNode* const node = callee.is_node() ? callee.node() : nullptr;
   if (node == nullptr || (node->kind != NodeKind::global && node->kind != NodeKind::object)) {
     refuse(Errc::type_mismatch, "{} is called, which is no class or function", describe(callee));
   }
@@ -121,7 +121,7 @@ Ref Objects::call(Ref callee, Ref args, Ref kwargs, How how) {
 }
 
 bool Objects::is_class(Ref callee) noexcept {
-  const Node* global = as_kind(callee, NodeKind::global);
+  const ValueNode* global = as_kind(callee, NodeKind::global);
   if (global == nullptr) return role_of(callee) == Role::getattr;
   return global->index == 0 || known_globals()[global->index - 1].callable == Callable::type;
 }
@@ -135,7 +135,7 @@ Ref Objects::call_global(const Call& call) {
   if (call.how == How::make && known->callable == Callable::function)
     refuse(Errc::type_mismatch, "{} is a function, no class to make objects of", known->shown);
   note_call(call.callee->type, known->verdict);
-  const Node* named = as_dict(call.kwargs);
+  const ValueNode* named = as_dict(call.kwargs);
   if (named != nullptr && named->size != 0) return misfit(call);  // no role has any
   return call_known(call, known->role);
 }
@@ -144,7 +144,7 @@ Ref Objects::call_global(const Call& call) {
 // anything.
 Ref Objects::call_member(const Call& call) {
   const bool is_made = call.how == How::make;
-  const Node* state = as_dict(call.callee->object->state);
+  const ValueNode* state = as_dict(call.callee->object->state);
   const Ref* name = state == nullptr ? nullptr : find_now(state, "name");
   const std::string full = fmt::format("{}.{}", tree_->type_name(call.callee->type),
                                        name == nullptr ? "?" : as_text(*name).value_or("?"));

@@ -54,7 +54,7 @@ enum class How : std::uint8_t {
 };
 
 struct Call {
-  Node* callee;
+  ValueNode* callee;
   std::span<const Ref> args;
   Ref tuple;   // the same arguments as a node
   Ref kwargs;  // dict, or None
@@ -150,12 +150,12 @@ class Objects {
   /// bytes, or a Python 2 string.
   [[nodiscard]] std::string_view need_bytes(Ref value, const char* what) const;
   [[nodiscard]] std::span<const Ref> need_sequence(Ref value, const char* what) const;
-  [[nodiscard]] static Node* as_kind(Ref value, NodeKind kind) noexcept;
+  [[nodiscard]] static ValueNode* as_kind(Ref value, NodeKind kind) noexcept;
   /// A dict; a namespace, which is kept as one, is none.
-  [[nodiscard]] static Node* as_dict(Ref value) noexcept;
+  [[nodiscard]] static ValueNode* as_dict(Ref value) noexcept;
   [[nodiscard]] static Role role_of(Ref value) noexcept;
   /// The value of a text key, as it is now; nullptr when absent.
-  [[nodiscard]] const Ref* find_now(const Node* dict, std::string_view key);
+  [[nodiscard]] const Ref* find_now(const ValueNode* dict, std::string_view key);
   /// "a str", "a mynet.Block object": for refusals.
   [[nodiscard]] std::string describe(Ref value) const;
 
@@ -184,10 +184,10 @@ class Objects {
   }
 
   /// A dict with the same pairs, of its own.
-  Node* copy_dict(const Node* dict, TypeId type = 0);
+  ValueNode* copy_dict(const ValueNode* dict, TypeId type = 0);
 
   /// A deque that forgets what is beyond its length.
-  void bound(const Node* deque, std::int64_t length) { bounded_[deque] = length; }
+  void bound(const ValueNode* deque, std::int64_t length) { bounded_[deque] = length; }
 
  private:
   friend struct Rebuild;  // the constructors themselves: rebuild_*.cpp
@@ -206,11 +206,11 @@ class Objects {
   void forbid(const std::string& name);
   void note_global(Global& global, std::string_view name);
   void note_call(TypeId type, Verdict verdict);
-  void build_object(Node* node, Ref state);
-  void add_attributes(Node* node, Ref state);
-  void check_attributes(const Node* node, const Node* attributes);
+  void build_object(ValueNode* node, Ref state);
+  void add_attributes(ValueNode* node, Ref state);
+  void check_attributes(const ValueNode* node, const ValueNode* attributes);
   void need_hashable(Ref key);
-  void make_unique(Node* container);
+  void make_unique(ValueNode* container);
   void check_depth(Ref root);
   std::uint32_t swapped_storage(std::uint32_t index, DType dtype);
 
@@ -222,8 +222,8 @@ class Objects {
   std::vector<StorageInfo> storages_;
   std::unordered_map<std::uint64_t, std::uint32_t> swapped_;  // storage index and unit → index
   std::vector<std::function<void()>> unfinished_;
-  std::unordered_map<const Node*, std::int64_t> bounded_;
-  std::vector<std::pair<const Node*, TypeId>> hooks_;  // empty dicts, and whose
+  std::unordered_map<const ValueNode*, std::int64_t> bounded_;
+  std::vector<std::pair<const ValueNode*, TypeId>> hooks_;  // empty dicts, and whose
   std::uint64_t declared_ = 0;
   std::array<std::size_t, 3> found_ = {};                  // by severity
   std::unordered_map<std::uint64_t, std::size_t> called_;  // stream and type → row
@@ -238,10 +238,10 @@ struct Rebuild {
   static Ref python(Objects& objects, const Call& call, Role role);  // rebuild_python.cpp
   static Ref plain(Objects& objects, const Call& call, Role role);   // rebuild_plain.cpp
   // Objects that are empty until their state comes.
-  static void build_tensor(Objects& objects, Node* node, Ref state);
-  static void build_made_tensor(Objects& objects, Node* node, Ref state);
-  static void build_numpy(Objects& objects, Node* node, Ref state);
-  static void build_plain(Objects& objects, Node* node, Ref state);
+  static void build_tensor(Objects& objects, ValueNode* node, Ref state);
+  static void build_made_tensor(Objects& objects, ValueNode* node, Ref state);
+  static void build_numpy(Objects& objects, ValueNode* node, Ref state);
+  static void build_plain(Objects& objects, ValueNode* node, Ref state);
   static Ref device_from_numpy(Objects& objects, const Call& call);
   /// A tensor node over a Tensor made here.
   static Ref computed(Objects& objects, const Tensor& tensor, TypeId type);

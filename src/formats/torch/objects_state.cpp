@@ -19,13 +19,13 @@ bool has_attributes_of_its_own(std::string_view type) {
 
 }  // namespace
 
-Node* Objects::copy_dict(const Node* dict, TypeId type) {
-  Node* copy = tree_->make(NodeKind::dict, type);
+ValueNode* Objects::copy_dict(const ValueNode* dict, TypeId type) {
+  ValueNode* copy = tree_->make(NodeKind::dict, type);
   tree_->append_pairs(copy, {dict->refs, std::size_t{dict->size} * 2});
   return copy;
 }
 
-const Ref* Objects::find_now(const Node* dict, std::string_view key) {
+const Ref* Objects::find_now(const ValueNode* dict, std::string_view key) {
   budget_->step(dict->size);
   for (std::size_t i = dict->size; i-- > 0;) {
     if (as_text(dict->refs[i * 2]) == key) return &dict->refs[i * 2 + 1];
@@ -34,7 +34,7 @@ const Ref* Objects::find_now(const Node* dict, std::string_view key) {
 }
 
 void Objects::append(Ref target, std::span<const Ref> elements) {
-  Node* node = target.is_node() ? target.node() : nullptr;
+  ValueNode* node = target.is_node() ? target.node() : nullptr;
   if (node != nullptr && node->kind == NodeKind::object && role_of(target) == Role::unknown) {
     Ref& items = node->object->items;
     if (items.is_none()) items = Ref(tree_->make(NodeKind::list));
@@ -50,14 +50,14 @@ void Objects::append(Ref target, std::span<const Ref> elements) {
 }
 
 void Objects::add(Ref target, std::span<const Ref> elements) {
-  Node* node = as_kind(target, NodeKind::set);
+  ValueNode* node = as_kind(target, NodeKind::set);
   if (node == nullptr || node->type != 0) refuse(Errc::type_mismatch, "ADDITEMS to {}", describe(target));
   for (const Ref element : elements) need_hashable(element);
   tree_->append(node, elements);
 }
 
 void Objects::set_items(Ref target, std::span<const Ref> pairs) {
-  Node* node = target.is_node() ? target.node() : nullptr;
+  ValueNode* node = target.is_node() ? target.node() : nullptr;
   if (node != nullptr && node->kind == NodeKind::object && role_of(target) == Role::unknown) {
     Ref& held = node->object->pairs;
     if (held.is_none()) held = Ref(tree_->make(NodeKind::dict));
@@ -74,11 +74,11 @@ void Objects::set_items(Ref target, std::span<const Ref> pairs) {
 // Lists, dicts, sets, bytearrays and arrays cannot be keys, nor tuples that hold one.
 void Objects::need_hashable(Ref key) {
   struct Level {
-    const Node* tuple;
+    const ValueNode* tuple;
     std::uint32_t next;
   };
 
-  const auto is_unhashable = [&](const Node* node) {
+  const auto is_unhashable = [&](const ValueNode* node) {
     switch (node->kind) {
       case NodeKind::list:
       case NodeKind::dict:
@@ -105,7 +105,7 @@ void Objects::need_hashable(Ref key) {
   std::vector<Level> levels;
   std::size_t seen = 0;
   for (Ref at = key;;) {
-    const Node* node = at.is_node() ? at.node() : nullptr;
+    const ValueNode* node = at.is_node() ? at.node() : nullptr;
     if (node != nullptr && is_unhashable(node)) refuse(Errc::type_mismatch, "{} as a key", describe(at));
     if (node != nullptr && node->kind == NodeKind::tuple) levels.push_back({node, 0});
     if (levels.size() > kMaxDepth) refuse(Errc::too_deep, "a key of more than {} levels", kMaxDepth);
@@ -118,7 +118,7 @@ void Objects::need_hashable(Ref key) {
 }
 
 void Objects::build(Ref target, Ref state) {
-  Node* node = target.is_node() ? target.node() : nullptr;
+  ValueNode* node = target.is_node() ? target.node() : nullptr;
   if (node == nullptr) refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
   if (node->kind == NodeKind::object) return build_object(node, state);
   if (node->kind == NodeKind::tensor) return Rebuild::build_made_tensor(*this, node, state);
@@ -135,7 +135,7 @@ void Objects::build(Ref target, Ref state) {
 
 // An attribute of such a name, or one that can be called, may stand in for a method: then Python calls what
 // is not to be seen here.
-void Objects::check_attributes(const Node* node, const Node* attributes) {
+void Objects::check_attributes(const ValueNode* node, const ValueNode* attributes) {
   budget_->step(attributes->size);
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
     const auto name = as_text(attributes->refs[std::size_t{i} * 2]);
@@ -146,17 +146,17 @@ void Objects::check_attributes(const Node* node, const Node* attributes) {
 }
 
 // Python adds them to those that are there.
-void Objects::add_attributes(Node* node, Ref state) {
-  const Node* more = as_dict(state);
+void Objects::add_attributes(ValueNode* node, Ref state) {
+  const ValueNode* more = as_dict(state);
   if (more == nullptr) refuse(Errc::type_mismatch, "{} for attributes", describe(state));
   check_attributes(node, more);
   const Ref held = tree_->attributes_of(node);
-  Node* all = copy_dict(as_dict(held) != nullptr ? held.node() : more);
+  ValueNode* all = copy_dict(as_dict(held) != nullptr ? held.node() : more);
   if (!held.is_none()) tree_->append_pairs(all, {more->refs, std::size_t{more->size} * 2});
   tree_->set_attributes(node, Ref(all));
 }
 
-void Objects::build_object(Node* node, Ref state) {
+void Objects::build_object(ValueNode* node, Ref state) {
   switch (static_cast<Role>(node->role)) {
     case Role::tensor_class:
     case Role::parameter_class:
@@ -173,12 +173,12 @@ void Objects::build_object(Node* node, Ref state) {
       refuse(Errc::type_mismatch, "BUILD on {}", describe(Ref(node)));
   }
   Ref& held = node->object->state;
-  const Node* old = as_dict(held);
-  const Node* more = as_dict(state);
+  const ValueNode* old = as_dict(held);
+  const ValueNode* more = as_dict(state);
   if (held.is_none()) {
     held = more != nullptr ? Ref(copy_dict(more)) : state;
   } else if (old != nullptr && more != nullptr) {  // a second BUILD adds to the first
-    Node* merged = copy_dict(old);
+    ValueNode* merged = copy_dict(old);
     tree_->append_pairs(merged, {more->refs, std::size_t{more->size} * 2});
     held = Ref(merged);
   } else {
@@ -188,7 +188,7 @@ void Objects::build_object(Node* node, Ref state) {
 
 Ref Objects::storage(const StorageInfo& info, TypeId type) {
   budget_->take(sizeof(StorageInfo));
-  Node* node = tree_->make(NodeKind::storage, type);
+  ValueNode* node = tree_->make(NodeKind::storage, type);
   node->index = storages_.size();
   storages_.push_back(info);
   return Ref(node);
@@ -208,7 +208,7 @@ void Objects::check_expansion(std::uint64_t shown) const {
 
 void Objects::expect_no_hooks(TypeId type, Ref hooks) {
   if (hooks.is_none()) return;
-  const Node* dict = as_dict(hooks);
+  const ValueNode* dict = as_dict(hooks);
   if (dict == nullptr || dict->size != 0) return note_misfit(type);
   budget_->take(sizeof(hooks_.front()));
   hooks_.emplace_back(dict, type);

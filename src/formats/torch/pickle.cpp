@@ -258,7 +258,7 @@ bool Machine::step(unsigned char opcode) {
       break;
     }
     case 0x91: {
-      Node* set = tree_.make(NodeKind::set);
+      ValueNode* set = tree_.make(NodeKind::set);
       objects_.add(Ref(set), since_mark(0, "FROZENSET"));
       set->type = tree_.type_id("frozenset");
       forget();

@@ -15,7 +15,7 @@ namespace {
 
 // Arguments; a torch.Size, which is kept as a tuple, is none.
 bool is_plain_tuple(Ref value) {
-  const Node* tuple = Objects::as_kind(value, NodeKind::tuple);
+  const ValueNode* tuple = Objects::as_kind(value, NodeKind::tuple);
   return tuple != nullptr && tuple->type == 0;
 }
 

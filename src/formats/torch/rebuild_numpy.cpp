@@ -19,11 +19,11 @@ struct NumpyType {
 };
 
 NumpyType need_type(Objects& objects, Ref value) {
-  const Node* node = Objects::as_kind(value, NodeKind::string);
+  const ValueNode* node = Objects::as_kind(value, NodeKind::string);
   if (node == nullptr || static_cast<Role>(node->role) != Role::numpy_dtype) {
     objects.refuse(Errc::type_mismatch, "{} where a numpy.dtype belongs", objects.describe(value));
   }
-  const_cast<Node*>(node)->flag = true;  // it is what it is from here on: NumPy's arrays share it
+  const_cast<ValueNode*>(node)->flag = true;  // it is what it is from here on: NumPy's arrays share it
   std::string_view text(node->text, node->size);
   NumpyType type;
   if (!text.empty() && std::string_view("<>|=").find(text[0]) != std::string_view::npos) {
@@ -73,7 +73,7 @@ Ref number(Objects& objects, DType dtype, const std::byte* bytes, TypeId type) {
   ValueTree& tree = objects.tree();
   switch (dtype) {
     case DType::boolean: {
-      Node* node = tree.make(NodeKind::boolean, type);
+      ValueNode* node = tree.make(NodeKind::boolean, type);
       node->flag = bytes[0] != std::byte{0};
       return Ref(node);
     }
@@ -229,7 +229,7 @@ Ref Rebuild::numpy(Objects& objects, const Call& call, Role role) {
     }
     default: {  // _reconstruct(class, (0,), b'b'): an empty array until its state comes
       objects.need_arguments(call, 3, 3);
-      const Node* type = Objects::as_kind(call.args[0], NodeKind::global);
+      const ValueNode* type = Objects::as_kind(call.args[0], NodeKind::global);
       const auto sizes = objects.need_sequence(call.args[1], "the shape of a NumPy array");
       if (type == nullptr || sizes.size() != 1 || Objects::as_int(sizes[0]) != 0) return objects.misfit(call);
       const Ref made = objects.inert(call);
@@ -264,7 +264,7 @@ std::optional<TypeTail> tail_of(const NumpyType& type) {
 
 // (version, byte order, subtype, names, fields, item size, alignment, flags [, metadata]): of plain types
 // only the order says something the name does not.
-void build_dtype(Objects& objects, Node* node, std::span<const Ref> parts) {
+void build_dtype(Objects& objects, ValueNode* node, std::span<const Ref> parts) {
   if (node->flag) objects.refuse(Errc::type_mismatch, "BUILD on a numpy.dtype that is in use");
   if (parts.size() < 8 || parts.size() > 9)
     objects.refuse(Errc::type_mismatch, "a numpy.dtype state of {} parts", parts.size());
@@ -294,8 +294,9 @@ void build_dtype(Objects& objects, Node* node, std::span<const Ref> parts) {
 }
 
 // Text, objects, dates: kept as they are. NumPy takes what stands for objects on trust, so that is looked at.
-void keep_array(Objects& objects, Node* node, const NumpyType& type, std::span<const Ref> parts, Ref state) {
-  const Node* list = Objects::as_kind(parts[4], NodeKind::list);
+void keep_array(Objects& objects, ValueNode* node, const NumpyType& type, std::span<const Ref> parts,
+                Ref state) {
+  const ValueNode* list = Objects::as_kind(parts[4], NodeKind::list);
   const ArrayShape shape = need_shape(objects, parts[1], std::max<std::uint64_t>(type.bytes, 1), false);
   const std::uint64_t count = shape.bytes / std::max<std::uint64_t>(type.bytes, 1);
   if (type.kind == 'O') {
@@ -315,7 +316,7 @@ void keep_array(Objects& objects, Node* node, const NumpyType& type, std::span<c
 
 }  // namespace
 
-void Rebuild::build_numpy(Objects& objects, Node* node, Ref state) {
+void Rebuild::build_numpy(Objects& objects, ValueNode* node, Ref state) {
   const auto parts = objects.need_sequence(state, "the state of a NumPy object");
   if (node->kind == NodeKind::string) return build_dtype(objects, node, parts);
   // array: (version, shape, dtype, Fortran order, bytes or list)

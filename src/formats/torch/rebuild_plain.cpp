@@ -84,10 +84,10 @@ std::string date_text(std::string_view bytes) {
 // so.
 std::optional<std::string> zone_text(Objects& objects, Ref zone) {
   if (zone.is_none()) return "";
-  const Node* timezone = Objects::as_kind(zone, NodeKind::object);
+  const ValueNode* timezone = Objects::as_kind(zone, NodeKind::object);
   if (timezone == nullptr || static_cast<Role>(timezone->role) != Role::timezone) return std::nullopt;
   const auto args = objects.need_sequence(timezone->object->args, "the arguments of a timezone");
-  const Node* delta = args.empty() ? nullptr : Objects::as_kind(args[0], NodeKind::object);
+  const ValueNode* delta = args.empty() ? nullptr : Objects::as_kind(args[0], NodeKind::object);
   if (delta == nullptr || static_cast<Role>(delta->role) != Role::timedelta) return std::nullopt;
   std::int64_t parts[2] = {0, 0};  // days, seconds
   const auto numbers = objects.need_sequence(delta->object->args, "the arguments of a timedelta");
@@ -116,7 +116,7 @@ bool is_sane(std::string_view bytes, Role role) {
 Ref date_or_time(Objects& objects, const Call& call, Role role) {
   if (call.args.empty() || call.args.size() > (role == Role::date ? 1U : 2U)) return objects.misfit(call);
   const Ref first = call.args[0];
-  const Node* packed = Objects::as_kind(first, NodeKind::bytes);
+  const ValueNode* packed = Objects::as_kind(first, NodeKind::bytes);
   if ((packed == nullptr || packed->type != 0) && !Objects::as_text(first)) return objects.misfit(call);
   const std::string_view bytes = objects.need_bytes(first, "a date");
   const std::size_t size = role == Role::date ? 4 : role == Role::time ? 6 : 10;
@@ -131,7 +131,7 @@ Ref date_or_time(Objects& objects, const Call& call, Role role) {
 }
 
 const Ref* member(Objects& objects, Ref state, std::string_view name) {
-  const Node* dict = Objects::as_dict(state);
+  const ValueNode* dict = Objects::as_dict(state);
   return dict == nullptr ? nullptr : objects.find_now(dict, name);
 }
 
@@ -190,7 +190,7 @@ Ref size(Objects& objects, const Call& call) {
 }
 
 // The object becomes what `value` is, keeping its own class.
-void become(Node* node, Ref value) {
+void become(ValueNode* node, Ref value) {
   const TypeId type = node->type;
   if (value.is_node()) {
     *node = *value.node();
@@ -251,7 +251,7 @@ Ref Rebuild::plain(Objects& objects, const Call& call, Role role) {
       return awaiting_state(objects, call, role);
     case Role::namespace_: {
       if (!call.args.empty()) return objects.misfit(call);
-      Node* made = tree.make(NodeKind::dict, call.callee->type);
+      ValueNode* made = tree.make(NodeKind::dict, call.callee->type);
       made->role = static_cast<std::uint8_t>(Role::namespace_);
       return Ref(made);
     }
@@ -260,9 +260,9 @@ Ref Rebuild::plain(Objects& objects, const Call& call, Role role) {
   }
 }
 
-void Rebuild::build_plain(Objects& objects, Node* node, Ref state) {
+void Rebuild::build_plain(Objects& objects, ValueNode* node, Ref state) {
   if (node->kind == NodeKind::dict) {  // a namespace: its attributes are its content
-    const Node* fields = Objects::as_dict(state);
+    const ValueNode* fields = Objects::as_dict(state);
     if (fields == nullptr)
       objects.refuse(Errc::type_mismatch, "{} for a namespace's state", objects.describe(state));
     objects.check_attributes(node, fields);

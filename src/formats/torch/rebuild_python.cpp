@@ -15,14 +15,14 @@ TypeId plain_or(Objects& objects, const Call& call, std::string_view builtin) {
 }
 
 // list, tuple; anything else that can be iterated over is no pickler's work.
-const Node* as_sequence(Ref value) {
-  const Node* node = Objects::as_kind(value, NodeKind::tuple);
+const ValueNode* as_sequence(Ref value) {
+  const ValueNode* node = Objects::as_kind(value, NodeKind::tuple);
   return node != nullptr ? node : Objects::as_kind(value, NodeKind::list);
 }
 
 // Pairs from a dict, or from a list of pairs as Python 2 wrote OrderedDicts.
-void add_pairs(Objects& objects, Node* dict, Ref from) {
-  if (const Node* other = Objects::as_dict(from)) {
+void add_pairs(Objects& objects, ValueNode* dict, Ref from) {
+  if (const ValueNode* other = Objects::as_dict(from)) {
     return objects.set_items(Ref(dict), {other->refs, std::size_t{other->size} * 2});
   }
   for (const Ref item : objects.need_sequence(from, "the items of a dict")) {
@@ -62,7 +62,7 @@ Ref make_dict(Objects& objects, const Call& call, Role role) {
       Objects::as_kind(content, NodeKind::object) != nullptr ||
       (content.is_node() && content.node()->has_attributes))  // which may stand in for its methods
     return objects.misfit(call);
-  Node* dict = objects.tree().make(NodeKind::dict, plain_or(objects, call, "builtins.dict"));
+  ValueNode* dict = objects.tree().make(NodeKind::dict, plain_or(objects, call, "builtins.dict"));
   if (!is_empty) add_pairs(objects, dict, content);
   return Ref(dict);
 }
@@ -78,7 +78,7 @@ Ref make_sequence(Objects& objects, const Call& call, Role role) {
   std::span<const Ref> elements;
   if (!call.args.empty()) {
     const bool from_set = role == Role::set || role == Role::frozenset;  // elsewhere the order would matter
-    const Node* from = as_sequence(call.args[0]);
+    const ValueNode* from = as_sequence(call.args[0]);
     if (from == nullptr && from_set) from = Objects::as_kind(call.args[0], NodeKind::set);
     if (from == nullptr) return objects.misfit(call);
     elements = {from->refs, from->size};
@@ -96,7 +96,7 @@ Ref make_sequence(Objects& objects, const Call& call, Role role) {
       return made;
     }
     default: {
-      Node* set = tree.make(NodeKind::set);
+      ValueNode* set = tree.make(NodeKind::set);
       objects.add(Ref(set), elements);
       if (role == Role::frozenset) set->type = tree.type_id("frozenset");
       return Ref(set);
@@ -107,9 +107,9 @@ Ref make_sequence(Objects& objects, const Call& call, Role role) {
 // bytes(), bytes(bytes), bytes([1, 2]), and the same of bytearray.
 Ref copy_bytes(Objects& objects, const Call& call, TypeId type) {
   ValueTree& tree = objects.tree();
-  if (const Node* bytes = Objects::as_kind(call.args[0], NodeKind::bytes))
+  if (const ValueNode* bytes = Objects::as_kind(call.args[0], NodeKind::bytes))
     return tree.bytes({bytes->text, bytes->size}, type);
-  const Node* list = Objects::as_kind(call.args[0], NodeKind::list);
+  const ValueNode* list = Objects::as_kind(call.args[0], NodeKind::list);
   if (list == nullptr) return objects.misfit(call);
   objects.budget().take(list->size);
   std::string bytes;
@@ -174,7 +174,7 @@ Ref make_number_or_text(Objects& objects, const Call& call, Role role) {
   const NodeKind own = role == Role::floating ? NodeKind::floating
                        : role == Role::string ? NodeKind::string
                                               : NodeKind::integer;
-  const Node* node = Objects::as_kind(value, own);
+  const ValueNode* node = Objects::as_kind(value, own);
   return is_small || (node != nullptr && node->type == 0) ? value : objects.misfit(call);
 }
 
@@ -196,7 +196,7 @@ Ref make_range(Objects& objects, const Call& call, Role role) {
 Ref make_member(Objects& objects, const Call& call) {
   objects.need_arguments(call, 2, 2);
   const std::string_view name = objects.need_text(call.args[1], "an attribute's name");
-  const Node* target = call.args[0].is_node() ? call.args[0].node() : nullptr;
+  const ValueNode* target = call.args[0].is_node() ? call.args[0].node() : nullptr;
   if (target == nullptr || (target->kind != NodeKind::global && target->kind != NodeKind::object)) {
     objects.refuse(Errc::type_mismatch, "an attribute of {}", objects.describe(call.args[0]));
   }
@@ -208,7 +208,7 @@ Ref make_member(Objects& objects, const Call& call) {
   if (hidden || name.find('.') != std::string_view::npos ||
       is_forbidden(std::string_view(full).substr(0, dot), std::string_view(full).substr(dot + 1)))
     Rebuild::forbid(objects, full);
-  Node* state = objects.tree().make(NodeKind::dict);
+  ValueNode* state = objects.tree().make(NodeKind::dict);
   const Ref pair[] = {objects.tree().string("name"), call.args[1]};
   objects.tree().append_pairs(state, pair);
   const Ref member = objects.tree().object(target->type, Ref::none(), Ref(state));
@@ -239,7 +239,7 @@ Ref reconstruct(Objects& objects, const Call& call) {
   const Ref made = construct(objects, call.args[0], tree.sequence(NodeKind::tuple, {}), Ref::none());
   if (Objects::as_kind(made, NodeKind::object) == nullptr || call.args[2].is_none()) return made;
   ObjectRecord& object = *made.node()->object;
-  const Node* base = call.args[2].is_node() ? call.args[2].node() : nullptr;
+  const ValueNode* base = call.args[2].is_node() ? call.args[2].node() : nullptr;
   if (base != nullptr && base->kind == NodeKind::dict)
     object.pairs = Ref(objects.copy_dict(base));
   else if (base != nullptr && base->kind == NodeKind::list)

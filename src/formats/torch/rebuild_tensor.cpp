@@ -21,7 +21,7 @@ namespace {
 // are read.
 Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
   if (metadata.is_none()) return tensor;
-  const Node* dict = Objects::as_dict(metadata);
+  const ValueNode* dict = Objects::as_dict(metadata);
   if (dict == nullptr)
     objects.refuse(Errc::type_mismatch, "{} for the metadata of a tensor", objects.describe(metadata));
   const auto is_set = [&](std::string_view key) {
@@ -109,7 +109,7 @@ Ref meta(Objects& objects, DType dtype, Ref size) {
 }
 
 // Attributes that would change the tensor itself when Python sets them one by one.
-void check_attributes(Objects& objects, const Call& call, const Node* attributes) {
+void check_attributes(Objects& objects, const Call& call, const ValueNode* attributes) {
   constexpr std::string_view kOfTensors[] = {"data",  "grad", "grad_dtype", "requires_grad",
                                              "names", "real", "imag"};
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
@@ -128,7 +128,7 @@ void check_attributes(Objects& objects, const Call& call, const Node* attributes
 
 void set_state(Objects& objects, const Call& call, Ref tensor, Ref state) {
   if (state.is_none()) return;
-  const Node* held = Objects::as_dict(state);
+  const ValueNode* held = Objects::as_dict(state);
   if (held == nullptr) {  // (attributes, slots)
     objects.note_misfit(call);
     return objects.tree().set_attributes(tensor.node(), state);
@@ -140,7 +140,7 @@ void set_state(Objects& objects, const Call& call, Ref tensor, Ref state) {
 
 Ref as_parameter(Objects& objects, const Call& call, Role role) {
   if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
-  const Node* inner = Objects::as_kind(call.args[0], NodeKind::tensor);
+  const ValueNode* inner = Objects::as_kind(call.args[0], NodeKind::tensor);
   if (inner == nullptr)
     objects.refuse(Errc::type_mismatch, "a parameter made of {}", objects.describe(call.args[0]));
   TensorRecord record = *inner->tensor;
@@ -186,15 +186,15 @@ Ref from_type(Objects& objects, const Call& call, Role called) {
     objects.refuse(Errc::type_mismatch, "{} for the arguments of a rebuild function",
                    objects.describe(call.args[2]));
   }
-  const Node* function = Objects::as_kind(call.args[0], NodeKind::global);
-  const Node* type = Objects::as_kind(call.args[1], NodeKind::global);
+  const ValueNode* function = Objects::as_kind(call.args[0], NodeKind::global);
+  const ValueNode* type = Objects::as_kind(call.args[1], NodeKind::global);
   const Role role = Objects::role_of(call.args[0]);
   if (function == nullptr || type == nullptr || (role != Role::unknown && !makes_a_tensor(role)))
     return objects.misfit(call);
   const Role made_into = Objects::role_of(call.args[1]);
   if (made_into != Role::tensor_class && made_into != Role::parameter_class) objects.note_misfit(call);
   const Ref inner = objects.call(call.args[0], call.args[2], Ref::none(), How::call);
-  Node* node = Objects::as_kind(inner, NodeKind::tensor);
+  ValueNode* node = Objects::as_kind(inner, NodeKind::tensor);
   if (node == nullptr) {  // a stranger's function: what it gives has a class all the same
     const Ref made = objects.inert(call);
     made.node()->type = type->type;
@@ -222,7 +222,7 @@ Ref load_from_bytes(Objects& objects, const Call& call) {
 
 Ref device_from_cpu(Objects& objects, const Call& call) {
   objects.need_arguments(call, 4, 4);
-  const Node* inner = Objects::as_kind(call.args[0], NodeKind::tensor);
+  const ValueNode* inner = Objects::as_kind(call.args[0], NodeKind::tensor);
   if (inner == nullptr)
     objects.refuse(Errc::type_mismatch, "a device tensor made of {}", objects.describe(call.args[0]));
   TensorRecord record = *inner->tensor;
@@ -240,7 +240,8 @@ Ref wrapper_subclass(Objects& objects, const Call& call) {
   // only to refuse nonsense
   static_cast<void>(meta(objects, need_dtype(objects, call.args[1]), call.args[2]));
   const Ref made = objects.inert(call);
-  if (const Node* type = Objects::as_kind(call.args[0], NodeKind::global)) made.node()->type = type->type;
+  if (const ValueNode* type = Objects::as_kind(call.args[0], NodeKind::global))
+    made.node()->type = type->type;
   if (Objects::role_of(call.args[0]) != Role::tensor_class) objects.note_misfit(call);
   return made;
 }
@@ -287,7 +288,7 @@ Ref Rebuild::tensor(Objects& objects, const Call& call, Role role) {
 }
 
 // (requires_grad, unused, hooks): what a tensor that is there already may still hear.
-void Rebuild::build_made_tensor(Objects& objects, Node* node, Ref state) {
+void Rebuild::build_made_tensor(Objects& objects, ValueNode* node, Ref state) {
   const auto parts = objects.need_sequence(state, "the state of a tensor");
   if (parts.size() != 3 || !parts[0].is_bool())
     objects.refuse(Errc::type_mismatch, "BUILD with a state of {} parts on {}", parts.size(),
@@ -298,7 +299,7 @@ void Rebuild::build_made_tensor(Objects& objects, Node* node, Ref state) {
 
 // torch 0.1: an empty tensor object whose state is (storage, offset, sizes, strides), or a Variable around
 // one.
-void Rebuild::build_tensor(Objects& objects, Node* node, Ref state) {
+void Rebuild::build_tensor(Objects& objects, ValueNode* node, Ref state) {
   const auto parts = objects.need_sequence(state, "the state of a tensor");
   const auto become = [&](const TensorRecord& record) {
     node->tensor = objects.tree().tensor(record).node()->tensor;
@@ -320,7 +321,7 @@ void Rebuild::build_tensor(Objects& objects, Node* node, Ref state) {
     return become(made);
   }
   // Variable and Parameter: (data, gradient, hooks, requires_grad, volatile); other releases had other tuples
-  const Node* data = parts.size() >= 2 ? Objects::as_kind(parts[0], NodeKind::tensor) : nullptr;
+  const ValueNode* data = parts.size() >= 2 ? Objects::as_kind(parts[0], NodeKind::tensor) : nullptr;
   if (data == nullptr || static_cast<Role>(node->role) != Role::parameter_class)
     objects.refuse(Errc::type_mismatch, "a state of {} parts for {}", parts.size(), name);
   TensorRecord record = *data->tensor;

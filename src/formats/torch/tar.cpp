@@ -141,7 +141,7 @@ class Tar {
   }
 
   std::span<const Ref> tuple(const Cursor& cursor, Ref value, std::size_t size) {
-    const Node* node = Objects::as_kind(value, NodeKind::tuple);
+    const ValueNode* node = Objects::as_kind(value, NodeKind::tuple);
     if (node == nullptr) node = Objects::as_kind(value, NodeKind::list);
     if (node == nullptr || node->size != size)
       fail(Errc::type_mismatch, cursor.where(), "an entry that is no tuple of {}", size);
@@ -253,7 +253,7 @@ class Tar {
 
   // A tensor's or storage's key; or (class, file, source text): the class.
   Ref persistent(Ref id) {
-    const Node* made = Objects::as_kind(id, NodeKind::tuple);
+    const ValueNode* made = Objects::as_kind(id, NodeKind::tuple);
     if (made != nullptr && made->size != 0) {
       objects_.find(Severity::warning, Errc::unsupported,
                     "a class with its source, which PyTorch compares with its own", 0, {});
