@@ -8,7 +8,7 @@
 #include <string>
 
 #include "ballast/error.h"
-#include "formats/torch/tar_archive.h"
+#include "containers/tar.h"
 #include "watched.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
@@ -23,10 +23,10 @@ constexpr std::size_t kSumAt = 148;
 constexpr std::size_t kSumSize = 8;
 constexpr std::size_t kMagicAt = 257;
 
-void check_members(const std::vector<torch::TarMember>& members, std::uint64_t size) {
+void check_members(const std::vector<containers::TarMember>& members, std::uint64_t size) {
   std::set<std::string> names;
   std::uint64_t end = 0;
-  for (const torch::TarMember& member : members) {
+  for (const containers::TarMember& member : members) {
     const bool leads_out =
         member.name.starts_with('/') || ("/" + member.name + "/").find("/../") != std::string::npos;
     if (member.name.empty() || leads_out || member.name.find('\0') != std::string::npos)
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fuzzing::Limits limits(size);
   try {
     const auto source = memory_source(Storage::borrow(static_cast<const void*>(data), size), "fuzz");
-    check_members(torch::read_tar_members(*source), size);
+    check_members(containers::read_tar_members(*source), size);
   } catch (const Error&) {
   }
   return 0;

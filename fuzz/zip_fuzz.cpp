@@ -5,15 +5,15 @@
 #include <cstdint>
 
 #include "ballast/error.h"
-#include "formats/zip.h"
+#include "containers/zip.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ballast;
   constexpr std::uint64_t kMost = 1U << 20U;  // inflating more than this only costs time
   try {
-    const ZipArchive archive =
-        ZipArchive::open(memory_source(Storage::borrow(static_cast<const void*>(data), size), "fuzz"));
-    for (const ZipEntry& entry : archive.entries()) {
+    const containers::ZipArchive archive = containers::ZipArchive::open(
+        memory_source(Storage::borrow(static_cast<const void*>(data), size), "fuzz"));
+    for (const containers::ZipEntry& entry : archive.entries()) {
       if (archive.find(entry.name) != &entry) __builtin_trap();
       try {
         if (entry.size <= kMost)

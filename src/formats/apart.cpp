@@ -11,7 +11,7 @@
 #include "ballast/display.h"
 #include "ballast/io.h"
 #include "base/fail.h"
-#include "formats/confine.h"
+#include "containers/confine.h"
 #include "formats/shards/shards.h"
 
 namespace ballast {
@@ -40,7 +40,7 @@ std::optional<Identity> identity_of(const std::string& path) {
   if (path.find('\0') != std::string::npos) return std::nullopt;
   if (stat(path.c_str(), &status) == 0) return Identity(status.st_dev, status.st_ino, "");
   const fs::path target = followed(path);
-  if (stat(folder_of(target.string()).c_str(), &status) != 0) return std::nullopt;
+  if (stat(containers::folder_of(target.string()).c_str(), &status) != 0) return std::nullopt;
   return Identity(status.st_dev, status.st_ino, target.filename().string());
 }
 
@@ -52,7 +52,7 @@ std::vector<std::string> files_behind(const std::string& path) {
     if (!files.back().ends_with(".json")) return files;
     const std::string index = files.back();
     for (const std::string& shard : shards::read_index(index).files) {
-      if (std::string found = shards::locate(folder_of(index), shard); !found.empty())
+      if (std::string found = shards::locate(containers::folder_of(index), shard); !found.empty())
         files.push_back(std::move(found));
     }
   } catch (const Error&) {  // no index after all
@@ -62,7 +62,7 @@ std::vector<std::string> files_behind(const std::string& path) {
 
 void require_place(const std::string& path) {
   const fs::path target = followed(path);
-  const std::string folder = folder_of(target.string());
+  const std::string folder = containers::folder_of(target.string());
   if (!shards::is_folder(folder))
     fail(Errc::file_not_found, display(path), "its folder {} is not there; make it first",
          ballast::quoted(folder));

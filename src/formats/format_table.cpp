@@ -7,8 +7,8 @@
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/magic.h"
-#include "formats/zip_records.h"
+#include "containers/magic.h"
+#include "containers/zip_records.h"
 
 namespace ballast {
 namespace {
@@ -21,8 +21,8 @@ constexpr Format kFormats[] = {
 // How many bytes from the beginning tell what a file is of which these are the first kMagicBytes: the name of
 // a zip archive's first record, which says much, may be longer.
 std::size_t telling_bytes(std::span<const std::byte> head) noexcept {
-  if (!as_text(head).starts_with("PK\3\4") || head.size() < zip::kLocalSize) return head.size();
-  return std::max(head.size(), zip::kLocalSize + load_le<std::uint16_t>(head.data() + 26));
+  if (!as_text(head).starts_with("PK\3\4") || head.size() < containers::zip::kLocalSize) return head.size();
+  return std::max(head.size(), containers::zip::kLocalSize + load_le<std::uint16_t>(head.data() + 26));
 }
 
 bool has_extension(Format format, std::string_view path) {
@@ -38,7 +38,7 @@ std::span<const Format> all_formats() noexcept {
 }
 
 Format format_of(const ByteSource& source, std::span<const Format> more) {
-  auto head = source.read(0, std::min<std::uint64_t>(source.size(), kMagicBytes));
+  auto head = source.read(0, std::min<std::uint64_t>(source.size(), containers::kMagicBytes));
   if (const std::size_t telling = telling_bytes(head); telling > head.size())
     head = source.read(0, std::min<std::uint64_t>(source.size(), telling));
   const FileHead file{.bytes = head, .size = source.size(), .name = source.name()};

@@ -8,9 +8,9 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/fail.h"
-#include "base/magic.h"
+#include "containers/magic.h"
+#include "containers/zip_records.h"
 #include "formats/pickle_walk.h"
-#include "formats/zip_records.h"
 
 namespace ballast {
 namespace {
@@ -35,7 +35,7 @@ bool has_signature(const ByteSource& source, std::uint64_t at, std::uint32_t sig
 // An end record near the end, with a directory where it says or right before it, or a locator of zip64's,
 // which leads anywhere.
 std::optional<std::uint64_t> zip_end(const ByteSource& source) {
-  using namespace zip;
+  using namespace containers::zip;
   const std::uint64_t window = std::min<std::uint64_t>(source.size(), kZipWindow);
   const std::uint64_t start = source.size() - window;
   const auto tail = bytes_at(source, start, window);
@@ -88,7 +88,7 @@ bool is_lzma(std::span<const std::byte> head) {
 }  // namespace
 
 std::vector<OtherReading> readings_besides(const ByteSource& source, Meant meant) {
-  const auto head = bytes_at(source, 0, kMagicBytes);
+  const auto head = bytes_at(source, 0, containers::kMagicBytes);
   const bool begins_as_zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
   std::vector<OtherReading> found;
   if (meant != Meant::pickle && meant != Meant::zip) {
@@ -101,7 +101,7 @@ std::vector<OtherReading> readings_besides(const ByteSource& source, Meant meant
     if (const auto at = zip_end(source))
       found.push_back({"zip", *at, "a zip archive ends there, which readers of zip look for first"});
   }
-  if (meant != Meant::tar && is_tar(head))
+  if (meant != Meant::tar && containers::is_tar(head))
     found.push_back({"tar", 0, "the first 512 bytes are the header of a tar archive"});
   if (is_flatbuffers(as_text(head)))
     found.push_back({"flatbuffers", 4, "is named like a program in FlatBuffers, which loaders of those run"});

@@ -5,16 +5,17 @@
 #include "ballast/io.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/magic.h"
 #include "checkpoint/value_json.h"
 #include "checkpoint/value_tree.h"
+#include "containers/magic.h"
 
 namespace ballast {
 namespace {
 
 bool is_json(const std::string& path) {
   const auto file = File::open(path);
-  return is_json_text(file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes)));
+  return containers::is_json_text(
+      file->read(0, std::min<std::uint64_t>(file->size(), containers::kMagicBytes)));
 }
 
 }  // namespace

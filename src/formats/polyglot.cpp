@@ -7,9 +7,9 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/file.h"
-#include "base/magic.h"
+#include "containers/gzip.h"
+#include "containers/magic.h"
 #include "formats/format_table.h"
-#include "formats/gzip.h"
 
 namespace ballast {
 namespace {
@@ -45,19 +45,19 @@ void find_packed(const ByteSource& source, std::span<const std::byte> head, bool
                  std::vector<OtherReading>& found) {
   if (opened_as_gzip) {
     try {
-      const auto unpacked = memory_source(gunzip(source), source.name());
+      const auto unpacked = memory_source(containers::gunzip(source), source.name());
       for (OtherReading& reading : readings_besides(*unpacked, Meant::none)) {
         reading.what = "unpacked: " + reading.what;
         found.push_back(std::move(reading));
       }
-      if (may_be_packed(bytes_at(*unpacked, 0, kMagicBytes)) && is_packed(*unpacked))
+      if (may_be_packed(bytes_at(*unpacked, 0, containers::kMagicBytes)) && containers::is_packed(*unpacked))
         found.push_back({"gzip", 0, "what it unpacks to unpacks again"});
     } catch (const Error&) {
       return;  // then it is not opened either, which says why
     }
     return;
   }
-  if (may_be_packed(head) && is_packed(source))
+  if (may_be_packed(head) && containers::is_packed(source))
     found.push_back({"gzip", 0, "unpacks like a gzip or zlib stream"});
 }
 
@@ -65,13 +65,13 @@ Meant meaning_of(Format format, std::span<const std::byte> head) {
   const bool begins_as_zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
   if (begins_as_zip && (format == formats::torch_zip || format == formats::npz)) return Meant::zip;
   if (format != formats::torch_zip) return Meant::none;
-  return is_tar(head) ? Meant::tar : Meant::pickle;
+  return containers::is_tar(head) ? Meant::tar : Meant::pickle;
 }
 
 }  // namespace
 
 std::vector<OtherReading> other_readings(const ByteSource& source) {
-  const auto head = bytes_at(source, 0, kMagicBytes);
+  const auto head = bytes_at(source, 0, containers::kMagicBytes);
   const Format format = format_of(source);
   std::vector<OtherReading> found = readings_besides(source, meaning_of(format, head));
   find_packed(source, head, format == formats::mpk_gz, found);

@@ -14,17 +14,21 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/magic.h"
-#include "formats/confine.h"
+#include "containers/confine.h"
+#include "containers/magic.h"
+#include "containers/zip.h"
 #include "formats/format_table.h"
 #include "formats/onnx/onnx.h"
 #include "formats/polyglot.h"
 #include "formats/shards/shards.h"
 #include "formats/torch/reader.h"
-#include "formats/zip.h"
 
 namespace ballast {
 namespace {
+
+using containers::ZipArchive;
+using containers::ZipEntry;
+using containers::ZipMethod;
 
 // What open() refuses is unknown: nobody has looked behind it. A file that is no model's is the caller's
 // mistake.
@@ -51,7 +55,7 @@ bool is_called_pickle(std::string_view name) {
 
 // One that nobody has read yet. Its storages are not looked up, so tensors in it cannot be made: then what is
 // behind them stays unseen, which is said.
-void scan_pickle(const ZipArchive& zip, const ZipEntry& entry, ScanReport& report) {
+void scan_pickle(const containers::ZipArchive& zip, const containers::ZipEntry& entry, ScanReport& report) {
   try {
     if (entry.size > torch::kMaxPickleBytes)
       fail(Errc::header_too_large, zip.where(entry), "a pickle of {} bytes, which nobody has looked into",
@@ -81,23 +85,23 @@ void scan_pickle(const ZipArchive& zip, const ZipEntry& entry, ScanReport& repor
 // Pickles that loading does not need: TorchScript's bytecode and debug records, whatever somebody put beside
 // data.pkl.
 void scan_other_pickles(const std::shared_ptr<const ByteSource>& source, ScanReport& report) {
-  const ZipArchive zip = ZipArchive::open(source);
+  const containers::ZipArchive zip = ZipArchive::open(source);
   std::unordered_set<std::string_view, NameHash> loaded;
   for (const ScanGlobal& global : report.globals) loaded.insert(global.entry);
-  std::vector<const ZipEntry*> others;
-  for (const ZipEntry& entry : zip.entries()) {
+  std::vector<const containers::ZipEntry*> others;
+  for (const containers::ZipEntry& entry : zip.entries()) {
     if (is_called_pickle(entry.name) && entry.size != 0 && !loaded.contains(entry.name))
       others.push_back(&entry);
   }
   loaded.clear();
-  for (const ZipEntry* entry : others) scan_pickle(zip, *entry, report);
+  for (const containers::ZipEntry* entry : others) scan_pickle(zip, *entry, report);
 }
 
 // A storage that begins like an array of NumPy's is one to numpy.load(), which unpickles objects when it is
 // asked to.
-void find_arrays(const ZipArchive& zip, ScanReport& report) {
+void find_arrays(const containers::ZipArchive& zip, ScanReport& report) {
   constexpr std::string_view kMagic = "\x93NUMPY";
-  for (const ZipEntry& entry : zip.entries()) {
+  for (const containers::ZipEntry& entry : zip.entries()) {
     if (entry.size < kMagic.size()) continue;
     std::array<std::byte, kMagic.size()> head{};
     zip.storage(entry, Access::read)->read(0, head);
@@ -151,9 +155,9 @@ bool is_zip(const ByteSource& source) {
 }
 
 Checksums check_zip(const std::shared_ptr<const ByteSource>& source) {
-  const ZipArchive zip = ZipArchive::open(source);
+  const containers::ZipArchive zip = ZipArchive::open(source);
   Checksums sums;
-  for (const ZipEntry& entry : zip.entries()) {
+  for (const containers::ZipEntry& entry : zip.entries()) {
     static_cast<void>(zip.check_header(entry));
     (zip.check_crc(entry) ? sums.checked : sums.without) += entry.size;
   }
@@ -218,7 +222,7 @@ ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOpt
   try {
     const shards::Index index = shards::read_index(path);
     for (const std::string& name : index.files) {
-      const std::string shard = shards::locate(folder_of(path), name);
+      const std::string shard = shards::locate(containers::folder_of(path), name);
       if (shard.empty()) fail(Errc::missing_shard, display(path), "shard {} is not there", quoted(name));
       if (format_of(*File::open(shard)) == formats::sharded)
         fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(name));
@@ -236,11 +240,12 @@ namespace {
 
 // Whether a loader would do something with it, whatever it is called.
 bool is_loadable(const ByteSource& source) {
-  const auto head = source.read(0, std::min<std::uint64_t>(source.size(), kMagicBytes));
+  const auto head = source.read(0, std::min<std::uint64_t>(source.size(), containers::kMagicBytes));
   const std::string_view text = as_text(head);
   const bool is_pickle = text.size() > 1 && text[0] == '\x80' && text[1] > 1 && text[1] < 6;
   return is_pickle || text.starts_with("PK") || text.starts_with("\x1F\x8B") ||
-         text.starts_with("\x93NUMPY") || is_tar(head) || !readings_besides(source, Meant::none).empty();
+         text.starts_with("\x93NUMPY") || containers::is_tar(head) ||
+         !readings_besides(source, Meant::none).empty();
 }
 
 // A folder is what loaders take from it, and they go by names of their own: every file that one of them could

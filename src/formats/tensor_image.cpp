@@ -55,10 +55,4 @@ std::shared_ptr<const Storage> tensor_image(const Tensor& tensor, std::string he
   return std::make_shared<TensorImage>(tensor, std::move(head));
 }
 
-void check_sources(std::span<const Part> parts) {
-  for (const Part& part : parts) {
-    if (part.storage) part.storage->check_unchanged();
-  }
-}
-
 }  // namespace ballast

@@ -6,14 +6,10 @@
 #include <string>
 
 #include "ballast/checkpoint.h"
-#include "formats/part_writer.h"
 
 namespace ballast {
 
 /// A storage of `head` and the tensor's row-major bytes. read() keeps nothing in memory.
 [[nodiscard]] std::shared_ptr<const Storage> tensor_image(const Tensor& tensor, std::string head = {});
-
-/// After a copy: Errc::file_changed when a source is not as it was when it was opened.
-void check_sources(std::span<const Part> parts);
 
 }  // namespace ballast

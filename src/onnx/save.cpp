@@ -6,10 +6,10 @@
 #include <set>
 
 #include "ballast/display.h"
-#include "ballast/hash.h"
 #include "ballast/onnx.h"
 #include "ballast/safetensors.h"
 #include "base/atomic_file.h"
+#include "base/digest.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "formats/one_reading.h"
@@ -81,7 +81,7 @@ std::string location_of(const std::string& file, const std::string& path) {
 void point_into(FileModel& model, const std::string& file, const std::string& path) {
   const std::string location = location_of(file, path);
   const Checkpoint weights = safetensors::open(file);
-  const std::string sha1 = onnx_file::sha1_of(*File::open(file));  // an edited file is noticed
+  const std::string sha1 = ballast::sha1_of(*File::open(file));  // an edited file is noticed
   std::size_t found = 0;
   for (Initializer& one : model.initializers) {
     if (!one.is_weight || !weights.contains(one.name)) continue;
@@ -126,7 +126,7 @@ std::map<std::string, std::string> metadata_of(const Options& options) {
   std::map<std::string, std::string> metadata = options.metadata;
   if (!options.source.empty()) {
     metadata.emplace("source", fs::path(options.source).filename().string());
-    metadata.emplace("source_sha256", hash_file(options.source));
+    metadata.emplace("source_sha256", sha256_of(*File::open(options.source)));
   }
   return metadata;
 }

@@ -6,6 +6,7 @@
 
 #include "ballast/display.h"
 #include "base/bytes.h"
+#include "base/digest.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/largest_first.h"
@@ -14,7 +15,6 @@
 #include "checkpoint/marks.h"
 #include "checkpoint/require_data.h"
 #include "checkpoint/tree_quantization.h"
-#include "proof/sha256.h"
 #include "tensor/blocks.h"
 
 namespace ballast {
@@ -107,19 +107,7 @@ Manifest hash(const Checkpoint& in, const Progress& progress) {
 }
 
 std::string hash_file(const std::string& path, const Progress& progress) {
-  const auto file = File::open(path);
-  Sha256 sha;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, file->size())));
-  for (std::uint64_t at = 0; at < file->size();) {
-    const auto piece = std::span(buffer).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), file->size() - at)));
-    file->read(at, piece);
-    sha.update(piece);
-    at += piece.size();
-    if (progress) progress(at, file->size());
-  }
-  file->check_unchanged();
-  return hex(sha.finish());
+  return sha256_of(*File::open(path), progress);
 }
 
 }  // namespace ballast

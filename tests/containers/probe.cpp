@@ -12,9 +12,9 @@
 #include "ballast/dtype.h"
 #include "ballast/error.h"
 #include "base/json_scanner.h"
+#include "containers/tar.h"
+#include "containers/zip.h"
 #include "formats/npy/npy.h"
-#include "formats/torch/tar_archive.h"
-#include "formats/zip.h"
 
 namespace ballast {
 namespace {
@@ -34,9 +34,10 @@ std::shared_ptr<const Storage> storage_of(const std::string& input) {
 }
 
 std::string zip_line(const std::string& input) {
-  const ZipArchive archive = ZipArchive::open(memory_source(storage_of(input), "input"));
+  const containers::ZipArchive archive =
+      containers::ZipArchive::open(memory_source(storage_of(input), "input"));
   std::string out = fmt::format("ok\t{}", archive.anomalies().size());
-  for (const ZipEntry& entry : archive.entries()) {
+  for (const containers::ZipEntry& entry : archive.entries()) {
     out += "\t" + hex(entry.name) + "=" + hex(archive.read(entry, std::uint64_t{1} << 24U));
     archive.check_crc(entry);
   }
@@ -46,7 +47,7 @@ std::string zip_line(const std::string& input) {
 std::string tar_line(const std::string& input) {
   const auto source = memory_source(storage_of(input), "input");
   std::string out = "ok";
-  for (const torch::TarMember& member : torch::read_tar_members(*source)) {
+  for (const containers::TarMember& member : containers::read_tar_members(*source)) {
     std::vector<std::byte> content(static_cast<std::size_t>(member.size));
     source->read(member.offset, content);
     out += "\t" + hex(member.name) + "=" + hex(content);

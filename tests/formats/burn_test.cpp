@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/scratch.h"
 #include "checkpoint/value_json.h"
+#include "containers/gzip.h"
 #include "formats/burn/parts.h"
-#include "formats/gzip.h"
 #include "formats/mutations.h"
 
 namespace ballast {
@@ -354,7 +354,7 @@ TEST_F(BurnFiles, AGzipBombIsRefusedBeforeItTakesMemory) {
   const std::string bomb = path("bomb.mpk.gz");
   {
     AtomicFile file(bomb, false);
-    GzipWriter gzip(file);
+    containers::GzipWriter gzip(file);
     gzip.append(as_bytes(record_of("\x81\xA1w\xC6\x7F\xFF\xFF\xFF")));
     const std::vector<std::byte> zeros(1U << 20U);
     for (int i = 0; i < 100; ++i) gzip.append(zeros);
@@ -368,7 +368,7 @@ TEST_F(BurnFiles, AGzipBombIsRefusedBeforeItTakesMemory) {
   EXPECT_EQ(error_of([&] { static_cast<void>(open(path("two.gz"))); }).code(), Errc::trailing_data);
   write(path("other.gz"), [&] {
     AtomicFile file(path("t.gz"), false);
-    GzipWriter gzip(file);
+    containers::GzipWriter gzip(file);
     gzip.append(as_bytes("hello, this is plain text"));
     gzip.finish();
     file.commit();

@@ -11,12 +11,15 @@
 #include "ballast/safetensors.h"
 #include "ballast/torch.h"
 #include "base/file.h"
+#include "containers/zip.h"
 #include "formats/python.h"
 #include "formats/torch/pickle_writer.h"
-#include "formats/zip.h"
 
 namespace ballast {
 namespace {
+
+using containers::ZipArchive;
+using containers::ZipEntry;
 
 using testing::ElementsAre;
 using testing::HasSubstr;

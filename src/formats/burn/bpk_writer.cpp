@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/utf8.h"
 #include "checkpoint/require_data.h"
+#include "containers/part_writer.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/cbor.h"
 #include "formats/burn/parts.h"
@@ -129,7 +130,7 @@ void save_bpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   require_data(checkpoint, where);
   Plan plan = make_plan(checkpoint, where);
   const std::uint64_t data = plan.head.size();
-  std::vector<Part> parts = {{.at = 0, .before = std::move(plan.head)}};
+  std::vector<containers::Part> parts = {{.at = 0, .before = std::move(plan.head)}};
   for (std::size_t i = 0; i < checkpoint.size(); ++i) {
     const std::uint64_t end = parts.back().end();
     const Entry entry = checkpoint[i];
@@ -141,8 +142,8 @@ void save_bpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   }
   AtomicFile file(path, options.overwrite);
   file.reserve(parts.back().end());
-  write_parts(file, parts, {}, options.progress);
-  check_sources(parts);
+  containers::write_parts(file, parts, {}, options.progress);
+  containers::check_sources(parts);
   require_one_reading(file, Meant::none);
   file.commit();
 }

@@ -3,10 +3,10 @@
 #include "ballast/format.h"
 
 #include "base/fail.h"
-#include "base/magic.h"
+#include "containers/gzip.h"
+#include "containers/magic.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/parts.h"
-#include "formats/gzip.h"
 
 namespace ballast {
 namespace {
@@ -33,9 +33,9 @@ Checkpoint open_mpk(const ByteSource& source, const OpenOptions&) {
 }
 
 Checkpoint open_gzip(const ByteSource& source, const OpenOptions&) {
-  if (!burn::is_mpk(gunzip_head(source, kMagicBytes)))
+  if (!burn::is_mpk(containers::gunzip_head(source, containers::kMagicBytes)))
     fail(Errc::unknown_format, source.where(), "is a gzip file, and what is in it is no Burn record");
-  return burn::open_mpk(*memory_source(gunzip(source), source.name()));
+  return burn::open_mpk(*memory_source(containers::gunzip(source), source.name()));
 }
 
 template <bool kGzip>

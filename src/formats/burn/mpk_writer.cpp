@@ -10,15 +10,18 @@
 #include "base/hash.h"
 #include "base/sizes.h"
 #include "checkpoint/require_data.h"
+#include "containers/gzip.h"
+#include "containers/part_writer.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
-#include "formats/gzip.h"
 #include "formats/one_reading.h"
 #include "formats/tensor_image.h"
 
 namespace ballast::burn {
 namespace {
+
+using containers::Part;
 
 constexpr std::uint64_t kMaxBinary = 0xFFFFFFFF;
 constexpr std::size_t kMaxSegments = 120;  // leaves room for what stands around and in a tensor
@@ -269,7 +272,7 @@ class PartsSource final : public ByteSource {
 };
 
 void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& progress) {
-  GzipWriter gzip(file);
+  containers::GzipWriter gzip(file);
   std::uint64_t total = 0;
   for (const Part& part : parts) total += part.size;
   std::vector<std::byte> block(kBlockBytes);
@@ -300,9 +303,9 @@ void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
     write_gzip(file, parts, options.progress);
   } else {
     file.reserve(parts.back().end());
-    write_parts(file, parts, {}, options.progress);
+    containers::write_parts(file, parts, {}, options.progress);
   }
-  check_sources(parts);
+  containers::check_sources(parts);
   if (!gzip) require_one_reading(file, Meant::none);
   file.commit();
 }

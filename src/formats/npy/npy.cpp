@@ -11,16 +11,14 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "checkpoint/require_data.h"
-#include "formats/expansion.h"
+#include "containers/expansion.h"
 #include "formats/one_reading.h"
 #include "formats/tensor_image.h"
-#include "formats/zip.h"
-#include "formats/zip_names.h"
-#include "formats/zip_records.h"
-#include "formats/zip_writer.h"
 
 namespace ballast::npy {
 namespace {
+
+using containers::ZipRecord;
 
 constexpr std::string_view kSuffix = ".npy";
 
@@ -77,12 +75,12 @@ std::string stem_of(const std::string& path) {
 }
 
 // What could not be read back: names that are no names of entries, or the same to a reader that ignores case.
-void check_names(std::span<const ZipRecord> records, const std::string& where) {
+void check_names(std::span<const containers::ZipRecord> records, const std::string& where) {
   NameSet folded;
-  for (const ZipRecord& record : records) {
-    check_zip_name(record.name, true, where);
+  for (const containers::ZipRecord& record : records) {
+    containers::check_zip_name(record.name, true, where);
     std::string name;
-    fold_case(record.name, name);
+    containers::fold_case(record.name, name);
     if (!folded.insert(std::move(name)).second)
       fail(Errc::not_representable, where, "{} and another name differ in case alone", quoted(record.name));
   }
@@ -102,17 +100,17 @@ std::string_view name_of_two(const Checkpoint& checkpoint) {
 // NumPy takes an archive with nothing in it only in its oldest form: an end record alone.
 void write_empty(AtomicFile& file) {
   std::string end("PK\5\6");
-  end.resize(zip::kEndSize, '\0');
+  end.resize(containers::zip::kEndSize, '\0');
   file.append(end);
 }
 
 }  // namespace
 
 bool is_npz(std::span<const std::byte> head) noexcept {
-  if (as_text(head).starts_with("PK\5\6") && head.size() == zip::kEndSize) return true;
-  if (!as_text(head).starts_with("PK\3\4") || head.size() < zip::kLocalSize) return false;
+  if (as_text(head).starts_with("PK\5\6") && head.size() == containers::zip::kEndSize) return true;
+  if (!as_text(head).starts_with("PK\3\4") || head.size() < containers::zip::kLocalSize) return false;
   const auto length = load_le<std::uint16_t>(head.data() + 26);
-  return as_text(head.subspan(zip::kLocalSize)).substr(0, length).ends_with(kSuffix);
+  return as_text(head.subspan(containers::zip::kLocalSize)).substr(0, length).ends_with(kSuffix);
 }
 
 Checkpoint open_npy(const ByteSource& source) {
@@ -127,16 +125,17 @@ Checkpoint open_npy(const ByteSource& source) {
 Checkpoint open_npz(const ByteSource& source) {
   Checkpoint checkpoint;
   checkpoint.format = formats::npz;
-  if (source.size() == zip::kEndSize) return checkpoint;  // the end record of an empty archive
-  const ZipArchive zip = ZipArchive::open(source.shared_from_this());
+  if (source.size() == containers::zip::kEndSize) return checkpoint;  // the end record of an empty archive
+  const containers::ZipArchive zip = containers::ZipArchive::open(source.shared_from_this());
   checkpoint.notes = zip.anomalies();
   checkpoint.reserve(zip.entries().size());
-  for (const ZipEntry& entry : zip.entries()) {
+  for (const containers::ZipEntry& entry : zip.entries()) {
     if (entry.is_folder()) continue;
     const std::string where = zip.where(entry);
     if (!entry.name.ends_with(kSuffix))
       fail(Errc::unknown_format, where, "is no array: an .npz archive holds .npy files alone");
-    if (entry.method != ZipMethod::stored && entry.size > expansion_limit(entry.packed_size))
+    if (entry.method != containers::ZipMethod::stored &&
+        entry.size > containers::expansion_limit(entry.packed_size))
       fail(Errc::expansion_limit, where, "{} bytes that inflate to {}", entry.packed_size, entry.size);
     const Header header = header_of(zip.head(entry, kMaxHeaderBytes), entry.size, where);
     add(checkpoint, entry.name.substr(0, entry.name.size() - kSuffix.size()), header,
@@ -154,15 +153,15 @@ void save_npy(const Checkpoint& checkpoint, const std::string& path, const SaveO
     fail(Errc::not_representable, where, "an .npy file holds one array, there are {} tensors (use .npz)",
          checkpoint.size());
   const Entry entry = checkpoint[0];
-  std::vector<Part> parts = {{.at = 0,
-                              .before = header_text(entry, where),
-                              .storage = tensor_image(entry.tensor()),
-                              .offset = 0,
-                              .size = entry.bytes}};
+  std::vector<containers::Part> parts = {{.at = 0,
+                                          .before = header_text(entry, where),
+                                          .storage = tensor_image(entry.tensor()),
+                                          .offset = 0,
+                                          .size = entry.bytes}};
   AtomicFile file(path, options.overwrite);
   file.reserve(parts.back().end());
-  write_parts(file, parts, {}, options.progress);
-  check_sources(parts);
+  containers::write_parts(file, parts, {}, options.progress);
+  containers::check_sources(parts);
   require_one_reading(file, Meant::none);
   file.commit();
 }
@@ -170,7 +169,7 @@ void save_npy(const Checkpoint& checkpoint, const std::string& path, const SaveO
 void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   const std::string where = display(path);
   require_data(checkpoint, where);
-  std::vector<ZipRecord> records;
+  std::vector<containers::ZipRecord> records;
   records.reserve(checkpoint.size());
   for (const Entry& entry : checkpoint) {
     auto image = tensor_image(entry.tensor(), header_text(entry, where));
@@ -185,8 +184,8 @@ void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveO
     write_empty(file);
   } else {
     std::vector<std::shared_ptr<const Storage>> images;
-    for (const ZipRecord& record : records) images.push_back(record.storage);
-    ZipWriter(std::move(records)).write(file, options.progress);
+    for (const containers::ZipRecord& record : records) images.push_back(record.storage);
+    containers::ZipWriter(std::move(records)).write(file, options.progress);
     for (const auto& image : images) image->check_unchanged();
   }
   require_one_reading(file, Meant::zip);

@@ -1,37 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // external_data may have a checksum: the SHA-1 of the whole file the data lies in.
-#include <openssl/evp.h>
-
 #include <map>
 #include <memory>
 
 #include "ballast/display.h"
+#include "base/digest.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/sizes.h"
 #include "formats/onnx/external.h"
 #include "formats/onnx/model.h"
 #include "formats/onnx/onnx.h"
 #include "tensor/forwarding.h"
 
 namespace ballast::onnx_file {
-
-std::string sha1_of(const ByteSource& file) {
-  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  bool works = context && EVP_DigestInit_ex(context.get(), EVP_sha1(), nullptr) == 1;
-  std::vector<std::byte> piece;
-  for (std::uint64_t at = 0; at < file.size() && works; at += piece.size()) {
-    piece = file.read(at, std::min<std::uint64_t>(kBlockBytes, file.size() - at));
-    works = EVP_DigestUpdate(context.get(), piece.data(), piece.size()) == 1;
-  }
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  if (!works || EVP_DigestFinal_ex(context.get(), digest, &size) != 1)
-    fail(Errc::unsupported, "SHA-1", "OpenSSL refuses to compute it");
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
-}
 
 namespace {
 

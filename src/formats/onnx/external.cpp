@@ -7,7 +7,7 @@
 #include "ballast/shape.h"
 #include "base/checked.h"
 #include "base/file.h"
-#include "formats/confine.h"
+#include "containers/confine.h"
 
 namespace ballast::onnx_file {
 namespace {
@@ -31,7 +31,7 @@ void check_location(const std::string& location, const std::string& where) {
 
 std::string locate(const std::string& model, const std::string& location) {
   check_location(location, display(model));
-  return confined(folder_of(model), location);
+  return containers::confined(containers::folder_of(model), location);
 }
 
 ExternalFiles::Opened& ExternalFiles::open(const TensorDescription& tensor) {

@@ -19,10 +19,8 @@ namespace ballast::onnx_file {
 /// Where a location leads, from a model at `model`; empty when there is no such file. Errc::path_escape.
 [[nodiscard]] std::string locate(const std::string& model, const std::string& location);
 
-/// The checksum external_data may have: of the whole file, in hexadecimal.
-[[nodiscard]] std::string sha1_of(const ByteSource& file);
-
-/// The SHA-1 of a file, computed when it is first asked for; from any thread.
+/// The checksum external_data may have: the SHA-1 of the whole file, computed when it is first asked for;
+/// from any thread.
 class FileDigest {
  public:
   explicit FileDigest(std::string path) : path_(std::move(path)) {}

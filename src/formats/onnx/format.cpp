@@ -2,7 +2,7 @@
 // The row of ONNX models. To write one takes more than weights: onnx::save() of a model.
 #include "ballast/format.h"
 
-#include "base/magic.h"
+#include "containers/magic.h"
 #include "formats/onnx/onnx.h"
 
 namespace ballast {
@@ -10,7 +10,7 @@ namespace {
 
 // There is no magic number: what has one is none.
 Likeness recognise_onnx(const FileHead& head) {
-  if (head.bytes.empty() || !what_is_it(head.bytes).empty()) return Likeness::none;
+  if (head.bytes.empty() || !containers::what_is_it(head.bytes).empty()) return Likeness::none;
   if (onnx_file::is_onnx(head.bytes)) return Likeness::certain;
   return head.name.ends_with(".onnx") ? Likeness::doubtful : Likeness::none;
 }

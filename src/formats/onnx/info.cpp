@@ -5,7 +5,7 @@
 #include "ballast/onnx_file.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/magic.h"
+#include "containers/magic.h"
 #include "formats/format_table.h"
 #include "formats/onnx/external.h"
 #include "formats/onnx/model.h"
@@ -15,8 +15,8 @@ namespace ballast::onnx_file {
 Info read_info(const std::string& path) {
   const auto file = File::open(path, {.io = Io::read});
   if (format_of(*file) != formats::onnx) {
-    const auto head = file->read(0, std::min<std::uint64_t>(file->size(), kMagicBytes));
-    const std::string_view likely = what_is_it(head);
+    const auto head = file->read(0, std::min<std::uint64_t>(file->size(), containers::kMagicBytes));
+    const std::string_view likely = containers::what_is_it(head);
     fail(Errc::unknown_format, display(path), "is no ONNX model{}{}", likely.empty() ? "" : " but ", likely);
   }
   const TensorSink sink{.tensor = [](const TensorDescription&, Origin) {},

@@ -4,7 +4,7 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
-#include "formats/expansion.h"
+#include "containers/expansion.h"
 #include "formats/onnx/external.h"
 #include "formats/onnx/model.h"
 #include "formats/onnx/onnx.h"
@@ -55,7 +55,7 @@ class Collector {
            sparse.indices.why_skipped);
     // Few bytes may stand for many: all sparse tensors together are held against the file.
     const std::uint64_t bytes = dense_bytes(sparse, source_.where());
-    const std::uint64_t most = expansion_limit(source_.size());
+    const std::uint64_t most = containers::expansion_limit(source_.size());
     if (bytes > most || (dense_ += bytes) > most)
       fail(Errc::expansion_limit, source_.where(), "tensor {}: sparse tensors of {} bytes when dense",
            quoted(name), bytes > most ? bytes : dense_);

@@ -6,7 +6,7 @@
 #include "ballast/record_file.h"
 #include "ballast/safetensors.h"
 #include "base/bytes.h"
-#include "base/magic.h"
+#include "containers/magic.h"
 #include "formats/safetensors/reader.h"
 
 namespace ballast {
@@ -18,7 +18,7 @@ constexpr std::string_view kSpace = " \t\r\n";
 // own reader says best what is wrong with it.
 Likeness recognise_safetensors(const FileHead& head) {
   const bool is_named = head.name.ends_with(".safetensors");
-  if (is_json_text(head.bytes) && !is_named) return Likeness::none;
+  if (containers::is_json_text(head.bytes) && !is_named) return Likeness::none;
   if (head.bytes.size() >= 9) {
     const auto length = load_le<std::uint64_t>(head.bytes.data());
     const auto text = head.text().substr(8);
@@ -27,7 +27,7 @@ Likeness recognise_safetensors(const FileHead& head) {
     if (is_object && length <= head.size - 8) return Likeness::certain;
     if (is_object) return length > safetensors::kMaxHeaderBytes ? Likeness::likely : Likeness::doubtful;
   }
-  const bool is_other = !what_is_it(head.bytes).empty() || head.text().starts_with("PK\3\4") ||
+  const bool is_other = !containers::what_is_it(head.bytes).empty() || head.text().starts_with("PK\3\4") ||
                         (!head.bytes.empty() && head.bytes[0] == std::byte{0x80});
   return is_named && !is_other ? Likeness::likely : Likeness::none;
 }

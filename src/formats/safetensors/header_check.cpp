@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/json_scanner.h"
-#include "base/magic.h"
+#include "containers/magic.h"
 #include "formats/safetensors/header.h"
 
 namespace ballast::safetensors {
@@ -47,9 +47,10 @@ bool earlier(const HeaderEntry& a, const HeaderEntry& b) {
 
 // The first bytes, when the file is not what it should be: often it is something well known.
 void refuse_strangers(const Storage& file, const std::string& where) {
-  std::vector<std::byte> first(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kMagicBytes)));
+  std::vector<std::byte> first(
+      static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), containers::kMagicBytes)));
   file.read(0, first);
-  const std::string_view what = what_is_it(first);
+  const std::string_view what = containers::what_is_it(first);
   if (!what.empty()) fail(Errc::unknown_format, where, "is not a Safetensors file: it looks like {}", what);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/magic.h"
+#include "containers/magic.h"
 #include "formats/shards/shards.h"
 
 namespace ballast {
@@ -13,7 +13,8 @@ namespace {
 // Text that begins with a brace. The eight bytes of a Safetensors file's length never look like that: it
 // would be far beyond the format's limit.
 Likeness recognise_index(const FileHead& head) {
-  const bool is_object = is_json_text(head.bytes) && head.text().find('{') < head.text().find('[');
+  const bool is_object =
+      containers::is_json_text(head.bytes) && head.text().find('{') < head.text().find('[');
   return is_object && !head.name.ends_with(".safetensors") ? Likeness::certain : Likeness::none;
 }
 

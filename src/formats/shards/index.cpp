@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json_scanner.h"
-#include "formats/confine.h"
+#include "containers/confine.h"
 #include "formats/shards/shards.h"
 
 namespace ballast::shards {
@@ -92,7 +92,7 @@ Index read_index(const std::string& path) {
 
 std::string locate(const std::string& folder, const std::string& file) {
   check_name(file, display(folder));
-  return confined(folder, file);
+  return containers::confined(folder, file);
 }
 
 bool is_folder(const std::string& path) noexcept {

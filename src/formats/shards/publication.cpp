@@ -9,7 +9,7 @@
 #include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/file.h"
-#include "formats/confine.h"
+#include "containers/confine.h"
 #include "formats/shards/shards.h"
 
 namespace ballast::shards {
@@ -22,7 +22,7 @@ std::string base_name(const std::string& path) {
 }
 
 std::string journal_of(const std::string& index) {
-  return (fs::path(folder_of(index)) / fmt::format(".{}.publishing", base_name(index))).string();
+  return (fs::path(containers::folder_of(index)) / fmt::format(".{}.publishing", base_name(index))).string();
 }
 
 void remove(const std::string& path) {
@@ -50,7 +50,8 @@ Publication read_journal(const std::string& journal, const std::string& index) {
     const bool is_shard = !name.empty() && name.find('/') == std::string::npos &&
                           name.find("-of-") != std::string::npos && name.ends_with(".safetensors");
     if (is_shard)
-      (text[at] == '+' ? found.fresh : found.old).push_back((fs::path(folder_of(index)) / name).string());
+      (text[at] == '+' ? found.fresh : found.old)
+          .push_back((fs::path(containers::folder_of(index)) / name).string());
     at = end + 1;
   }
   return found;

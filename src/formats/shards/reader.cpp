@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/thread_pool.h"
 #include "checkpoint/marks.h"
-#include "formats/confine.h"
+#include "containers/confine.h"
 #include "formats/format_table.h"
 #include "formats/open.h"
 #include "formats/shards/shards.h"
@@ -51,7 +51,7 @@ class ShardReader {
 
  private:
   void open_shards() {
-    const std::string folder = folder_of(path_);
+    const std::string folder = containers::folder_of(path_);
     std::vector<std::string> missing;
     std::vector<std::string> paths;
     for (const std::string& file : index_.files) {

@@ -15,7 +15,7 @@
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_sound.h"
-#include "formats/confine.h"
+#include "containers/confine.h"
 #include "formats/shards/publication.h"
 #include "formats/shards/shards.h"
 
@@ -133,7 +133,7 @@ bool is_shard_of(std::string_view base, std::string_view file) {
 std::vector<std::string> old_files(const std::string& stem, const std::string& index) {
   std::error_code ignored;
   if (!fs::exists(index, ignored)) return {};
-  const fs::path folder = folder_of(index);
+  const fs::path folder = containers::folder_of(index);
   std::vector<std::string> names;
   try {
     names = shards::read_index(index).files;

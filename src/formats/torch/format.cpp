@@ -4,8 +4,8 @@
 #include "ballast/format.h"
 
 #include "ballast/torch.h"
-#include "base/magic.h"
 #include "checkpoint/record_metadata.h"
+#include "containers/magic.h"
 #include "formats/torch/pickle.h"
 #include "formats/torch/reader.h"
 
@@ -13,7 +13,7 @@ namespace ballast {
 namespace {
 
 Likeness recognise_torch(const FileHead& head) {
-  const bool is_archive = head.text().starts_with("PK\3\4") || is_tar(head.bytes);
+  const bool is_archive = head.text().starts_with("PK\3\4") || containers::is_tar(head.bytes);
   return is_archive || torch::may_be_pickle(head.bytes) ? Likeness::likely : Likeness::last_resort;
 }
 

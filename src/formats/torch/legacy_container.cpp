@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "formats/part_writer.h"
+#include "containers/part_writer.h"
 #include "formats/torch/legacy.h"
 #include "formats/torch/pickle_emitter.h"
 #include "formats/torch/writers.h"
@@ -73,22 +73,22 @@ void write_legacy(AtomicFile& file, const std::string& pickle, const std::vector
                   const Progress& progress) {
   const std::vector<std::size_t> order = sorted_as_text(storages.size());
   const std::string head = pickle_magic() + pickle_version() + pickle_system() + pickle + pickle_keys(order);
-  std::vector<Part> parts;
+  std::vector<containers::Part> parts;
   parts.reserve(order.size() + 1);
   parts.push_back(
       {.storage = Storage::borrow(static_cast<const void*>(head.data()), head.size()), .size = head.size()});
   for (const std::size_t key : order) {
     const StorageRecord& storage = storages[key];
-    Part part{.at = parts.back().end(),
-              .before = std::string(8, '\0'),
-              .storage = storage.storage,
-              .offset = storage.offset,
-              .size = storage.size};
+    containers::Part part{.at = parts.back().end(),
+                          .before = std::string(8, '\0'),
+                          .storage = storage.storage,
+                          .offset = storage.offset,
+                          .size = storage.size};
     std::memcpy(part.before.data(), &storage.numel, sizeof storage.numel);
     parts.push_back(std::move(part));
   }
   file.reserve(parts.back().end());
-  write_parts(file, parts, {}, progress);
+  containers::write_parts(file, parts, {}, progress);
 }
 
 }  // namespace ballast::torch

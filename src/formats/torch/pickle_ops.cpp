@@ -88,13 +88,13 @@ void Machine::get(std::uint64_t index) {
 }
 
 void Machine::push_text(std::string_view text) {
-  if (!is_utf8(text)) fail(Errc::bad_pickle, location(), "text of {} bytes is not UTF-8", text.size());
+  if (!is_python_text(text)) fail(Errc::bad_pickle, location(), "text of {} bytes is not UTF-8", text.size());
   push(tree_.string(text));
 }
 
 // Python 2 had one type for text and bytes: what is UTF-8 is taken for text.
 void Machine::push_python2_text(std::string_view bytes) {
-  if (ballast::is_utf8(bytes)) return push(tree_.string(bytes));
+  if (is_utf8(bytes)) return push(tree_.string(bytes));
   objects_.find(Severity::warning, Errc::bad_pickle,
                 "text of Python 2 that Python 3 reads only when it is told the encoding", offset(),
                 stream_.entry);
@@ -111,7 +111,7 @@ void Machine::op_dict() {
 }
 
 void Machine::op_global(std::string_view module, std::string_view name) {
-  if (module.empty() || name.empty() || !ballast::is_utf8(module) || !ballast::is_utf8(name)) {
+  if (module.empty() || name.empty() || !is_utf8(module) || !is_utf8(name)) {
     fail(Errc::bad_pickle, location(), "a global named {} in module {}", quoted(name), quoted(module));
   }
   // A function inside a function cannot be reached by name; Python says so.

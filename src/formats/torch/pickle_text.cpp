@@ -64,7 +64,7 @@ bool is_ascii(std::string_view text) noexcept {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-bool is_utf8(std::string_view text) noexcept {
+bool is_python_text(std::string_view text) noexcept {
   if (is_ascii(text)) return true;
   while (!text.empty()) {
     const std::size_t length = sequence_length(text);

@@ -10,8 +10,8 @@
 namespace ballast::torch {
 
 [[nodiscard]] bool is_ascii(std::string_view text) noexcept;
-/// With single surrogates allowed: Python keeps undecodable file names in them.
-[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
+/// UTF-8, with single surrogates allowed: Python keeps undecodable file names in them.
+[[nodiscard]] bool is_python_text(std::string_view text) noexcept;
 /// Digits without a needless zero, perhaps after a minus, as picklers write them; no more than a sane number
 /// has.
 [[nodiscard]] bool is_decimal(std::string_view text) noexcept;

@@ -23,7 +23,8 @@ std::string pickle_tensors(const Checkpoint& checkpoint, const SaveOptions& opti
   PickleEmitter emitter;
   TensorPickler tensors(emitter, storages, options.legacy);
   for (const Entry& entry : checkpoint) {
-    if (!is_utf8(entry.name)) fail(Errc::not_representable, quoted(entry.name), "a name that is not UTF-8");
+    if (!is_python_text(entry.name))
+      fail(Errc::not_representable, quoted(entry.name), "a name that is not UTF-8");
     if (info(entry.dtype).kind == DTypeKind::quantized) {
       fail(Errc::not_representable, display(entry.name), "{} has no scale and zero point outside a tree",
            info(entry.dtype).code);

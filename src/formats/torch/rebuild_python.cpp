@@ -135,8 +135,7 @@ Ref make_bytes(Objects& objects, const Call& call, Role role) {
   if (!text || !codec) return objects.misfit(call);
   objects.budget().step(text->size());
   if (*codec == "utf-8" || *codec == "utf8") {
-    if (!ballast::is_utf8(*text))
-      objects.refuse(Errc::bad_pickle, "text with surrogates that is to become UTF-8");
+    if (!is_utf8(*text)) objects.refuse(Errc::bad_pickle, "text with surrogates that is to become UTF-8");
     return tree.bytes(*text, type);
   }
   if (*codec != "latin1" && *codec != "latin-1" && *codec != "iso-8859-1") return objects.misfit(call);

@@ -6,6 +6,8 @@
 //   pickle([(key, root, offset, count)…]) of views tensors    pickle(count); for each: pickle((key, storage
 //   key, class)), dims (int32), 4 bytes unused, sizes, strides, offset (int64 each) pickle     the object;
 //   tensors are persistent ids: a key, as text or number
+#include "containers/tar.h"
+
 #include <charconv>
 #include <map>
 
@@ -13,10 +15,11 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "formats/torch/reader.h"
-#include "formats/torch/tar_archive.h"
 
 namespace ballast::torch {
 namespace {
+
+using containers::TarMember;
 
 constexpr std::uint64_t kWindow = 4096;
 
@@ -94,7 +97,7 @@ std::optional<std::int64_t> plain_number(std::string_view text) {
 class Tar {
  public:
   Tar(Objects& objects, const ByteSource& source)
-      : objects_(objects), source_(source), members_(read_tar_members(source)) {}
+      : objects_(objects), source_(source), members_(containers::read_tar_members(source)) {}
 
   Ref read() {
     const TarMember* storages = find("storages");

@@ -15,16 +15,20 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/crc32.h"
-#include "formats/expansion.h"
+#include "containers/expansion.h"
+#include "containers/zip.h"
+#include "containers/zip_names.h"
+#include "containers/zip_records.h"
 #include "formats/torch/reader.h"
 #include "formats/torch/script.h"
-#include "formats/zip.h"
-#include "formats/zip_names.h"
-#include "formats/zip_records.h"
 #include "tensor/forwarding.h"
 
 namespace ballast::torch {
 namespace {
+
+using containers::ZipArchive;
+using containers::ZipEntry;
+using containers::ZipMethod;
 
 constexpr std::uint64_t kDirectoryRow = 46;  // of an entry, without its name
 constexpr std::uint64_t kSmallRecord = std::uint64_t{1} << 20U;
@@ -109,7 +113,8 @@ void Archive::find_prefix() {
   std::ptrdiff_t depth = 0;
   for (const ZipEntry& entry : zip_.entries()) {
     const std::string_view name = entry.name;
-    if (name.size() < kName.size() || !equal_any_case(name.substr(name.size() - kName.size()), kName))
+    if (name.size() < kName.size() ||
+        !containers::equal_any_case(name.substr(name.size() - kName.size()), kName))
       continue;
     const std::string_view folder = name.substr(0, name.size() - kName.size());
     if (!folder.empty() && folder.back() != '/') continue;
@@ -148,7 +153,8 @@ std::string Archive::text_of(const ZipEntry& entry) const {
 }
 
 void Archive::check_expansion(const ZipEntry& entry) const {
-  if (entry.method == ZipMethod::stored || entry.size <= expansion_limit(entry.packed_size)) return;
+  if (entry.method == ZipMethod::stored || entry.size <= containers::expansion_limit(entry.packed_size))
+    return;
   fail(Errc::expansion_limit, zip_.where(entry), "{} bytes that inflate to {}", entry.packed_size,
        entry.size);
 }
@@ -245,7 +251,7 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
 // Where PyTorch's writer puts the content of a record whose header it begins at `cursor`: behind an extra
 // field that fills up to the alignment, and one of 64-bit sizes where they are needed.
 std::uint64_t written_place(std::uint64_t cursor, const ZipEntry& entry, std::uint64_t alignment) {
-  std::uint64_t start = cursor + zip::kLocalSize + entry.name.size() + kExtraHead;
+  std::uint64_t start = cursor + containers::zip::kLocalSize + entry.name.size() + kExtraHead;
   if (entry.size >= kLongSize || cursor >= kLongSize)
     start += kExtraHead + (entry.size >= kLongSize ? 16 : 0) + (cursor >= kLongSize ? 8 : 0);
   return (start + alignment - 1) / alignment * alignment;

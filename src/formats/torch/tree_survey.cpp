@@ -72,7 +72,7 @@ void TreeSurvey::check_leaf(const Value& value, Form form) const {
     fail(Errc::not_representable, path(), "{} {}, which PyTorch does not have", display(value.type()),
          quoted(value.as_string()));
   }
-  if (form == Form::string && (!is_utf8(value.as_string()) || value.as_string().size() > 0xFFFFFFFF)) {
+  if (form == Form::string && (!is_python_text(value.as_string()) || value.as_string().size() > 0xFFFFFFFF)) {
     fail(Errc::not_representable, path(), "text that is not UTF-8, or longer than 4 GiB");
   }
   if (form == Form::bytes && value.as_bytes().size() > 0x7FFFFFFF)

@@ -4,8 +4,8 @@
 // order of records is part of that promise.
 #include <fmt/format.h>
 
+#include "containers/zip_writer.h"
 #include "formats/torch/writers.h"
-#include "formats/zip_writer.h"
 
 namespace ballast::torch {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 // tensors give the same bytes everywhere.
 constexpr std::string_view kFolder = "archive/";
 
-ZipRecord text_record(std::string_view name, std::string text) {
+containers::ZipRecord text_record(std::string_view name, std::string text) {
   const auto held = std::make_shared<std::string>(std::move(text));
   return {.name = std::string(kFolder) + std::string(name),
           .storage = Storage::borrow(static_cast<const void*>(held->data()), held->size(), [held] {}),
@@ -25,11 +25,11 @@ ZipRecord text_record(std::string_view name, std::string text) {
 // matters.
 constexpr std::size_t kIdDigits = 40;
 
-std::string serialization_id(std::span<const Part> parts) {
+std::string serialization_id(std::span<const containers::Part> parts) {
   std::uint64_t layout = 0xCBF29CE484222325;  // FNV-1a
   std::uint64_t content = layout;
   const auto mix = [](std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x100000001B3; };
-  for (const Part& part : parts) {
+  for (const containers::Part& part : parts) {
     mix(layout, part.content_at());
     mix(layout, part.size);
     mix(content, part.crc);
@@ -41,11 +41,11 @@ std::string serialization_id(std::span<const Part> parts) {
 
 void write_zip(AtomicFile& file, std::string pickle, const std::vector<StorageRecord>& storages,
                const Progress& progress) {
-  std::vector<ZipRecord> records;
+  std::vector<containers::ZipRecord> records;
   records.reserve(storages.size() + 6);
   records.push_back(text_record("data.pkl", std::move(pickle)));
   records.push_back(text_record(".format_version", "1"));
-  records.push_back(text_record(".storage_alignment", fmt::format("{}", ZipWriter::kAlignment)));
+  records.push_back(text_record(".storage_alignment", fmt::format("{}", containers::ZipWriter::kAlignment)));
   records.push_back(text_record("byteorder", "little"));
   for (std::size_t key = 0; key < storages.size(); ++key) {
     const StorageRecord& storage = storages[key];
@@ -56,7 +56,7 @@ void write_zip(AtomicFile& file, std::string pickle, const std::vector<StorageRe
   }
   records.push_back(text_record("version", "3\n"));
   records.push_back({.name = std::string(kFolder) + ".data/serialization_id", .size = kIdDigits});
-  ZipWriter(std::move(records)).write(file, progress, serialization_id);
+  containers::ZipWriter(std::move(records)).write(file, progress, serialization_id);
 }
 
 }  // namespace ballast::torch

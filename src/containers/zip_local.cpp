@@ -9,10 +9,10 @@
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "formats/zip.h"
-#include "formats/zip_records.h"
+#include "containers/zip.h"
+#include "containers/zip_records.h"
 
-namespace ballast {
+namespace ballast::containers {
 namespace {
 
 using namespace zip;
@@ -223,4 +223,4 @@ void check_zip_records(const ByteSource& source, ZipDirectory& directory) {
   RecordChecker(source, directory).run();
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

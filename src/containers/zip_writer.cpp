@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/zip_writer.h"
+#include "containers/zip_writer.h"
 
 #include <cstring>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "formats/zip_records.h"
+#include "containers/zip_records.h"
 
-namespace ballast {
+namespace ballast::containers {
 
 using namespace zip;
 
@@ -177,4 +177,4 @@ void ZipWriter::write(AtomicFile& file, const Progress& progress,
   file.write_at(directory_at_, as_bytes(directory()));
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/magic.h"
+#include "containers/magic.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using namespace std::string_view_literals;
 using testing::StartsWith;
 
 std::string what(std::string_view bytes) {
-  return std::string(what_is_it(as_bytes(bytes)));
+  return std::string(containers::what_is_it(as_bytes(bytes)));
 }
 
 TEST(Magic, KnowsArchivesImagesAndModels) {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace ballast::zip {
+namespace ballast::containers::zip {
 
 inline constexpr std::uint32_t kLocalSignature = 0x04034b50;       // "PK\3\4"
 inline constexpr std::uint32_t kDescriptorSignature = 0x08074b50;  // "PK\7\8"
@@ -32,4 +32,4 @@ inline constexpr unsigned kUtf8Flag = 0x0800;
 inline constexpr unsigned kDeflateHints = 0x0006;
 inline constexpr unsigned kKnownFlags = kDescriptorFlag | kUtf8Flag | kDeflateHints;
 
-}  // namespace ballast::zip
+}  // namespace ballast::containers::zip

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/zip_names.h"
+#include "containers/zip_names.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 
-namespace ballast {
+namespace ballast::containers {
 namespace {
 
 constexpr char lower(char c) {
@@ -76,4 +76,4 @@ bool equal_any_case(std::string_view a, std::string_view b) noexcept {
                     [](char x, char y) { return lower(x) == lower(y); });
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

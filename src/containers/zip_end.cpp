@@ -6,10 +6,10 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "formats/zip.h"
-#include "formats/zip_records.h"
+#include "containers/zip.h"
+#include "containers/zip_records.h"
 
-namespace ballast {
+namespace ballast::containers {
 namespace {
 
 using namespace zip;
@@ -169,4 +169,4 @@ ZipEnd find_zip_end(const ByteSource& source, std::vector<std::string>& anomalie
   return EndFinder(source, anomalies).find();
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

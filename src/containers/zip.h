@@ -27,7 +27,7 @@
 #include "ballast/storage.h"
 #include "tensor/source_storage.h"
 
-namespace ballast {
+namespace ballast::containers {
 
 enum class ZipMethod : std::uint16_t { stored = 0, deflated = 8 };
 
@@ -113,4 +113,4 @@ class ZipArchive {
   std::shared_ptr<const State> state_;
 };
 
-}  // namespace ballast
+}  // namespace ballast::containers

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::containers {
 
 /// Errc::bad_name or Errc::path_escape. `utf8`: the entry says its name is UTF-8.
 void check_zip_name(std::string_view name, bool utf8, const std::string& where);
@@ -14,4 +14,4 @@ void check_zip_name(std::string_view name, bool utf8, const std::string& where);
 void fold_case(std::string_view name, std::string& out);
 [[nodiscard]] bool equal_any_case(std::string_view a, std::string_view b) noexcept;
 
-}  // namespace ballast
+}  // namespace ballast::containers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/confine.h"
+#include "containers/confine.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include "ballast/display.h"
 #include "base/fail.h"
 
-namespace ballast {
+namespace ballast::containers {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,4 +44,4 @@ std::string confined(const std::string& folder, const std::string& file) {
        "is a link to {}, outside the folder of the file that names it", ballast::quoted(real.string()));
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

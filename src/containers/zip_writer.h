@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/part_writer.h"
+#include "containers/part_writer.h"
 
-namespace ballast {
+namespace ballast::containers {
 
 struct ZipRecord {
   std::string name;  ///< with its folder
@@ -52,4 +52,4 @@ class ZipWriter {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace ballast
+}  // namespace ballast::containers

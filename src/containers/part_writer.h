@@ -15,7 +15,7 @@
 #include "ballast/storage.h"
 #include "base/atomic_file.h"
 
-namespace ballast {
+namespace ballast::containers {
 
 struct Part {
   std::uint64_t at = 0;     ///< where it begins in the file
@@ -38,4 +38,7 @@ using WriteAfter = std::function<void(const Part& part, std::span<std::byte> out
 void write_parts(AtomicFile& file, std::span<Part> parts, const WriteAfter& write_after,
                  const Progress& progress);
 
-}  // namespace ballast
+/// After a copy: Errc::file_changed when a source is not as it was when it was opened.
+void check_sources(std::span<const Part> parts);
+
+}  // namespace ballast::containers

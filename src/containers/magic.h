@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::containers {
 
 inline constexpr std::size_t kMagicBytes =
     512;  // how much of a file what_is_it() wants to see: a tar's first block
@@ -23,4 +23,4 @@ inline constexpr std::size_t kMagicBytes =
 /// Text that begins with a brace or a bracket.
 [[nodiscard]] bool is_json_text(std::span<const std::byte> first);
 
-}  // namespace ballast
+}  // namespace ballast::containers

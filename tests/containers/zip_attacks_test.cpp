@@ -8,8 +8,8 @@
 
 #include "ballast/error.h"
 #include "base/file.h"
+#include "containers/zip.h"
 #include "formats/python.h"
-#include "formats/zip.h"
 
 namespace ballast {
 namespace {
@@ -32,8 +32,8 @@ const std::set<std::string> kAboveZip = {
 
 std::string verdict(const std::string& path) {
   try {
-    const ZipArchive archive = ZipArchive::open(File::open(path));
-    for (const ZipEntry& entry : archive.entries()) archive.check_crc(entry);
+    const containers::ZipArchive archive = containers::ZipArchive::open(File::open(path));
+    for (const containers::ZipEntry& entry : archive.entries()) archive.check_crc(entry);
   } catch (const Error& error) {
     return std::string(name(error.code()));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/zip_writer.h"
+#include "containers/zip_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,15 @@
 
 #include "ballast/error.h"
 #include "base/file.h"
+#include "containers/zip.h"
 #include "formats/python.h"
-#include "formats/zip.h"
 
 namespace ballast {
 namespace {
+
+using containers::ZipArchive;
+using containers::ZipRecord;
+using containers::ZipWriter;
 
 std::string slurp(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -43,7 +47,7 @@ torch.save({'a': torch.randn(3), 'b': torch.randn(1000, 1000), 'e': torch.empty(
 )");
   const ZipArchive archive = ZipArchive::open(File::open(folder + "/t.pt"));
   std::vector<ZipRecord> records;
-  for (const ZipEntry& entry : archive.entries()) {
+  for (const containers::ZipEntry& entry : archive.entries()) {
     records.push_back({.name = std::string(entry.name),
                        .storage = archive.storage(entry, Access::read),
                        .size = entry.size});
@@ -79,7 +83,7 @@ subprocess.run(['unzip', '-tq', sys.argv[2]], check=True)
              path);
   const ZipArchive archive = ZipArchive::open(File::open(path));
   EXPECT_TRUE(archive.anomalies().empty());
-  for (const ZipEntry& entry : archive.entries()) EXPECT_TRUE(archive.check_crc(entry));
+  for (const containers::ZipEntry& entry : archive.entries()) EXPECT_TRUE(archive.check_crc(entry));
 }
 
 TEST(ZipWriter, AlignsContentAlsoBeyondFourGigabytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/magic.h"
+#include "containers/magic.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/json_scanner.h"
 
-namespace ballast {
+namespace ballast::containers {
 namespace {
 
 using namespace std::string_view_literals;
@@ -143,4 +143,4 @@ bool is_json_text(std::span<const std::byte> first) {
   return what_is_it(first) == kJsonText;
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

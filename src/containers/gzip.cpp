@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/gzip.h"
+#include "containers/gzip.h"
 
 #include <zlib.h>
 
@@ -9,9 +9,9 @@
 
 #include "base/bytes.h"
 #include "base/sizes.h"
-#include "formats/expansion.h"
+#include "containers/expansion.h"
 
-namespace ballast {
+namespace ballast::containers {
 namespace {
 
 constexpr int kGzip = 15 + 16;    // zlib's way to say: a gzip wrapper
@@ -238,4 +238,4 @@ void GzipWriter::finish() {
   state_->run({}, Z_FINISH);
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

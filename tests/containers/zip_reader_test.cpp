@@ -8,11 +8,15 @@
 #include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/file.h"
+#include "containers/zip.h"
 #include "formats/python.h"
-#include "formats/zip.h"
 
 namespace ballast {
 namespace {
+
+using containers::ZipArchive;
+using containers::ZipEntry;
+using containers::ZipMethod;
 
 using testing::HasSubstr;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/torch/tar_archive.h"
+#include "containers/tar.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 
-namespace ballast::torch {
+namespace ballast::containers {
 namespace {
 
 constexpr std::uint64_t kTarBlock = 512;
@@ -230,4 +230,4 @@ std::vector<TarMember> read_tar_members(const ByteSource& source) {
   return TarReader(source).read();
 }
 
-}  // namespace ballast::torch
+}  // namespace ballast::containers

@@ -8,7 +8,7 @@
 
 #include "tensor/source_storage.h"
 
-namespace ballast::torch {
+namespace ballast::containers {
 
 struct TarMember {
   std::string name;
@@ -20,4 +20,4 @@ struct TarMember {
 /// Errc::truncated, Errc::path_escape, Errc::duplicate_entry.
 [[nodiscard]] std::vector<TarMember> read_tar_members(const ByteSource& source);
 
-}  // namespace ballast::torch
+}  // namespace ballast::containers

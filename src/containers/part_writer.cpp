@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/part_writer.h"
+#include "containers/part_writer.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@
 #include "base/sizes.h"
 #include "base/thread_pool.h"
 
-namespace ballast {
+namespace ballast::containers {
 namespace {
 
 // What one thread takes of a large part.
@@ -124,4 +124,10 @@ void write_parts(AtomicFile& file, std::span<Part> parts, const WriteAfter& writ
   PartWriter(file, parts, write_after, progress).run();
 }
 
-}  // namespace ballast
+void check_sources(std::span<const Part> parts) {
+  for (const Part& part : parts) {
+    if (part.storage) part.storage->check_unchanged();
+  }
+}
+
+}  // namespace ballast::containers

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace ballast {
+namespace ballast::containers {
 
 inline constexpr std::uint64_t kPlainlyHonest = std::uint64_t{64} << 20U;  // never a bomb
 inline constexpr std::uint64_t kMaxExpansion = 200;
@@ -18,4 +18,4 @@ inline constexpr std::uint64_t kMaxExpansion = 200;
   return std::max(kPlainlyHonest, std::min(packed, kMost) * kMaxExpansion);
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

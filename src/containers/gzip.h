@@ -12,7 +12,7 @@
 #include "base/atomic_file.h"
 #include "tensor/source_storage.h"
 
-namespace ballast {
+namespace ballast::containers {
 
 /// What the one member of a gzip file unpacks to, in memory. Errc::expansion_limit, before the memory is
 /// taken, when that is absurdly much; Errc::trailing_data when something follows it.
@@ -44,4 +44,4 @@ class GzipWriter {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace ballast
+}  // namespace ballast::containers

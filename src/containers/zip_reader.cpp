@@ -10,12 +10,12 @@
 #include "base/crc32.h"
 #include "base/hash.h"
 #include "base/sizes.h"
-#include "formats/gzip.h"
-#include "formats/zip.h"
-#include "formats/zip_names.h"
+#include "containers/gzip.h"
+#include "containers/zip.h"
+#include "containers/zip_names.h"
 #include "tensor/forwarding.h"
 
-namespace ballast {
+namespace ballast::containers {
 
 struct ZipArchive::State {
   std::shared_ptr<const ByteSource> source;
@@ -192,4 +192,4 @@ bool ZipArchive::State::check_crc(const ZipEntry& entry, const Storage& content)
   return true;
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::containers {
 
 /// The folder a file lies in, as it is named: "." for a bare name.
 [[nodiscard]] std::string folder_of(const std::string& path);
@@ -16,4 +16,4 @@ namespace ballast {
 /// so that a link put there in between leads nowhere.
 [[nodiscard]] std::string confined(const std::string& folder, const std::string& file);
 
-}  // namespace ballast
+}  // namespace ballast::containers

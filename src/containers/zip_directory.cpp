@@ -7,12 +7,12 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/hash.h"
-#include "formats/expansion.h"
-#include "formats/zip.h"
-#include "formats/zip_names.h"
-#include "formats/zip_records.h"
+#include "containers/expansion.h"
+#include "containers/zip.h"
+#include "containers/zip_names.h"
+#include "containers/zip_records.h"
 
-namespace ballast {
+namespace ballast::containers {
 namespace {
 
 using namespace zip;
@@ -323,4 +323,4 @@ ZipDirectory read_zip_directory(const ByteSource& source) {
   return DirectoryReader(source).run();
 }
 
-}  // namespace ballast
+}  // namespace ballast::containers
