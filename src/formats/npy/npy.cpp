@@ -12,6 +12,10 @@
 #include "base/hash.h"
 #include "checkpoint/require_data.h"
 #include "containers/expansion.h"
+#include "containers/zip.h"
+#include "containers/zip_names.h"
+#include "containers/zip_records.h"
+#include "containers/zip_writer.h"
 #include "formats/one_reading.h"
 #include "formats/tensor_image.h"
 
