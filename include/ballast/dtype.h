@@ -97,15 +97,23 @@ struct DTypeInfo {
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-// Element types C++20 has no name for. They only carry bits; float_of() and the casts of Tensor::to() give
-// them meaning.
+// Element types C++20 has no name for: the bits of a value, and the way to and from float, one at a time.
+// Tensor::to() converts many at once. They are equal when their bits are.
 struct Half {
   std::uint16_t bits;
+
+  /// Rounded to nearest even; beyond 65504, after rounding, infinity.
+  [[nodiscard]] static Half from(float value) noexcept;
+  explicit operator float() const noexcept;
   friend bool operator==(Half, Half) = default;
 };
 
 struct BFloat16 {
   std::uint16_t bits;
+
+  /// Rounded to nearest even.
+  [[nodiscard]] static BFloat16 from(float value) noexcept;
+  explicit operator float() const noexcept;
   friend bool operator==(BFloat16, BFloat16) = default;
 };
 

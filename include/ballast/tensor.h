@@ -13,9 +13,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "ballast/dtype.h"
 #include "ballast/shape.h"
@@ -63,7 +65,9 @@ class Tensor {
   static Tensor empty(DType dtype, Shape shape);
   static Tensor zeros(DType dtype, Shape shape);
 
-  /// A copy of `values`, in row-major order.
+  /// A copy of `values` in row-major order: a span, an initializer list, a std::vector, a std::array,
+  /// whatever a std::span can look at. The dtype is that of the values' type. Errc::size_mismatch when there
+  /// are more or fewer of them than `shape` has elements.
   template <class T>
   static Tensor from(std::span<const T> values, Shape shape) {
     return copy_of(dtype_of<T>, std::move(shape), std::as_bytes(values));
@@ -72,6 +76,26 @@ class Tensor {
   template <class T>
   static Tensor from(std::initializer_list<T> values, Shape shape) {
     return from(std::span<const T>(values.begin(), values.size()), std::move(shape));
+  }
+
+  template <class Values>
+  requires requires(const Values& values) { std::span(values); }
+  static Tensor from(const Values& values, Shape shape) {
+    return from(std::span<const typename decltype(std::span(values))::value_type>(values), std::move(shape));
+  }
+
+  static Tensor from(const std::vector<bool>& values, Shape shape);
+
+  /// The same with every value converted as to() does: how F16 and BF16 are made from floats.
+  template <class Values>
+  requires requires(const Values& values) { from(values, Shape()); }
+  static Tensor from(const Values& values, Shape shape, DType dtype) {
+    return from(values, std::move(shape)).to(dtype);
+  }
+
+  template <class T>
+  static Tensor from(std::initializer_list<T> values, Shape shape, DType dtype) {
+    return from(values, std::move(shape)).to(dtype);
   }
 
   [[nodiscard]] bool defined() const noexcept { return defined_; }
@@ -85,6 +109,9 @@ class Tensor {
   [[nodiscard]] std::size_t rank() const noexcept { return shape_.size(); }
 
   [[nodiscard]] std::int64_t numel() const noexcept { return numel_; }
+
+  /// Of one dimension; a negative one counts from the last. Errc::shape_mismatch when there is none.
+  [[nodiscard]] std::int64_t size(std::int64_t dim) const { return shape_[axis(dim, rank())]; }
 
   /// Of the row-major form: what a file needs to hold it.
   [[nodiscard]] std::uint64_t size_bytes() const noexcept;
@@ -133,6 +160,16 @@ class Tensor {
   /// The only element of a one-element real tensor.
   [[nodiscard]] double item() const;
 
+  /// The same as a T: item<float>() of an F16, item<std::int64_t>() of an I64 beyond 2^53. Fractions are cut
+  /// off, floats rounded; Errc::not_representable when T has nothing near it (300 as std::uint8_t, NaN as an
+  /// integer, 1e300 as float).
+  template <class T>
+  [[nodiscard]] T item() const {
+    T value{};
+    read_item(dtype_of<T>, std::as_writable_bytes(std::span<T, 1>(&value, 1)));
+    return value;
+  }
+
   // Views.
   [[nodiscard]] Tensor transpose(std::int64_t a, std::int64_t b) const;
 
@@ -153,6 +190,10 @@ class Tensor {
   [[nodiscard]] Tensor index(std::initializer_list<Index> indices) const {
     return index(std::span(indices.begin(), indices.size()));
   }
+
+  /// The view of one position of the first dimension; a negative one counts from the end.
+  /// Errc::offset_out_of_range outside it, Errc::shape_mismatch when there is no dimension.
+  [[nodiscard]] Tensor operator[](std::int64_t position) const { return index({Index(position)}); }
 
   /// `length` elements of `dim` from `start`, both inside the dimension.
   [[nodiscard]] Tensor narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const;
@@ -175,6 +216,7 @@ class Tensor {
  private:
   static Tensor copy_of(DType dtype, Shape shape, std::span<const std::byte> bytes);
   const std::byte* span_bytes(DType dtype, std::size_t alignment) const;
+  void read_item(DType dtype, std::span<std::byte> out) const;
   [[nodiscard]] std::size_t axis(std::int64_t dim, std::size_t rank) const;
   void advance(std::int64_t elements) noexcept;
   [[nodiscard]] Tensor index_step_by_step(std::span<const Index> indices) const;
@@ -262,7 +304,11 @@ KeptSpan<T> Tensor::mutable_span() && {
   return KeptSpan<T>(*this);
 }
 
-/// "F32 [2, 3]"
+/// The values as PyTorch prints them, "tensor([1.0000, 2.5000])": above 1000 elements the first and last
+/// three of each dimension, of which alone the bytes are read. Where there are no values to show (shape only,
+/// another device, a traced value, dtypes that are no numbers) "tensor(..., size=(2, 3))" with what is known;
+/// "undefined tensor". Throws what reading the bytes throws.
+[[nodiscard]] std::string to_string(const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 }  // namespace ballast

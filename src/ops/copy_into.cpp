@@ -23,9 +23,15 @@ void copy_into(const Tensor& from, Tensor to) {
   with_element_type(to.dtype(), [&](auto element) {
     using T = decltype(element);
     const auto* in = reinterpret_cast<const T*>(source.data());
-    auto* out = reinterpret_cast<T*>(to.mutable_data());
+    std::byte* const bytes = to.mutable_data();
+    auto* out = reinterpret_cast<T*>(bytes);
+    const bool at_odd_place = !is_aligned(to);
     walk.rows([&](const Offsets& at, std::int64_t n) {
-      if (step[0] == 1 && step[1] == 1) {
+      if (at_odd_place) {
+        for (std::int64_t i = 0; i < n; ++i)
+          std::memcpy(bytes + (at[0] + i * step[0]) * static_cast<std::int64_t>(sizeof(T)),
+                      in + at[1] + i * step[1], sizeof(T));
+      } else if (step[0] == 1 && step[1] == 1) {
         std::memcpy(out + at[0], in + at[1], static_cast<std::size_t>(n) * sizeof(T));
       } else if (step[0] == 1 && step[1] == 0) {
         std::fill_n(out + at[0], n, in[at[1]]);

@@ -6,7 +6,8 @@
 
 namespace ballast::ops {
 
-/// `to` is a view of memory that is the operation's own; dtypes are the same, of whole bytes.
+/// The memory of `to` may be written, and has no element of `from` in it; dtypes are the same, of whole
+/// bytes.
 void copy_into(const Tensor& from, Tensor to);
 
 /// Refuses dtypes of less than a byte.

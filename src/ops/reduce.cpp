@@ -163,17 +163,17 @@ T logsumexp_of(const T* in, std::int64_t n) {
 
 }  // namespace
 
-Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor sum(const Tensor& x, const Axes& dims, bool keepdim) {
   if (tracing::on()) return recorded("sum", x, dims, keepdim, [&] { return sum(x, dims, keepdim); });
   return ops::folded("sum", Folding::sum, x, dims, keepdim).to(sum_dtype(x.dtype()));
 }
 
-Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor prod(const Tensor& x, const Axes& dims, bool keepdim) {
   if (tracing::on()) return recorded("prod", x, dims, keepdim, [&] { return prod(x, dims, keepdim); });
   return ops::folded("prod", Folding::prod, x, dims, keepdim).to(sum_dtype(x.dtype()));
 }
 
-Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor mean(const Tensor& x, const Axes& dims, bool keepdim) {
   if (tracing::on()) return recorded("mean", x, dims, keepdim, [&] { return mean(x, dims, keepdim); });
   require_floating("mean", x);
   const Tensor total = ops::folded("mean", Folding::sum, x, dims, keepdim);
@@ -181,7 +181,7 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   return div(total, Tensor::from({count}, {})).to(x.dtype());
 }
 
-Tensor var(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correction) {
+Tensor var(const Tensor& x, const Axes& dims, bool keepdim, std::int64_t correction) {
   if (tracing::on())
     return tracing::record("var", {x},
                            {{"dims", dims}, {"keepdim", std::int64_t{keepdim}}, {"correction", correction}},
@@ -194,7 +194,7 @@ Tensor var(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correct
   return finished(floating_reduced(rows, one, one), rows, keepdim, x.dtype());
 }
 
-Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t correction) {
+Tensor stddev(const Tensor& x, const Axes& dims, bool keepdim, std::int64_t correction) {
   require_floating("stddev", x);
   if (tracing::on())
     return sqrt(var(x.to(compute_dtype(x.dtype())), dims, keepdim, correction)).to(x.dtype());
@@ -207,7 +207,7 @@ Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, std::int64_t corr
   return finished(floating_reduced(rows, one, one), rows, keepdim, x.dtype());
 }
 
-Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+Tensor norm(const Tensor& x, double p, const Axes& dims, bool keepdim) {
   if (tracing::on())
     return tracing::record("norm", {x}, {{"dims", dims}, {"keepdim", std::int64_t{keepdim}}, {"p", p}},
                            [&] { return norm(x, p, dims, keepdim); });
@@ -221,7 +221,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   return finished(floating_reduced(rows, floats, wide), rows, keepdim, x.dtype());
 }
 
-Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor logsumexp(const Tensor& x, const Axes& dims, bool keepdim) {
   if (tracing::on())
     return recorded("logsumexp", x, dims, keepdim, [&] { return logsumexp(x, dims, keepdim); });
   const Rows rows = floating_rows("logsumexp", x, dims);
@@ -229,12 +229,12 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
                   x.dtype());
 }
 
-Tensor max(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor max(const Tensor& x, const Axes& dims, bool keepdim) {
   if (tracing::on()) return recorded("max", x, dims, keepdim, [&] { return max(x, dims, keepdim); });
   return extreme("max", Folding::max, x, dims, keepdim);
 }
 
-Tensor min(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor min(const Tensor& x, const Axes& dims, bool keepdim) {
   if (tracing::on()) return recorded("min", x, dims, keepdim, [&] { return min(x, dims, keepdim); });
   return extreme("min", Folding::min, x, dims, keepdim);
 }
@@ -247,12 +247,12 @@ Tensor argmin(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
   return place_of_extreme("argmin", x, dim, keepdim, [](auto a, auto b) { return a < b; });
 }
 
-Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor any(const Tensor& x, const Axes& dims, bool keepdim) {
   if (tracing::on()) return recorded("any", x, dims, keepdim, [&] { return any(x, dims, keepdim); });
   return ops::folded("any", Folding::max, ne(x, 0), dims, keepdim);
 }
 
-Tensor all(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor all(const Tensor& x, const Axes& dims, bool keepdim) {
   if (tracing::on()) return recorded("all", x, dims, keepdim, [&] { return all(x, dims, keepdim); });
   return ops::folded("all", Folding::min, ne(x, 0), dims, keepdim);
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ostream>
 #include <utility>
 
 #include "base/checked.h"
@@ -102,11 +101,12 @@ Tensor Tensor::zeros(DType dtype, Shape shape) {
 }
 
 Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> bytes) {
-  Tensor tensor = empty(dtype, std::move(shape));
-  if (bytes.size() != tensor.size_bytes()) {
-    fail(Errc::size_mismatch, describe(tensor.dtype(), tensor.shape()), "needs {} bytes, {} were given",
-         tensor.size_bytes(), bytes.size());
+  const Tensor form(dtype, shape);
+  if (bytes.size() != form.size_bytes()) {
+    fail(Errc::size_mismatch, describe(dtype, shape), "has {} elements, {} were given", form.numel(),
+         bytes.size() * 8 / info(dtype).bits);
   }
+  Tensor tensor = empty(dtype, std::move(shape));
   if (!bytes.empty()) std::memcpy(tensor.mutable_data(), bytes.data(), bytes.size());
   return tensor;
 }
@@ -202,17 +202,6 @@ void Tensor::read(std::uint64_t first, std::span<std::byte> out) const {
   std::memcpy(out.data(), block.data() + (first - begin * bits / 8), out.size());
 }
 
-double Tensor::item() const {
-  if (numel_ != 1)
-    fail(Errc::shape_mismatch, describe(dtype_, shape_), "has {} elements, item() wants one", numel_);
-  if (tracing::on()) static_cast<void>(data());  // refused for a traced value
-  const tracing::Aside aside;                    // a number for the host is no part of the graph
-  const Tensor number = to(DType::f64);
-  double value = 0;  // copied: a file need not align it
-  number.read(0, std::as_writable_bytes(std::span(&value, 1)));
-  return value;
-}
-
 Tensor Tensor::contiguous() const {
   return is_contiguous() && bit_offset_ % 8 == 0 ? *this : clone();
 }
@@ -249,11 +238,6 @@ Tensor Tensor::to_lazy(DType dtype, std::shared_ptr<CastCount> count) const {
   if (!storage_) return {dtype, shape_};
   if (tracing::on()) return to(dtype);
   return contiguous_view(dtype, shape_, lazy_cast(*this, dtype, std::move(count)));
-}
-
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
-  if (!tensor.defined()) return out << "undefined tensor";
-  return out << tensor.dtype() << ' ' << tensor.shape();
 }
 
 }  // namespace ballast

@@ -149,11 +149,6 @@ TEST(Tensor, CastsOfViewsAreCastsOfTheirElements) {
   EXPECT_TRUE(tensor.to(DType::f32).same_view(tensor));
 }
 
-TEST(Tensor, PrintsAsDtypeAndShape) {
-  std::ostringstream out;
-  out << Tensor(DType::bf16, {2, 3}) << ", " << Tensor();
-  EXPECT_EQ(out.str(), "BF16 [2, 3], undefined tensor");
-}
 
 TEST(Storage, DeferredBytesAreMadeOnceAndAgainAfterAFailure) {
   int calls = 0;

@@ -38,6 +38,33 @@ namespace ballast {
   return div(a, b);
 }
 
+/// In place, as in PyTorch: the elements `a` looks at are written, and every other view of them sees it; so
+/// `t[0] += 1` changes t. `a` keeps its shape and dtype: what broadcasting or the kind of `b` would make
+/// something else of is refused (Errc::shape_mismatch; Errc::bad_dtype for an I64 that would become
+/// floating), as is memory that may not be written, an element seen at several positions (Errc::overlap), and
+/// in a model that is traced a value that depends on its inputs (Errc::traced_value: there, write x = x + y).
+Tensor& operator+=(Tensor& a, const Operand& b);
+Tensor& operator-=(Tensor& a, const Operand& b);
+Tensor& operator*=(Tensor& a, const Operand& b);
+Tensor& operator/=(Tensor& a, const Operand& b);
+
+// Of a view without a name: t[0] += 1.
+inline Tensor operator+=(Tensor&& a, const Operand& b) {
+  return a += b;
+}
+
+inline Tensor operator-=(Tensor&& a, const Operand& b) {
+  return a -= b;
+}
+
+inline Tensor operator*=(Tensor&& a, const Operand& b) {
+  return a *= b;
+}
+
+inline Tensor operator/=(Tensor&& a, const Operand& b) {
+  return a /= b;
+}
+
 [[nodiscard]] Tensor neg(const Tensor& x);
 
 [[nodiscard]] inline Tensor operator-(const Tensor& x) {
@@ -81,6 +108,34 @@ namespace ballast {
 [[nodiscard]] Tensor le(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor gt(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor ge(const Operand& a, const Operand& b);
+
+// Element by element too, as in PyTorch: all(a == b).item<bool>() asks for all of them. A Tensor is no bool,
+// so what takes == for a question with one answer (std::find, EXPECT_EQ) does not compile instead of meaning
+// something else. Tensor::same_view() asks whether two are the same elements.
+[[nodiscard]] inline Tensor operator==(const Operand& a, const Operand& b) {
+  return eq(a, b);
+}
+
+[[nodiscard]] inline Tensor operator!=(const Operand& a, const Operand& b) {
+  return ne(a, b);
+}
+
+[[nodiscard]] inline Tensor operator<(const Operand& a, const Operand& b) {
+  return lt(a, b);
+}
+
+[[nodiscard]] inline Tensor operator<=(const Operand& a, const Operand& b) {
+  return le(a, b);
+}
+
+[[nodiscard]] inline Tensor operator>(const Operand& a, const Operand& b) {
+  return gt(a, b);
+}
+
+[[nodiscard]] inline Tensor operator>=(const Operand& a, const Operand& b) {
+  return ge(a, b);
+}
+
 [[nodiscard]] Tensor logical_and(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor logical_or(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor logical_xor(const Operand& a, const Operand& b);
