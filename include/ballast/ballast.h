@@ -7,6 +7,7 @@
 #include "ballast/checkpoint.h"
 #include "ballast/config.h"
 #include "ballast/convert.h"
+#include "ballast/copy.h"
 #include "ballast/diff.h"
 #include "ballast/display.h"
 #include "ballast/dlpack.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // All layers. Constructing one costs nothing: its tensors have shapes and no bytes until something is loaded
-// into them. forward() computes as PyTorch does in eval mode.
+// into them. forward() computes as PyTorch does in eval mode, and layer(x) is layer.forward(x). A model of
+// your own is called like that when it has the same line:
+//   auto operator()(const auto&... args) const { return forward(args...); }
 #pragma once
 
 #include "ballast/nn/activation.h"

@@ -33,6 +33,8 @@ struct PReLU {
     return place.run("PReLU", [&] { return prelu(x, alpha); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   /// For load(), as in Linear.
   [[nodiscard]] static std::vector<PReLU> without_sizes();
   bool take_sizes(std::span<const Shape> shapes);
@@ -49,6 +51,8 @@ struct ReLU {
     return place.run("ReLU", [&] { return ballast::relu(x); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   [[nodiscard]] static Activation activation() { return Activation::Kind::relu; }
 
   BALLAST_FIELDS();
@@ -60,6 +64,8 @@ struct ReLU6 {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("ReLU6", [&] { return ballast::relu6(x); });
   }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   [[nodiscard]] static Activation activation() { return Activation::Kind::relu6; }
 
@@ -73,6 +79,8 @@ struct SELU {
     return place.run("SELU", [&] { return ballast::selu(x); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -82,6 +90,8 @@ struct SiLU {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("SiLU", [&] { return ballast::silu(x); });
   }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   [[nodiscard]] static Activation activation() { return Activation::Kind::silu; }
 
@@ -95,6 +105,8 @@ struct Mish {
     return place.run("Mish", [&] { return ballast::mish(x); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   [[nodiscard]] static Activation activation() { return Activation::Kind::mish; }
 
   BALLAST_FIELDS();
@@ -106,6 +118,8 @@ struct Sigmoid {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("Sigmoid", [&] { return ballast::sigmoid(x); });
   }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   [[nodiscard]] static Activation activation() { return Activation::Kind::sigmoid; }
 
@@ -119,6 +133,8 @@ struct LogSigmoid {
     return place.run("LogSigmoid", [&] { return ballast::log_sigmoid(x); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -128,6 +144,8 @@ struct Tanh {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("Tanh", [&] { return ballast::tanh(x); });
   }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   [[nodiscard]] static Activation activation() { return Activation::Kind::tanh; }
 
@@ -141,6 +159,8 @@ struct Softsign {
     return place.run("Softsign", [&] { return ballast::softsign(x); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -150,6 +170,8 @@ struct Hardswish {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("Hardswish", [&] { return ballast::hardswish(x); });
   }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   [[nodiscard]] static Activation activation() { return Activation::Kind::hardswish; }
 
@@ -162,6 +184,8 @@ struct Hardsigmoid {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("Hardsigmoid", [&] { return ballast::hardsigmoid(x); });
   }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   [[nodiscard]] static Activation activation() { return Activation::Kind::hardsigmoid; }
 
@@ -178,6 +202,8 @@ struct GELU {
     return place.run("GELU", [&] { return approximate == GELUApproximation::tanh ? gelu_tanh(x) : gelu(x); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   [[nodiscard]] Activation activation() const {
     return approximate == GELUApproximation::tanh ? Activation::Kind::gelu_tanh : Activation::Kind::gelu;
   }
@@ -193,6 +219,8 @@ struct LeakyReLU {
     return place.run("LeakyReLU", [&] { return leaky_relu(x, negative_slope); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   [[nodiscard]] Activation activation() const { return {Activation::Kind::leaky_relu, negative_slope}; }
 
   BALLAST_FIELDS();
@@ -205,6 +233,8 @@ struct ELU {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("ELU", [&] { return elu(x, alpha); });
   }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   [[nodiscard]] Activation activation() const { return {Activation::Kind::elu, alpha}; }
 
@@ -220,6 +250,8 @@ struct Hardtanh {
     return place.run("Hardtanh", [&] { return hardtanh(x, min_val, max_val); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -232,6 +264,8 @@ struct Softplus {
     return place.run("Softplus", [&] { return softplus(x, beta, threshold); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -242,6 +276,8 @@ struct Softmax {
   [[nodiscard]] Tensor forward(const Tensor& x) const {
     return place.run("Softmax", [&] { return softmax(x, dim); });
   }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };
@@ -254,6 +290,8 @@ struct LogSoftmax {
     return place.run("LogSoftmax", [&] { return log_softmax(x, dim); });
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -263,6 +301,8 @@ struct Dropout {
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -270,6 +310,8 @@ struct Dropout1d {
   double p = 0.5;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };
@@ -279,6 +321,8 @@ struct Dropout2d {
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -286,6 +330,8 @@ struct Dropout3d {
   double p = 0.5;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };

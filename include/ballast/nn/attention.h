@@ -56,6 +56,8 @@ struct MultiheadAttention {
     return forward(x, x, x, masks);
   }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("query.weight", self.query.weight);
     visit("key.weight", self.key.weight);
@@ -98,6 +100,8 @@ struct TransformerEncoderLayer {
                           const TransformerLayerOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
   BALLAST_FIELDS(self_attn, linear1, linear2, norm1, norm2);
 };
 
@@ -117,6 +121,8 @@ struct TransformerDecoderLayer {
   /// `memory` is the encoder's result.
   [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
                                const AttentionMasks& memory_masks = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
   BALLAST_FIELDS(self_attn, multihead_attn, linear1, linear2, norm1, norm2, norm3);
 };
 

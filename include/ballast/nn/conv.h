@@ -39,6 +39,8 @@ struct Conv {
   /// x [batch, in, size…] or [in, size…], with the activation applied to the result.
   [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);
     if (self.options.bias) visit("bias", self.bias);
@@ -83,6 +85,8 @@ struct ConvTranspose {
 
   /// x [batch, in, size…] or [in, size…], with the activation applied to the result.
   [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     visit("weight", self.weight);

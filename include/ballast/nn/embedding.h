@@ -30,6 +30,8 @@ struct Embedding {
   /// Integers [...] → [..., embedding_dim].
   [[nodiscard]] Tensor forward(const Tensor& index) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   /// For load(), as in Linear. A padding index changes first values only, not what the file holds.
   [[nodiscard]] static std::vector<Embedding> without_sizes();
   bool take_sizes(std::span<const Shape> shapes);

@@ -30,6 +30,8 @@ struct Linear {
   /// x [..., in] → [..., out], with the activation applied to the result.
   [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   /// For load(): what an empty std::optional<Linear> may become, and how the file's shapes make it that.
   [[nodiscard]] static std::vector<Linear> without_sizes();
   bool take_sizes(std::span<const Shape> shapes);
@@ -55,6 +57,8 @@ struct Bilinear {
 
   [[nodiscard]] Tensor forward(const Tensor& x1, const Tensor& x2) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   [[nodiscard]] static std::vector<Bilinear> without_sizes();
   bool take_sizes(std::span<const Shape> shapes);
 
@@ -66,6 +70,8 @@ struct Bilinear {
 
 struct Identity {
   [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };

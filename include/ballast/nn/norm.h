@@ -52,9 +52,16 @@ struct BatchNorm {
   /// result. x is [batch, features, size…].
   [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   /// True after fuse() while the statistics are those it left: the layer before does the work.
   [[nodiscard]] bool folded() const noexcept {
     return folded_into != nullptr && folded_into == running_var.storage();
+  }
+
+  /// For copy(): the mark goes over to the copy's own statistics.
+  void copied_from(const BatchNorm& original) {
+    folded_into = original.folded() ? running_var.storage() : nullptr;
   }
 
   std::shared_ptr<const Storage> folded_into = {};  ///< fuse()'s mark: the storage of running_var it made
@@ -97,6 +104,8 @@ struct InstanceNorm {
   /// x is [batch, features, size…], or the same without batch for the spatial dimensions of its kind.
   [[nodiscard]] Tensor forward(const Tensor& x, std::size_t spatial) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   static constexpr void visit_fields(auto& self, auto&& visit) { detail::visit_norm(self, visit); }
 };
 
@@ -104,18 +113,24 @@ struct InstanceNorm1d : InstanceNorm {
   using InstanceNorm::InstanceNorm;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return InstanceNorm::forward(x, 1); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct InstanceNorm2d : InstanceNorm {
   using InstanceNorm::InstanceNorm;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return InstanceNorm::forward(x, 2); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct InstanceNorm3d : InstanceNorm {
   using InstanceNorm::InstanceNorm;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return InstanceNorm::forward(x, 3); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct LayerNormOptions {
@@ -138,6 +153,8 @@ struct LayerNorm {
   LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.elementwise_affine) visit("gamma", self.gamma);
@@ -162,6 +179,8 @@ struct GroupNorm {
   GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNormOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.affine) {
@@ -188,6 +207,8 @@ struct RMSNorm {
   RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   static constexpr void visit_fields(auto& self, auto&& visit) {
     if (self.options.elementwise_affine) visit("gamma", self.gamma);

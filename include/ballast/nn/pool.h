@@ -32,6 +32,8 @@ struct MaxPool {
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   BALLAST_FIELDS();
 };
 
@@ -66,6 +68,8 @@ struct AvgPool {
       : kernel_size(kernel), options(pool_options) {}
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };
@@ -102,36 +106,48 @@ struct AdaptiveAvgPool1d : AdaptivePool<1> {
   using AdaptivePool<1>::AdaptivePool;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct AdaptiveAvgPool2d : AdaptivePool<2> {
   using AdaptivePool<2>::AdaptivePool;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct AdaptiveAvgPool3d : AdaptivePool<3> {
   using AdaptivePool<3>::AdaptivePool;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct AdaptiveMaxPool1d : AdaptivePool<1> {
   using AdaptivePool<1>::AdaptivePool;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct AdaptiveMaxPool2d : AdaptivePool<2> {
   using AdaptivePool<2>::AdaptivePool;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct AdaptiveMaxPool3d : AdaptivePool<3> {
   using AdaptivePool<3>::AdaptivePool;
 
   [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 };
 
 struct Flatten {
@@ -140,6 +156,8 @@ struct Flatten {
   Place place = {};
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };
@@ -154,6 +172,8 @@ struct Upsample {
   Place place = {};
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };

@@ -87,6 +87,8 @@ struct LSTM {
   /// x [steps, batch, in] (or batch first, or without batch); undefined initial states are zeros.
   [[nodiscard]] LstmResult forward(const Tensor& x, const Tensor& hidden = {}, const Tensor& cell = {}) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   static void visit_fields(auto& self, auto&& visit) {
     detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, self.options.proj_size > 0,
                         visit);
@@ -105,6 +107,8 @@ struct GRU {
 
   [[nodiscard]] RecurrentResult forward(const Tensor& x, const Tensor& hidden = {}) const;
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   static void visit_fields(auto& self, auto&& visit) {
     detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, false, visit);
   }
@@ -121,6 +125,8 @@ struct RNN {
   RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& options = {});
 
   [[nodiscard]] RecurrentResult forward(const Tensor& x, const Tensor& hidden = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   static void visit_fields(auto& self, auto&& visit) {
     detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, false, visit);

@@ -39,6 +39,8 @@ struct Sequential {
 
   [[nodiscard]] auto forward(const auto& x) const { return forward_from<0>(x); }
 
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
   static void visit_fields(auto& self, auto&& visit) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (visit(std::to_string(I), std::get<I>(self.layers)), ...);
