@@ -55,6 +55,8 @@ CacheKey& CacheKey::add(const Tensor& tensor) {
       .add(tensor.shape())
       .add(tensor.strides());
   const std::shared_ptr<const Storage>& storage = tensor.storage();
+  // Its address too: storages may have one owner, as those of a .pt file have.
+  add(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(storage.get())));
   sources_.push_back({storage, storage ? storage->version() : 0});
   return *this;
 }
