@@ -78,7 +78,7 @@ struct LoadOptions {
   OnMismatch mismatched = OnMismatch::error;
   bool verify =
       false;  ///< compare the checksums the file holds (zip, records) of all that is taken: Errc::bad_crc
-  bool debug = false;  ///< writes debug_keys() to std::clog
+  bool debug = false;  ///< LoadReport::debug_keys, every key before and after; of a failed load too
 };
 
 /// What a model's tensors become when they are saved. Only floating-point tensors are cast.

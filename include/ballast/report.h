@@ -52,6 +52,8 @@ struct LoadReport {
       suggestions;      ///< rules that would give missing tensors a source, to be looked at and pasted
   std::string file;     ///< where the checkpoint came from
   bool failed = false;  ///< nothing was loaded; the model is as it was
+  std::string
+      debug_keys;  ///< with LoadOptions::debug, what debug_keys() says of the file; not part of text()
 
   /// Nothing missing, nothing mismatched.
   [[nodiscard]] bool complete() const noexcept { return missing.empty() && mismatched.empty(); }

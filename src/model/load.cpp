@@ -2,7 +2,6 @@
 #include "ballast/load.h"
 
 #include <algorithm>
-#include <iostream>
 #include <map>
 
 #include "ballast/nearest.h"
@@ -33,7 +32,7 @@ class Loader {
   }
 
   LoadReport run() {
-    if (options_.debug) std::clog << debug_keys(source_.checkpoint, source_.origins);
+    if (options_.debug) report_.debug_keys = debug_keys(source_.checkpoint, source_.origins);
     const Chosen chosen = choose(slots_, matcher_, source_, options_.variants, report_);
     for (std::size_t i = 0; i < slots_.slots.size(); ++i) {
       if (chosen.slots[i]) place(i);
