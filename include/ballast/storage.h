@@ -54,7 +54,8 @@ class Storage {
   /// The first byte. Safe to call from several threads; may read a file or compute, so it may throw.
   [[nodiscard]] virtual const std::byte* data() const = 0;
 
-  /// Null when the bytes may not be written. Each call may be a write: it raises version().
+  /// Null when the bytes may not be written: a file's, the caller's read-only ones. That is for the storage
+  /// to say, and not for the pointer a Tensor holds it by. Each call may be a write: it raises version().
   [[nodiscard]] std::byte* mutable_data() {
     version_.fetch_add(1, std::memory_order_relaxed);
     return writable_data();
@@ -95,9 +96,19 @@ class Storage {
   /// The first byte, to be written to; null when that may not be.
   [[nodiscard]] virtual std::byte* writable_data() { return nullptr; }
 
+  /// mutable_data() of a storage whose bytes are shown by this one.
+  [[nodiscard]] static std::byte* mutable_data_behind(const Storage& shown) {
+    return shown.itself_->mutable_data();
+  }
+
   void check_range(std::uint64_t offset, std::uint64_t length) const;
 
  private:
+  friend class Tensor;
+
+  // As it was made. Whoever holds a const Storage cannot write; what stands for the bytes, not for the object
+  // that has them, can: a Tensor, which has its own mutable_data(), and a storage that shows another's.
+  Storage* const itself_ = this;
   std::uint64_t size_;
   Device device_;
   std::atomic<std::uint64_t> version_{0};

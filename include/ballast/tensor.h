@@ -133,6 +133,8 @@ class Tensor {
   /// The first element. Only for dtypes of whole bytes.
   [[nodiscard]] const std::byte* data() const;
   [[nodiscard]] std::byte* mutable_data();
+  /// Whether the bytes may be written, on whatever device. Asking counts as a write (Storage::version).
+  [[nodiscard]] bool is_writable();
 
   /// The elements of a contiguous tensor whose dtype is T; anything else is an error that says what it is.
   template <class T>

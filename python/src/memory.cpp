@@ -70,8 +70,7 @@ std::span<std::byte> bytes_of(ballast::Storage& storage) {
 ballast::Tensor copy_of(const ballast::Tensor& tensor) {
   ballast::Tensor copy = ballast::Tensor::empty(tensor.dtype(), tensor.shape());
   if (tensor.numel() > 0)
-    tensor.read(0, {const_cast<ballast::Storage&>(*copy.storage()).mutable_data(),
-                    static_cast<std::size_t>(tensor.size_bytes())});
+    tensor.read(0, {copy.mutable_data(), static_cast<std::size_t>(tensor.size_bytes())});
   return copy;
 }
 

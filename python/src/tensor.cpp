@@ -23,11 +23,12 @@ ballast::Tensor& own(PyObject* self) {
 // Memory: all bytes of a storage, one dimension of them.
 int memory_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   const auto& storage = value_of<StoragePointer>(self);
-  std::byte* writable = const_cast<ballast::Storage&>(*storage).mutable_data();
+  const auto size = static_cast<std::int64_t>(storage->size());
+  const bool writable = ballast::Tensor::contiguous_view(ballast::DType::u8, {size}, storage).is_writable();
   // Made ready before the Memory came to be: data() hands out an address and does not throw.
   static std::byte nothing{};
   void* data = storage->size() == 0 ? &nothing : const_cast<std::byte*>(storage->data());
-  const int read_only = writable == nullptr && storage->size() > 0 ? 1 : 0;
+  const int read_only = writable ? 0 : 1;
   return PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(storage->size()), read_only, flags);
 }
 
@@ -323,8 +324,7 @@ const ballast::Tensor& tensor_of(PyObject* object) {
 }
 
 bool is_writable(const ballast::Tensor& tensor) {
-  if (!tensor.has_data()) return false;
-  return tensor.numel() == 0 || const_cast<ballast::Storage&>(*tensor.storage()).mutable_data() != nullptr;
+  return ballast::Tensor(tensor).is_writable();
 }
 
 void make_ready(const ballast::Tensor& tensor) {

@@ -63,7 +63,7 @@ class TracedStorage final : public Storage {
     check_readable();
     if (!written_->load() && !session_->finished.load()) session_->before_write(*bytes_);
     written_->store(true);
-    return const_cast<Storage&>(*bytes_).mutable_data();
+    return mutable_data_behind(*bytes_);
   }
 
   // Not the thread decides: operations share their work among several, and a model that computes in a thread

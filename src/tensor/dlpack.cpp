@@ -62,9 +62,9 @@ dlpack::DataType type_of(const Tensor& tensor) {
        "has a dtype that DLPack has no code for");
 }
 
-bool is_writable(const Tensor& tensor) {
-  // Like Tensor::mutable_data(): the storage decides, not the pointer through which it is held.
-  return tensor.numel() == 0 || const_cast<Storage&>(*tensor.storage()).mutable_data() != nullptr;
+// The other library may write then.
+bool is_writable(Tensor tensor) {
+  return tensor.is_writable();
 }
 
 // What the other library holds on to.

@@ -32,7 +32,7 @@ class ForwardingStorage : public Storage {
   [[nodiscard]] virtual const Storage& content() const = 0;
 
  private:
-  [[nodiscard]] std::byte* writable_data() final { return const_cast<Storage&>(content()).mutable_data(); }
+  [[nodiscard]] std::byte* writable_data() final { return mutable_data_behind(content()); }
 };
 
 }  // namespace ballast

@@ -43,7 +43,7 @@ class SliceStorage final : public Storage {
 
  private:
   [[nodiscard]] std::byte* writable_data() override {
-    std::byte* bytes = const_cast<Storage&>(*whole_).mutable_data();
+    std::byte* bytes = mutable_data_behind(*whole_);
     return bytes == nullptr ? nullptr : bytes + offset_;
   }
 
@@ -115,6 +115,7 @@ class RangeStorage final : public Storage {
   [[nodiscard]] const ByteSource& source() const noexcept { return *span_.source; }
 
   [[nodiscard]] std::byte* writable_data() override {
+    // This process's own memory then, which map() hands out for reading.
     return source().is_writable() ? const_cast<std::byte*>(data()) : nullptr;
   }
 

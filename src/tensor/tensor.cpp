@@ -150,11 +150,15 @@ const std::byte* Tensor::data() const {
 
 std::byte* Tensor::mutable_data() {
   static_cast<void>(data());  // the same refusals
-  std::byte* bytes = const_cast<Storage*>(storage_.get())->mutable_data();
+  std::byte* bytes = storage_->itself_->mutable_data();
   if (bytes == nullptr && numel_ > 0)
     fail(Errc::invalid_argument, describe(dtype_, shape_),
          "is read-only (a file's bytes?); clone() it first");
   return bytes == nullptr ? nullptr : bytes + bit_offset_ / 8;
+}
+
+bool Tensor::is_writable() {
+  return storage_ != nullptr && (numel_ == 0 || storage_->itself_->mutable_data() != nullptr);
 }
 
 const std::byte* Tensor::span_bytes(DType dtype, std::size_t alignment) const {

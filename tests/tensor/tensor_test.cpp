@@ -107,6 +107,24 @@ TEST(Tensor, ReadOnlyMemoryIsNotWritten) {
   EXPECT_EQ(values[0], 1);
 }
 
+template <class T>
+concept GivesItsBytesToWriters = requires(T& object) {
+  object.mutable_data();
+};
+
+TEST(Tensor, WhatIsConstIsNotWritten) {
+  static_assert(GivesItsBytesToWriters<Tensor> && !GivesItsBytesToWriters<const Tensor>);
+  static_assert(GivesItsBytesToWriters<Storage> && !GivesItsBytesToWriters<const Storage>);
+  Tensor heap = Tensor::zeros(DType::f32, {2});
+  const std::uint64_t version = heap.storage()->version();
+  EXPECT_TRUE(heap.is_writable());
+  EXPECT_NE(heap.storage()->version(), version);
+  const float value = 1;
+  Tensor read_only = Tensor::contiguous_view(DType::f32, {1}, Storage::borrow(&value, 4));
+  EXPECT_FALSE(read_only.is_writable());
+  EXPECT_FALSE(Tensor(DType::f32, {2}).is_writable());
+}
+
 TEST(Tensor, MemoryOfAnotherDeviceIsNotTouched) {
   const auto storage = Storage::borrow(reinterpret_cast<void*>(0x1000), 64, {}, Device{DeviceType::cuda, 0});
   const Tensor tensor = Tensor::contiguous_view(DType::f32, {4, 4}, std::shared_ptr<const Storage>(storage));
@@ -148,7 +166,6 @@ TEST(Tensor, CastsOfViewsAreCastsOfTheirElements) {
   EXPECT_THAT(tensor.t().to_lazy(DType::i32).span<std::int32_t>(), ElementsAre(1, 4, 2, 5, 3, 6));
   EXPECT_TRUE(tensor.to(DType::f32).same_view(tensor));
 }
-
 
 TEST(Storage, DeferredBytesAreMadeOnceAndAgainAfterAFailure) {
   int calls = 0;

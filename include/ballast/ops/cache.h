@@ -9,9 +9,10 @@
 namespace ballast {
 
 /// Belongs to one place in a model. A copy starts empty. May be used from several threads at once. It notices
-/// other weights (another Tensor) and writes into the same ones (Storage::version); but whoever writes
-/// through a pointer kept from before the last call, or into memory that was lent (Storage::borrow), calls
-/// clear().
+/// other weights (another Tensor) and writes into the same ones (Storage::version). What cannot be seen are
+/// writes through an address that was taken before the last call and kept (a mutable_span, what to_dlpack
+/// handed out) and into memory that was lent (Storage::borrow): whoever does that takes the address again, or
+/// calls clear(), before the next call.
 class OpCache {
  public:
   OpCache() = default;
