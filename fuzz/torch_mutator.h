@@ -4,6 +4,7 @@
 // the storages it names.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -7,7 +7,6 @@
 // Errc::not_found; nothing is ever replaced by a default.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
@@ -127,8 +126,9 @@ void read_value(const Value& value, T& out, const ConfigPath& path) {
   } else if constexpr (std::unsigned_integral<T>) {
     out = static_cast<T>(read_unsigned(value, path, std::numeric_limits<T>::max()));
   } else if constexpr (std::floating_point<T>) {
-    out = static_cast<T>(read_float(value, path, static_cast<double>(std::numeric_limits<T>::max()),
-                                    std::int64_t{1} << std::min(std::numeric_limits<T>::digits, 62)));
+    out = static_cast<T>(read_float(
+        value, path, static_cast<double>(std::numeric_limits<T>::max()),
+        std::int64_t{1} << (std::numeric_limits<T>::digits < 62 ? std::numeric_limits<T>::digits : 62)));
   } else if constexpr (std::is_same_v<T, std::string>) {
     out = read_string(value, path);
   } else if constexpr (kConfigIsA<T, std::optional>) {

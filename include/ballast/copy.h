@@ -29,17 +29,11 @@ class TensorCopies {
   [[nodiscard]] Tensor operator()(const Tensor& tensor) const;
 
   /// What `object` became, when shared pointers met it before.
-  std::shared_ptr<void>& shared(const void* object) { return shared_[object]; }
+  std::shared_ptr<void>& shared(const void* object);
 
  private:
-  struct Block {
-    std::uint64_t first;  // byte of the old storage
-    std::uint64_t end;
-    std::shared_ptr<const Storage> copy;
-  };
-
-  std::map<const Storage*, std::vector<Block>> blocks_;  // in order, apart from each other
-  std::map<const void*, std::shared_ptr<void>> shared_;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 /// Refuses an object of a class derived from the one its pointer names: its own part would be lost.

@@ -3,7 +3,6 @@
 // program, whose names, dtypes and sizes the compiler knows. Part of ballast::core.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,7 +19,9 @@ template <std::size_t N>
 struct Name {
   char text[N]{};
 
-  consteval Name(const char (&from)[N]) { std::copy_n(from, N, text); }
+  consteval Name(const char (&from)[N]) {
+    for (std::size_t i = 0; i < N; ++i) text[i] = from[i];
+  }
 
   [[nodiscard]] constexpr std::string_view view() const { return {text, N - 1}; }
 };

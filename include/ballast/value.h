@@ -5,7 +5,6 @@
 // parts and may contain cycles; nothing here recurses.
 #pragma once
 
-#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +71,39 @@ struct TensorValue {
   std::optional<Sparse> sparse = {};
 };
 
+/// std::complex<double> or what has its functions.
+template <class T>
+concept ComplexNumber = requires(const T& number) {
+  { number.real() } -> std::same_as<double>;
+  { number.imag() } -> std::same_as<double>;
+  T(0.0, 0.0);
+};
+
+/// A complex number that converts to and from std::complex<double>. Not that itself: <complex> takes a tenth
+/// of what compiling this library's headers takes, of everybody.
+class Complex {
+ public:
+  constexpr Complex(double real, double imag) noexcept : real_(real), imag_(imag) {}
+
+  template <ComplexNumber T>
+  constexpr Complex(const T& number) : Complex(number.real(), number.imag()) {}
+
+  [[nodiscard]] constexpr double real() const noexcept { return real_; }
+
+  [[nodiscard]] constexpr double imag() const noexcept { return imag_; }
+
+  template <ComplexNumber T>
+  constexpr operator T() const {
+    return T(real_, imag_);
+  }
+
+  friend bool operator==(const Complex&, const Complex&) = default;
+
+ private:
+  double real_;
+  double imag_;
+};
+
 class Value {
  public:
   /// None.
@@ -84,7 +116,11 @@ class Value {
       : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {}
 
   Value(double value);
-  Value(std::complex<double> value);
+  Value(Complex value);
+
+  template <ComplexNumber T>
+  Value(const T& value) : Value(Complex(value.real(), value.imag())) {}
+
   Value(std::string_view text);
 
   Value(const std::string& text) : Value(std::string_view(text)) {}
@@ -127,7 +163,7 @@ class Value {
   [[nodiscard]] std::int64_t as_int() const;
   /// Integers too.
   [[nodiscard]] double as_float() const;
-  [[nodiscard]] std::complex<double> as_complex() const;
+  [[nodiscard]] Complex as_complex() const;
   /// Valid as long as a Value of this tree lives.
   [[nodiscard]] std::string_view as_string() const;
   [[nodiscard]] std::span<const std::byte> as_bytes() const;

@@ -134,7 +134,7 @@ double Value::as_float() const {
   wrong_kind(*this, "a number");
 }
 
-std::complex<double> Value::as_complex() const {
+Complex Value::as_complex() const {
   if (const ValueNode* node = container(Ref(ref_), {NodeKind::complex}))
     return {node->complex[0], node->complex[1]};
   return {as_float(), 0.0};

@@ -113,7 +113,7 @@ Value Value::from_integer(std::int64_t value, bool is_unsigned) {
 
 Value::Value(double value) : Value(build([&](ValueTree& tree) { return tree.floating(value); })) {}
 
-Value::Value(std::complex<double> value)
+Value::Value(Complex value)
     : Value(build([&](ValueTree& tree) { return tree.complex(value.real(), value.imag()); })) {}
 
 Value::Value(std::string_view text)

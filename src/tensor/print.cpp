@@ -167,9 +167,9 @@ Texts texts_of(const Tensor& tensor, bool shortened) {
 }
 
 // Puts the texts into brackets, line by line.
-class Layout {
+class Brackets {
  public:
-  Layout(const Texts& texts, bool shortened) : texts_(texts), shortened_(shortened) {}
+  Brackets(const Texts& texts, bool shortened) : texts_(texts), shortened_(shortened) {}
 
   [[nodiscard]] std::string of(ShapeView shape, std::size_t indent) {
     if (shape.empty()) return texts_.values[next_++];
@@ -206,7 +206,7 @@ class Layout {
   std::size_t next_ = 0;
 };
 
-bool has_values(const Tensor& tensor) {
+bool shows_values(const Tensor& tensor) {
   const DTypeKind kind = info(tensor.dtype()).kind;
   return tensor.has_data() && tensor.device().type == DeviceType::cpu && kind != DTypeKind::quantized &&
          kind != DTypeKind::opaque;
@@ -214,12 +214,12 @@ bool has_values(const Tensor& tensor) {
 
 // "..." when the values are not to be had.
 std::string contents_of(const Tensor& tensor) {
-  if (!has_values(tensor)) return "...";
+  if (!shows_values(tensor)) return "...";
   if (tensor.numel() == 0) return "[]";
   const bool shortened = tensor.numel() > kThreshold;
   try {
     const Texts texts = texts_of(tensor, shortened);
-    return Layout(texts, shortened).of(tensor.shape(), kPrefix.size());
+    return Brackets(texts, shortened).of(tensor.shape(), kPrefix.size());
   } catch (const Error& error) {
     if (error.code() != Errc::traced_value) throw;
     return "...";

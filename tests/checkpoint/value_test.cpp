@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <complex>
+
 #include "ballast/checkpoint.h"
 #include "ballast/error.h"
 #include "base/error_of.h"

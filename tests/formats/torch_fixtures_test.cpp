@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include <complex>
 #include <cstdlib>
 
 #include "ballast/error.h"

@@ -3,6 +3,7 @@
 // library but the Tensor. A second oracle beside torch, for machines without it; slow on purpose.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -2,6 +2,7 @@
 // Runs every case of a bundle and counts those that differ from what torch gave: for scripts/check-ops.
 //   check_ops CASES.safetensors
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <iostream>
 

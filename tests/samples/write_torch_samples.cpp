@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <complex>
 #include <filesystem>
 #include <fstream>
 #include <iostream>

@@ -3,7 +3,9 @@
 // both worked out here.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <random>
 
 #include "ballast/tensor.h"

@@ -3,7 +3,6 @@
 // tells whether the thing at a position is the one.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -20,7 +19,7 @@ class NameIndex {
  public:
   void reserve(std::size_t names) {
     if (names * 2 <= slots_.size()) return;
-    std::vector<Slot> larger(std::bit_ceil(std::max<std::size_t>(names * 2, 16)));
+    std::vector<Slot> larger(std::bit_ceil(names < 8 ? std::size_t{16} : names * 2));
     for (const Slot& slot : slots_) {
       if (slot.is_free()) continue;
       std::size_t at = slot.tag & (larger.size() - 1);
@@ -66,7 +65,7 @@ class NameIndex {
     reserve(count);
     std::array<std::uint64_t, kAhead> hashes{};
     for (std::size_t first = 0; first < count; first += kAhead) {
-      const std::size_t end = std::min(count, first + kAhead);
+      const std::size_t end = count < first + kAhead ? count : first + kAhead;
       for (std::size_t i = first; i < end; ++i) {
         hashes[i - first] = hash(i);
         __builtin_prefetch(&slots_[tag_of(hashes[i - first]) & (slots_.size() - 1)], 1);

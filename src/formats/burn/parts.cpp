@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/burn/parts.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
