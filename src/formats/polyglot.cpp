@@ -31,15 +31,6 @@ bool is_safetensors(const ByteSource& source, std::span<const std::byte> head) {
   return end != std::string_view::npos && text[end] == '}';
 }
 
-// gzip's magic number, or a header of zlib's, of any window.
-bool may_be_packed(std::span<const std::byte> head) {
-  if (head.size() < 2) return false;
-  const auto first = static_cast<unsigned>(head[0]);
-  const auto second = static_cast<unsigned>(head[1]);
-  return (first == 0x1F && second == 0x8B) ||
-         ((first & 15U) == 8 && first <= 0x78 && (first * 256 + second) % 31 == 0);
-}
-
 // Some readers unpack by themselves what looks packed, and read what comes out as whatever that is.
 void find_packed(const ByteSource& source, std::span<const std::byte> head, bool opened_as_gzip,
                  std::vector<OtherReading>& found) {
@@ -69,6 +60,14 @@ Meant meaning_of(Format format, std::span<const std::byte> head) {
 }
 
 }  // namespace
+
+bool may_be_packed(std::span<const std::byte> head) {
+  if (head.size() < 2) return false;
+  const auto first = static_cast<unsigned>(head[0]);
+  const auto second = static_cast<unsigned>(head[1]);
+  return (first == 0x1F && second == 0x8B) ||
+         ((first & 15U) == 8 && first <= 0x78 && (first * 256 + second) % 31 == 0);
+}
 
 std::vector<OtherReading> other_readings(const ByteSource& source) {
   const auto head = bytes_at(source, 0, containers::kMagicBytes);

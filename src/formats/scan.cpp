@@ -50,7 +50,8 @@ bool is_called_pickle(std::string_view name) {
   std::string lower(name);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return lower.ends_with(".pkl") || lower.ends_with("_pkl") || lower.ends_with(".pickle") ||
-         lower.ends_with(".pt") || lower.ends_with(".pth") || lower.ends_with(".bin");
+         lower.ends_with(".pt") || lower.ends_with(".pth") || lower.ends_with(".bin") ||
+         lower.ends_with(".ckpt") || lower.ends_with(".joblib");
 }
 
 // One that nobody has read yet. Its storages are not looked up, so tensors in it cannot be made: then what is
@@ -234,18 +235,40 @@ ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOpt
   return report;
 }
 
-}  // namespace
-
-namespace {
-
 // Whether a loader would do something with it, whatever it is called.
 bool is_loadable(const ByteSource& source) {
+  using namespace std::string_view_literals;
+  constexpr std::array kMagics = {
+      "PK"sv,          "\x1F\x8B"sv,         "\x93NUMPY"sv,        "\x89HDF"sv,         "BZh"sv,
+      "\xFD\x37zXZ"sv, "\x28\xB5\x2F\xFD"sv, "\x04\x22\x4D\x18"sv, "\x02\x21\x4C\x18"sv};
   const auto head = source.read(0, std::min<std::uint64_t>(source.size(), containers::kMagicBytes));
   const std::string_view text = as_text(head);
   const bool is_pickle = text.size() > 1 && text[0] == '\x80' && text[1] > 1 && text[1] < 6;
-  return is_pickle || text.starts_with("PK") || text.starts_with("\x1F\x8B") ||
-         text.starts_with("\x93NUMPY") || containers::is_tar(head) ||
-         !readings_besides(source, Meant::none).empty();
+  return is_pickle || is_called_pickle(source.name()) ||
+         std::any_of(kMagics.begin(), kMagics.end(),
+                     [&](std::string_view magic) { return text.starts_with(magic); }) ||
+         containers::is_tar(head) || !readings_besides(source, Meant::none).empty() ||
+         (may_be_packed(head) && containers::is_packed(source));
+}
+
+// The regular files of a folder and of those in it, in order.
+std::vector<std::string> files_below(const std::string& folder, ScanReport& report) {
+  constexpr std::size_t kMost = 10'000;
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->is_regular_file(error)) names.push_back(at->path().lexically_relative(folder).string());
+    if (names.size() > kMost) error = std::make_error_code(std::errc::value_too_large);
+  }
+  if (error)
+    report.findings.push_back({.severity = Severity::warning,
+                               .code = Errc::io_error,
+                               .what = "not all files of the folder were looked at: " + error.message(),
+                               .offset = 0,
+                               .entry = {}});
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 // A folder is what loaders take from it, and they go by names of their own: every file that one of them could
@@ -258,7 +281,7 @@ ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
     const auto files = shards::read_index(chosen).files;
     known.insert(files.begin(), files.end());
   }
-  for (const std::string& name : shards::files_in(folder)) {
+  for (const std::string& name : files_below(folder, report)) {
     const std::string path = folder + "/" + name;
     if (known.contains(name) || !is_loadable(*File::open(path, {.io = Io::read}))) continue;
     try {

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a release job leans on: damage is not passed on, no output destroys an input, and what was not looked at is not called fine."""
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import pathlib
 import struct
 import unittest
 import zipfile
+import zlib
 
 from cli_testing import CliTest, floats, quantized, safetensors, tied
 
@@ -18,7 +21,7 @@ class Folders(CliTest):
     EVIL = b"cposix\nsystem\n(S'true'\ntR."
 
     def model(self, **beside):
-        (self.folder / "f").mkdir(exist_ok=True)
+        (self.folder / "f/sub/deeper").mkdir(parents=True, exist_ok=True)
         clean = safetensors([("w", "F32", [1], floats(1))])
         self.file("f/m.safetensors", clean)
         self.file("f/m.safetensors.index.json", json.dumps({"weight_map": {"w": "m.safetensors"}}).encode())
@@ -35,8 +38,8 @@ class Folders(CliTest):
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("archive/data.pkl", self.EVIL)
-        for name in ("pytorch_model.bin", "model.pkl", "x", "notes.txt", ".hidden", "z.safetensors"):
-            for data in (self.EVIL, b"\x80\x02" + self.EVIL, packed.getvalue(), gzip.compress(self.EVIL)):
+        for name in ("pytorch_model.bin", "model.pkl", "x", "notes.txt", ".hidden", "z.safetensors", "sub/x.bin", "sub/deeper/x"):
+            for data in (self.EVIL, b"\x80\x02" + self.EVIL, packed.getvalue(), *(pack(self.EVIL) for pack in (gzip.compress, zlib.compress, bz2.compress, lzma.compress))):
                 folder = self.model(**{name: data})
                 out, _ = self.run_tool("scan", folder, code=1)
                 self.assertIn(name, out)

@@ -2,6 +2,7 @@
 // What writers make of tensors and names that were chosen so that the file becomes something else.
 #include "formats/one_reading.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -67,6 +68,44 @@ TEST_F(OneReading, NoWriterMakesAnArchiveOrAnHdf5FileOfATensor) {
   }
   EXPECT_GT(refused, 50);
   EXPECT_GT(written, 50);
+}
+
+TEST_F(OneReading, NoPytorchFileHasAStorageThatIsAnArrayToNumpy) {
+  Checkpoint checkpoint;
+  checkpoint.add("honest", bytes_tensor("abc"));
+  checkpoint.add("w", bytes_tensor(std::string("\x93NUMPY\1\0", 8) + std::string(300, 'x')));
+  int written = 0;
+  for (const Format format : writable_formats()) {
+    if (format == formats::npy) continue;  // which holds one tensor
+    written +=
+        is_written_clean_or_refused(checkpoint, path(std::string(format.name())), {.format = format}) ? 1 : 0;
+  }
+  EXPECT_GT(written, 3);
+  EXPECT_FALSE(is_written_clean_or_refused(checkpoint, path("x.pt")));
+}
+
+TEST_F(OneReading, NoIndexOfShardsIsATarByANameInIt) {
+  const std::string before = "{\n  \"metadata\": {\n    \"total_size\": 1\n  },\n  \"weight_map\": {\n    \"";
+  std::string header = before + std::string(512 - before.size(), 'a');
+  const auto put = [&](std::size_t begin, std::size_t end, std::string text) {
+    text.resize(end - begin, ' ');
+    header.replace(begin, end - begin, text);
+  };
+  put(100, 156, "");  // numbers that are blank are 0
+  put(156, 157, "0");
+  put(329, 345, "");
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  put(148, 156, fmt::format("{:o}", sum));
+  Checkpoint checkpoint;
+  checkpoint.add(header.substr(before.size()) + "more", bytes_tensor("x"));
+  try {
+    save_shards(checkpoint, path("model.safetensors"));
+    FAIL() << "written";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Errc::not_representable) << error.what();
+  }
+  EXPECT_THAT(names(), testing::IsEmpty());
 }
 
 TEST_F(OneReading, NoSafetensorsFileBecomesAPickleByItsNamesWhateverTheLengthOfItsHeader) {

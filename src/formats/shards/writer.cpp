@@ -16,6 +16,7 @@
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_sound.h"
 #include "containers/confine.h"
+#include "formats/one_reading.h"
 #include "formats/shards/publication.h"
 #include "formats/shards/shards.h"
 
@@ -194,6 +195,7 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sha
     before += parts[i].total_bytes();
   }
   index.append(index_text(parts, saved.files));
+  require_one_reading(index, Meant::none);
   index.seal();
   shards::publish({.index = saved.index, .fresh = saved.files, .old = old}, files, index);
   if (folder) folder->keep();

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 
+#include "ballast/display.h"
 #include "ballast/torch.h"
+#include "base/bytes.h"
+#include "base/fail.h"
 #include "checkpoint/flatten.h"
 #include "formats/one_reading.h"
 #include "formats/torch/pickle_writer.h"
@@ -10,9 +14,24 @@
 namespace ballast::torch {
 namespace {
 
+// numpy.load() takes a zip for an archive of arrays, and an entry that begins like an array for one, pickled
+// objects in it included.
+void require_no_arrays(const std::vector<StorageRecord>& records, const std::string& path) {
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  for (const StorageRecord& record : records) {
+    if (record.size < kMagic.size()) continue;
+    std::array<std::byte, kMagic.size()> head{};
+    record.storage->read(record.offset, head);
+    if (as_text(head) == kMagic)
+      fail(Errc::not_representable, display(path),
+           "a storage begins like a NumPy array and would be one to numpy.load(); nothing is written");
+  }
+}
+
 void write(const std::string& path, std::string pickle, const StorageTable& storages,
            const SaveOptions& options) {
   AtomicFile file(path, options.overwrite);
+  if (!options.legacy) require_no_arrays(storages.records(), path);
   if (options.legacy)
     write_legacy(file, pickle, storages.records(), options.progress);
   else
