@@ -189,19 +189,20 @@ TEST(Debug, TheReportHasEveryKeyBeforeAndAfter) {
     nn::Conv2d conv2{2, 2, {2, 2}, {.bias = false}};
   } model;
 
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const LoadReport report =
       load(model, kTorchFiles + "import_key_remap.pt", {.rename = {{R"(^conv\.)", ""}}, .debug = true});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // a library does not print
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");  // a library does not print
   const char* const expected =
       "Debug information of keys and tensor shapes:\n---\n"
       "Original Key: conv.conv1.bias\nRemapped Key: conv1.bias\nShape: [2]\nDtype: F32\n---\n"
       "Original Key: conv.conv1.weight\nRemapped Key: conv1.weight\nShape: [2, 2, 2, 2]\nDtype: F32\n---\n"
       "Original Key: conv.conv2.weight\nRemapped Key: conv2.weight\nShape: [2, 2, 2, 2]\nDtype: F32\n---\n";
   EXPECT_EQ(report.debug_keys, expected);
-  struct Larger : Model {
+  struct Larger {
+    nn::Conv2d conv1{2, 2, {2, 2}};
+    nn::Conv2d conv2{2, 2, {2, 2}, {.bias = false}};
     nn::Linear missing{2, 2};
-    BALLAST_FIELDS(conv1, conv2, missing);
   } larger;
   const LoadOptions options{.rename = {{R"(^conv\.)", ""}}, .debug = true};
   EXPECT_EQ(failed_load(larger, open(kTorchFiles + "import_key_remap.pt"), options).debug_keys, expected);
