@@ -16,6 +16,11 @@ namespace ballast {
 
 namespace {
 
+// No model has more names.
+std::size_t most_ties(const Checkpoint& checkpoint) {
+  return 65'536 + 16 * checkpoint.size();
+}
+
 struct Place {
   const Storage* storage;
   std::uint64_t bit_offset;
@@ -127,6 +132,9 @@ bool is_tie_of_save_model(std::string_view key, std::string_view value) {
 Ties ties_of(const Checkpoint& checkpoint) {
   Ties ties;
   const Value object = object_at(checkpoint, kTiesKey);
+  if (object.size() > most_ties(checkpoint))
+    fail(Errc::too_many, where_of(checkpoint, kTiesKey), "{} ties of {} tensors; at most {} are read",
+         object.size(), checkpoint.size(), most_ties(checkpoint));
   for (std::size_t i = 0; i < object.size(); ++i) {
     if (object.value(i).kind() != Kind::string)
       fail(Errc::bad_json, where_of(checkpoint, kTiesKey), "{} is tied to {}, which is no name",
@@ -143,6 +151,10 @@ Ties ties_of(const Checkpoint& checkpoint) {
 
 void set_ties(Checkpoint& checkpoint, const Ties& ties) {
   if (ties.empty()) return take(checkpoint, kTiesKey);
+  if (ties.size() > most_ties(checkpoint))
+    fail(Errc::not_representable, display(checkpoint.path),
+         "{} names for {} tensors; at most {} ties are written", ties.size() + checkpoint.size(),
+         checkpoint.size(), most_ties(checkpoint));
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, of] : ties) json.member(name, of);

@@ -127,7 +127,13 @@ Value parse_json(std::string_view text, const std::string& where) {
   padded.append(JsonScanner::kPadding, '\0');
   JsonScanner scanner(std::span(padded.data(), text.size()), where);
   const auto tree = std::make_shared<ValueTree>();
+  // Half of what an open may take: the text lies in memory, too.
+  const auto budget = std::make_shared<Budget>(where);
+  budget->admit(text.size() / 2);
+  budget->take(Budget::kBytes / 2);
+  tree->charge(budget);
   const Ref root = next_value(scanner, *tree);
+  tree->charge(nullptr);
   scanner.finish();
   return ValueTree::value(tree, root);
 }

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "containers/confine.h"
+#include "containers/gzip.h"
 #include "containers/magic.h"
 #include "containers/zip.h"
 #include "formats/format_table.h"

@@ -251,7 +251,7 @@ void add_indexing(std::vector<Case>& cases) {
 }
 
 void add_reduction(std::vector<Case>& cases) {
-  using Reduce = Tensor (*)(const Tensor&, const Dims&, bool);
+  using Reduce = Tensor (*)(const Tensor&, const Axes&, bool);
   const std::pair<const char*, Reduce> plain[] = {{"sum", sum}, {"prod", prod}, {"mean", mean},
                                                   {"max", max}, {"min", min},   {"logsumexp", logsumexp},
                                                   {"any", any}, {"all", all}};

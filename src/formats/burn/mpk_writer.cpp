@@ -306,7 +306,7 @@ void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
     containers::write_parts(file, parts, {}, options.progress);
   }
   containers::check_sources(parts);
-  if (!gzip) require_one_reading(file, Meant::none);
+  require_one_reading(file, Meant::none);
   file.commit();
 }
 

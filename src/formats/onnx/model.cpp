@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "ballast/display.h"
@@ -133,7 +134,12 @@ class ModelReader {
   void read_training(Range rest) {
     const std::string scope = new_scope({}, "training");
     Field field;
+    std::set<std::uint64_t> seen;
     while (wire_.next(rest, field)) {
+      const bool is_graph =
+          field.number == training_proto::initialization || field.number == training_proto::algorithm;
+      if (is_graph && !seen.insert(field.number).second)
+        fail(Errc::bad_onnx, wire_.where(), "a training_info has two graphs of one kind");
       if (field.number == training_proto::initialization)
         read_graph(wire_.message(field, "initialization"), new_scope(scope, "initialization"), 1);
       if (field.number == training_proto::algorithm)
@@ -236,8 +242,14 @@ class ModelReader {
                       int depth) {
     Attribute attribute;
     Field field;
+    std::set<std::uint64_t> single;
     for (Range rest = message; wire_.next(rest, field);) {
       namespace proto = attribute_proto;
+      // Protobuf's readers put two messages of one field together.
+      const bool is_single = field.number == proto::tensor || field.number == proto::graph ||
+                             field.number == proto::sparse_tensor;
+      if (is_single && !single.insert(field.number).second)
+        fail(Errc::bad_onnx, wire_.where(), "an attribute has field {} twice", field.number);
       if (field.number == proto::name)
         attribute.name = wire_.text(field, "an attribute's name", kMaxNameBytes);
       attribute.leads_on = attribute.leads_on || field.number == proto::tensor ||

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "ballast/display.h"
 #include "ballast/shape.h"
@@ -41,11 +42,17 @@ std::uint64_t position_of(const Parts& parts, std::span<const std::int64_t> inde
 void check_indices(const Parts& parts) {
   const std::size_t row = parts.per_value * 8;
   std::vector<std::int64_t> piece(parts.per_value * kRows);
+  std::optional<std::uint64_t> last;
   for (std::uint64_t at = 0; at < parts.indices->size();) {
     const std::uint64_t size = std::min<std::uint64_t>(row * kRows, parts.indices->size() - at);
     parts.indices->read(at, std::as_writable_bytes(std::span(piece)).first(static_cast<std::size_t>(size)));
-    for (std::uint64_t i = 0; i < size / row; ++i)
-      static_cast<void>(position_of(parts, std::span(piece).subspan(i * parts.per_value, parts.per_value)));
+    for (std::uint64_t i = 0; i < size / row; ++i) {
+      const std::uint64_t position =
+          position_of(parts, std::span(piece).subspan(i * parts.per_value, parts.per_value));
+      if (last && position <= *last)
+        fail(Errc::bad_onnx, parts.where, "sparse indices that do not ascend: {} behind {}", position, *last);
+      last = position;
+    }
     at += size;
   }
 }
