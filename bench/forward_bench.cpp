@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole models with drawn weights, as a program would run them: loaded, fused, called again and again.
-//   forward_bench [--threads N] [--serve] [CASE…]
+//   forward_bench [--threads N] [--callers N] [--busy] [--seconds S] [--serve] [CASE…]
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "../examples/models/bert.h"
 #include "../examples/models/gpt2.h"
+#include "../examples/models/lstm_tagger.h"
+#include "../examples/models/mobilenet_v2.h"
 #include "../examples/models/resnet.h"
 #include "../examples/models/vit_b_16.h"
 #include "ballast/init.h"
@@ -36,8 +40,7 @@ Tensor random(const Shape& shape) {
 
 // Weights as they lie in a .pt file: a Linear's is [out, in], seen through its transpose.
 template <class Model>
-Model made() {
-  Model model;
+Model made(Model model = Model()) {
   init(model);
   for_each_tensor(model, [](std::string_view path, Tensor& tensor, LayerKind kind) {
     const bool linear = kind == LayerKind::linear || kind == LayerKind::multihead_attention;
@@ -59,19 +62,20 @@ models::Gpt2 gpt2() {
   return model;
 }
 
-// Made when it is first run: a case that is not asked for costs nothing.
+// Made when it is first run, by whoever comes first: a case that is not asked for costs nothing.
 template <class Make>
 class Lazy {
  public:
   explicit Lazy(Make make) : make_(std::move(make)) {}
 
   const auto& operator*() {
-    if (!model_) model_.emplace(make_());
+    std::call_once(made_, [this] { model_.emplace(make_()); });
     return *model_;
   }
 
  private:
   Make make_;
+  std::once_flag made_;
   std::optional<std::invoke_result_t<Make>> model_;
 };
 
@@ -94,8 +98,19 @@ Cases all_cases() {
   const auto resnet = lazy(fused<models::ResNet50>);
   add(cases, "ResNet-50, batch 1", resnet, {1, 3, 224, 224});
   add(cases, "ResNet-50, batch 8", resnet, {8, 3, 224, 224});
-  add(cases, "ResNet-50, batch 1, not fused", lazy(made<models::ResNet50>), {1, 3, 224, 224});
-  add(cases, "ViT-B/16, batch 1", lazy(made<models::VitB16>), {1, 3, 224, 224});
+  add(cases, "ResNet-50, batch 1, not fused", lazy([] { return made<models::ResNet50>(); }),
+      {1, 3, 224, 224});
+  const auto mobilenet = lazy(fused<models::MobileNetV2>);
+  add(cases, "MobileNet-v2, batch 1", mobilenet, {1, 3, 224, 224});
+  add(cases, "MobileNet-v2, batch 8", mobilenet, {8, 3, 224, 224});
+  const auto bert = lazy([] { return made(models::BertForSequenceClassification::make({})); });
+  cases["BERT base, 128 tokens"] = {
+      [bert, types = full({1, 128}, 0, DType::i64), words = full({1, 128}, 1, DType::boolean)] {
+        static_cast<void>((**bert).forward(tokens(128), types, words).data());
+      }};
+  const auto tagger = lazy([] { return made(models::LstmTagger::make(10000, 128, 256, 32)); });
+  cases["LSTM tagger, 64 words"] = {[tagger] { static_cast<void>((**tagger).forward(tokens(64)).data()); }};
+  add(cases, "ViT-B/16, batch 1", lazy([] { return made<models::VitB16>(); }), {1, 3, 224, 224});
   const auto gpt = lazy(gpt2);
   cases["GPT-2 small, prefill 128"] = {[gpt] { static_cast<void>((**gpt).forward(tokens(128)).data()); }};
   const auto seen = lazy([gpt] {
@@ -107,7 +122,7 @@ Cases all_cases() {
     std::vector<models::KeyValues> cache = **seen;
     static_cast<void>((**gpt).forward(tokens(1), &cache).data());
   }};
-  const auto mnist = lazy(made<MnistNet>);
+  const auto mnist = lazy([] { return made<MnistNet>(); });
   add(cases, "MNIST CNN, batch 1", mnist, {1, 1, 28, 28});
   add(cases, "MNIST CNN, batch 64", mnist, {64, 1, 28, 28});
   return cases;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations at the sizes of ResNet-50, MobileNet and GPT-2. Alone it prints a table; with --serve it times
 // the case named on each line it reads, so that bench/run.py can take turns with a peer.
-//   ops_bench [--threads N] [--serve]
+//   ops_bench [--threads N] [--callers N] [--busy] [--seconds S] [--serve] [CASE…]
 #include <memory>
 #include <string>
 
@@ -110,8 +110,21 @@ void add_other_dtypes(Cases& cases) {
   });
 }
 
+// Rows that are enough for this many threads, and hardly any work in them: what it costs to start and to
+// join.
+void add_regions(Cases& cases) {
+  const auto rows = [](std::int64_t count) {
+    return [x = randn({count, 8192}, generator())] { static_cast<void>(softmax(x)); };
+  };
+  const auto three = rows(3);
+  const auto many = rows(64);
+  cases["64 rows after 64 rows"] = {[=] { many(), many(); }};
+  cases["64 rows after 3 rows"] = {[=] { three(), many(); }};
+}
+
 Cases all_cases() {
   Cases cases;
+  add_regions(cases);
   add_conv(cases, "conv 3-64 7x7/2 @224", 3, 224, 64, 7, 2);
   add_conv(cases, "conv 64-64 3x3 @56", 64, 56, 64, 3, 1);
   add_conv(cases, "conv 128-128 3x3 @28", 128, 28, 128, 3, 1);

@@ -3,8 +3,13 @@
 // bench/run.py asks for them so that it can take turns with a peer.
 #pragma once
 
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -12,6 +17,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ballast/threads.h"
@@ -67,15 +73,43 @@ inline Time time_of(const std::function<void()>& run, double least = 0.1) {
   return {median(wall), median(cpu)};
 }
 
-/// main() of such a program: [--threads N] [--seconds S] [--serve], or names of cases to print (all without).
+/// Neighbours that use every core this process may use, until it ends.
+inline void keep_cores_busy() {
+  for (int i = thread_count(); i > 0; --i) {
+    if (fork() != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (std::atomic<unsigned> turns = 0;;) ++turns;
+  }
+}
+
+/// The same work for as many callers at once, as in a server: four calls each.
+inline std::function<void()> called_by(int callers, const std::function<void()>& run) {
+  if (callers == 1) return run;
+  return [callers, run] {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < callers; ++i)
+      threads.emplace_back([&run] {
+        for (int round = 0; round < 4; ++round) run();
+      });
+    for (std::thread& thread : threads) thread.join();
+  };
+}
+
+/// main() of such a program: [--threads N] [--callers N] [--busy] [--seconds S] [--serve], or names of cases
+/// to print (all without).
 inline int main_of(int argc, char** argv, Cases (*make)()) {
   bool serve = false;
+  int callers = 1;
   double least = 0.1;
   std::vector<std::string> wanted;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
     if (option == "--serve")
       serve = true;
+    else if (option == "--busy")
+      keep_cores_busy();
+    else if (option == "--callers" && i + 1 < argc)
+      callers = std::max(1, std::atoi(argv[++i]));
     else if (option == "--threads" && i + 1 < argc)
       set_thread_count(std::atoi(argv[++i]));
     else if (option == "--seconds" && i + 1 < argc)
@@ -83,7 +117,8 @@ inline int main_of(int argc, char** argv, Cases (*make)()) {
     else
       wanted.push_back(option);
   }
-  const Cases cases = make();
+  Cases cases = make();
+  for (auto& [name, one] : cases) one.run = called_by(callers, one.run);
   if (serve) {
     for (std::string name; std::getline(std::cin, name);) {
       const auto found = cases.find(name);

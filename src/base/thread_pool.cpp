@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/cores.h"
 #include "base/fail.h"
 
 namespace ballast {
@@ -20,7 +21,7 @@ namespace {
 
 constexpr int kMostThreads = 1024;  // whatever is asked for
 
-std::atomic<int> requested_threads{0};  // 0: as many as the machine has
+std::atomic<int> requested_threads{0};  // 0: as many as this process may use
 
 thread_local bool inside_piece = false;
 
@@ -153,8 +154,8 @@ Pool& pool() {
 
 int thread_count() noexcept {
   const int requested = requested_threads.load();
-  // Asked once: the answer comes from a file of the system's, and every parallel_for needs it.
-  static const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  // Asked once: the answer comes from files of the system's, and every parallel_for needs it.
+  static const int all = default_threads();
   return requested > 0 ? requested : all;
 }
 

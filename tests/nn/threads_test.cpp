@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstring>
+#include <map>
 #include <thread>
+#include <vector>
 
 #include "ballast/init.h"
 #include "ballast/nn.h"
@@ -101,6 +105,46 @@ TEST(Threads, TheResultDoesNotDependOnTheirNumber) {
   }
   const ThreadCount threads(3);
   EXPECT_LE(ops_tests::error_of(net.forward(input), one), 1e-6);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.contiguous();
+  const Tensor y = b.contiguous();
+  return x.shape() == y.shape() && std::memcmp(x.data(), y.data(), x.size_bytes()) == 0;
+}
+
+TEST(Threads, ManyCallersOfOneModelComputeTheSameBits) {
+  for (const int count : {1, 2, 3, 4}) {
+    const ThreadCount threads(count);
+    const Net net = made(10);
+    const Tensor inputs[3] = {images(11, 1), images(12, 6), images(13, 9)};
+    const Tensor expected[3] = {net.forward(inputs[0]), net.forward(inputs[1]), net.forward(inputs[2])};
+    std::atomic<int> different = 0;
+    std::vector<std::thread> callers;
+    for (std::size_t caller = 0; caller < 8; ++caller) {
+      callers.emplace_back([&, caller] {
+        for (std::size_t round = 0; round < 6; ++round) {
+          const std::size_t i = (caller + round) % 3;
+          if (!same_bits(net.forward(inputs[i]), expected[i])) ++different;
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(different, 0) << count << " threads";
+  }
+}
+
+TEST(Threads, ANumberOfThreadsGivesItsBitsAgainAfterAnyOther) {
+  const Net net = made(14);
+  const Tensor input = images(15);
+  std::map<int, Tensor> first;
+  for (const int count : {4, 1, 3, 4, 2, 1, 8, 3, 2, 4, 8, 1}) {
+    const ThreadCount threads(count);
+    const Tensor now = net.forward(input);
+    const auto [found, fresh] = first.try_emplace(count, now);
+    if (!fresh) EXPECT_TRUE(same_bits(now, found->second)) << count;
+    EXPECT_LE(ops_tests::error_of(now, first.at(4)), 1e-6) << count;
+  }
 }
 
 TEST(Threads, NoThreadsAreRefused) {
