@@ -58,6 +58,7 @@ namespace {
 
 struct Job {
   std::int64_t count;
+  std::int64_t wanted;  // threads that have something to do
   const Piece& work;
   std::atomic<bool> failed{false};
   std::exception_ptr error{};
@@ -65,13 +66,14 @@ struct Job {
 
 void share(void* data) {
   Job& job = *static_cast<Job*>(data);
-  const std::int64_t threads = omp_get_num_threads();
+  // The runtime may give fewer than it was asked for (OMP_THREAD_LIMIT, OMP_DYNAMIC).
+  const std::int64_t threads = std::min<std::int64_t>(job.wanted, omp_get_num_threads());
   const std::int64_t me = omp_get_thread_num();
+  if (me >= threads) return;
   const std::int64_t part = job.count / threads;
   const std::int64_t extra = job.count % threads;
   const std::int64_t begin = me * part + std::min(me, extra);
   const std::int64_t end = begin + part + (me < extra ? 1 : 0);
-  if (begin == end) return;
   try {
     job.work(begin, end);
   } catch (...) {
@@ -84,10 +86,14 @@ void share(void* data) {
 void parallel(std::int64_t count, std::int64_t grain, const Piece& work) {
   if (count <= 0) return;
   const std::int64_t pieces = (count - 1) / std::max<std::int64_t>(grain, 1) + 1;
-  const auto threads = static_cast<unsigned>(std::min<std::int64_t>(usable_threads(), pieces));
+  const std::int64_t usable = usable_threads();
+  const std::int64_t threads = std::min(usable, pieces);
   if (threads == 1) return work(0, count);
-  Job job{count, work};
-  GOMP_parallel(share, &job, threads, 0);
+  Job job{count, threads, work};
+  // The whole team, whatever there is to do: libgomp ends threads when a region is smaller than the one
+  // before and makes them again for the next larger one, which takes longer than the work
+  // (docs/decisions/0014).
+  GOMP_parallel(share, &job, static_cast<unsigned>(usable), 0);
   if (job.error) std::rethrow_exception(job.error);
 }
 
