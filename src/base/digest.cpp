@@ -3,11 +3,8 @@
 
 #include <openssl/evp.h>
 
-#include <algorithm>
-#include <vector>
-
+#include "base/blocks.h"
 #include "base/fail.h"
-#include "base/sizes.h"
 
 namespace ballast {
 namespace {
@@ -38,16 +35,10 @@ class Evp {
 
 template <std::size_t Size>
 std::string digest_of(Evp hash, const ByteSource& source, const Progress& progress) {
-  std::vector<std::byte> buffer(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, source.size())));
-  for (std::uint64_t at = 0; at < source.size();) {
-    const auto piece = std::span(buffer).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), source.size() - at)));
-    source.read(at, piece);
-    hash.update(piece);
-    at += piece.size();
-    if (progress) progress(at, source.size());
-  }
+  for_each_block(source, 0, source.size(), [&](std::uint64_t at, std::span<const std::byte> block) {
+    hash.update(block);
+    if (progress) progress(at + block.size(), source.size());
+  });
   source.check_unchanged();
   std::array<std::byte, Size> digest{};
   hash.finish(digest);

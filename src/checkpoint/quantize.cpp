@@ -72,7 +72,7 @@ class FloatReader {
 // work(first, values) for all values of the tensor in blocks, on several threads; `finish` with what `start`
 // made for the thread, one at a time.
 template <class Start, class Work, class Finish>
-void for_each_block(const Tensor& tensor, Start&& start, Work&& work, Finish&& finish) {
+void for_each_run(const Tensor& tensor, Start&& start, Work&& work, Finish&& finish) {
   const auto total = static_cast<std::uint64_t>(tensor.numel());
   if (total == 0) return;
   std::mutex mutex;
@@ -100,7 +100,7 @@ struct Largest {
 Scales scales_of(const Tensor& tensor, const Channels& channels, std::string_view name,
                  const std::string& where) {
   Largest largest{Scales(static_cast<std::size_t>(channels.count), 0.0F)};
-  for_each_block(
+  for_each_run(
       tensor, [&] { return Largest{Scales(largest.of_channel.size(), 0.0F)}; },
       [&](Largest& local, std::uint64_t first, std::span<const float> values) {
         channels.for_each_run(first, values.size(),
@@ -144,7 +144,7 @@ struct Noise {
 
 Noise noise_of(const Tensor& tensor, const Channels& channels, const Scales& scales) {
   Noise total;
-  for_each_block(
+  for_each_run(
       tensor, [] { return Noise(); },
       [&](Noise& local, std::uint64_t first, std::span<const float> values) {
         channels.for_each_run(

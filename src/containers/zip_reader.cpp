@@ -6,10 +6,11 @@
 #include <mutex>
 
 #include "ballast/display.h"
+#include "base/blocks.h"
 #include "base/bytes.h"
 #include "base/crc32.h"
 #include "base/hash.h"
-#include "base/sizes.h"
+#include "base/lazy.h"
 #include "containers/gzip.h"
 #include "containers/zip.h"
 #include "containers/zip_names.h"
@@ -42,31 +43,27 @@ class EntryStorage final : public ForwardingStorage {
   void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
     // What a program may change in place has no checksum any more.
     if (archive_->source->is_writable()) return;
-    std::call_once(sound_, [this] { archive_->check_crc(*entry_, content()); });
+    static_cast<void>(sound_.get([this] { return archive_->check_crc(*entry_, content()); }));
   }
 
  private:
   [[nodiscard]] const Storage& content() const override {
-    std::call_once(once_, [this] {
+    const auto make = [this] {
       auto packed = archive_->packed(*entry_, access_);
-      if (entry_->method == ZipMethod::stored) {
-        content_ = std::move(packed);
-      } else {
-        content_ = Storage::deferred(entry_->size,
-                                     [archive = archive_, entry = entry_, packed](std::span<std::byte> out) {
-                                       archive->inflate(*entry, *packed, out);
-                                     });
-      }
-    });
-    return *content_;
+      if (entry_->method == ZipMethod::stored) return packed;
+      return Storage::deferred(entry_->size,
+                               [archive = archive_, entry = entry_, packed](std::span<std::byte> out) {
+                                 archive->inflate(*entry, *packed, out);
+                               });
+    };
+    return *content_.get(make);
   }
 
   std::shared_ptr<const ZipArchive::State> archive_;
   const ZipEntry* entry_;
   Access access_;
-  mutable std::once_flag once_;
-  mutable std::once_flag sound_;
-  mutable std::shared_ptr<const Storage> content_;
+  Lazy<std::shared_ptr<const Storage>> content_;
+  Lazy<bool> sound_;  // whether there is a checksum
 };
 
 }  // namespace
@@ -177,14 +174,9 @@ bool ZipArchive::check_crc(const ZipEntry& entry) const {
 }
 
 bool ZipArchive::State::check_crc(const ZipEntry& entry, const Storage& content) const {
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, entry.size)));
   std::uint32_t crc = 0;
-  for (std::uint64_t at = 0; at < entry.size; at += buffer.size()) {
-    const auto piece = std::span(buffer).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), entry.size - at)));
-    content.read(at, piece);
-    crc = crc32(crc, piece);
-  }
+  for_each_block(content, 0, entry.size,
+                 [&](std::uint64_t, std::span<const std::byte> block) { crc = crc32(crc, block); });
   if (!entry.has_crc()) return false;
   if (crc != entry.crc)
     fail(Errc::bad_crc, where(entry), "checksum {:#010x}, the directory says {:#010x} (damaged?)", crc,

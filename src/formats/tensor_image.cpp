@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <vector>
 
+#include "base/lazy.h"
 #include "tensor/sound.h"
 
 namespace ballast {
@@ -17,12 +17,12 @@ class TensorImage final : public Storage {
       : Storage(head.size() + tensor.size_bytes()), tensor_(std::move(tensor)), head_(std::move(head)) {}
 
   [[nodiscard]] const std::byte* data() const override {
-    std::call_once(once_, [this] {
+    const auto make = [this] {
       std::vector<std::byte> bytes(static_cast<std::size_t>(size()));
       read(0, bytes);
-      bytes_ = std::move(bytes);
-    });
-    return bytes_.data();
+      return bytes;
+    };
+    return bytes_.get(make).data();
   }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
@@ -45,8 +45,7 @@ class TensorImage final : public Storage {
  private:
   Tensor tensor_;
   std::string head_;
-  mutable std::once_flag once_;
-  mutable std::vector<std::byte> bytes_;
+  Lazy<std::vector<std::byte>> bytes_;
 };
 
 }  // namespace

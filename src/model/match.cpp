@@ -5,15 +5,15 @@
 #include <numeric>
 
 #include "base/fail.h"
+#include "base/key_path.h"
 #include "model/weight_norm.h"
 
 namespace ballast {
 namespace {
 
+// Of a layer that is a tensor itself the field has no name.
 std::string join_path(std::string_view layer, std::string_view field) {
-  std::string path(layer);
-  if (!path.empty() && !field.empty()) path += '.';
-  return path += field;
+  return field.empty() ? std::string(layer) : key_path::joined(layer, field);
 }
 
 enum class Family : std::uint8_t { floating, integer, other };
@@ -119,8 +119,8 @@ std::optional<std::size_t> Matcher::position(const std::string& key) const {
 bool Matcher::try_weight_norm(const std::string& layer, std::string_view field, Match& match,
                               Tensors& tensors) const {
   const std::string key = join_path(layer, field);
-  const std::size_t leaf = key.rfind('.') == key.npos ? 0 : key.rfind('.') + 1;
-  const std::string parametrization = key.substr(0, leaf) + "parametrizations." + key.substr(leaf);
+  const std::string parametrization =
+      fmt::format("{}parametrizations.{}", key_path::before_last(key), key_path::last(key));
   for (const auto& [g, v] : {std::pair(key + "_g", key + "_v"),
                              std::pair(parametrization + ".original0", parametrization + ".original1")}) {
     const auto length = position(g);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/key_path.h"
 #include "checkpoint/steps.h"
 
 namespace ballast {
@@ -18,12 +19,11 @@ std::int64_t number_of(std::string_view digits) {
 // visit(prefix with its dot, segment, is index) for each segment.
 template <class Visit>
 void for_each_segment(std::string_view path, std::uint64_t index_segments, Visit&& visit) {
-  std::size_t begin = 0;
-  for (std::size_t i = 0; begin <= path.size(); ++i) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    visit(path.substr(0, begin), path.substr(begin, end - begin), i < 64 && (index_segments >> i & 1U) != 0);
-    begin = end + 1;
-  }
+  std::size_t i = 0;
+  key_path::for_each_segment(path, [&](std::string_view prefix, std::string_view segment) {
+    visit(prefix, segment, i < 64 && (index_segments >> i & 1U) != 0);
+    ++i;
+  });
 }
 
 bool lies_in_empty_member(const Slots& slots, const Slot& slot) {

@@ -5,6 +5,7 @@
 
 #include "ballast/display.h"
 #include "ballast/module.h"
+#include "base/key_path.h"
 
 namespace ballast {
 
@@ -59,11 +60,6 @@ bool is_buffer(const Slot& slot) noexcept {
 
 namespace {
 
-bool lies_under(std::string_view path, std::string_view parent) {
-  return parent.empty() || path == parent ||
-         (path.size() > parent.size() && path.starts_with(parent) && path[parent.size()] == '.');
-}
-
 std::string_view relative(std::string_view path, std::string_view parent) {
   if (parent.empty() || path == parent) return path == parent ? std::string_view() : path;
   return path.substr(parent.size() + 1);
@@ -92,7 +88,8 @@ class TreePrinter {
  private:
   [[nodiscard]] std::int64_t count(std::string_view path, std::size_t first) const {
     std::int64_t total = 0;
-    for (std::size_t i = first; i < slots_.slots.size() && lies_under(slots_.slots[i].path, path); ++i) {
+    for (std::size_t i = first; i < slots_.slots.size() && key_path::is_under(slots_.slots[i].path, path);
+         ++i) {
       if (!is_buffer(slots_.slots[i])) total += slots_.slots[i].tensor->numel();
     }
     return total;
@@ -100,7 +97,7 @@ class TreePrinter {
 
   // Leaves on the stack only what `path` lies in; its size is the indentation.
   std::string_view parent_of(std::string_view path) {
-    while (!parents_.empty() && !lies_under(path, parents_.back())) parents_.pop_back();
+    while (!parents_.empty() && !key_path::is_under(path, parents_.back())) parents_.pop_back();
     return parents_.empty() ? std::string_view() : parents_.back();
   }
 
@@ -120,7 +117,8 @@ class TreePrinter {
     } else {
       out_ << '(';
       const char* separator = "";
-      for (; next_ < slots_.slots.size() && lies_under(slots_.slots[next_].path, node.path); ++next_) {
+      for (; next_ < slots_.slots.size() && key_path::is_under(slots_.slots[next_].path, node.path);
+           ++next_) {
         out_ << std::exchange(separator, ", ") << relative(slots_.slots[next_].path, node.path) << ' '
              << slots_.slots[next_].tensor->shape();
       }
@@ -132,7 +130,8 @@ class TreePrinter {
   void bare_tensors_before(std::size_t end) {
     for (; next_ < end; ++next_) {
       label(slots_.slots[next_].path);
-      out_ << *slots_.slots[next_].tensor << '\n';
+      const Tensor& tensor = *slots_.slots[next_].tensor;
+      out_ << info(tensor.dtype()).code << ' ' << tensor.shape() << '\n';
     }
   }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ballast/nearest.h"
+#include "base/key_path.h"
 #include "checkpoint/pattern.h"
 
 namespace ballast {
@@ -13,16 +14,6 @@ namespace {
 
 constexpr std::size_t kMostRules = 12;
 constexpr std::size_t kMostKeys = 5'000;  // beyond, a guess costs more than it is worth
-
-std::vector<std::string_view> segments_of(std::string_view key) {
-  std::vector<std::string_view> segments;
-  for (std::size_t begin = 0; begin <= key.size();) {
-    const std::size_t end = std::min(key.find('.', begin), key.size());
-    segments.push_back(key.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return segments;
-}
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -49,8 +40,8 @@ std::string joined(const std::vector<std::string_view>& segments, std::size_t be
 // What must be replaced in `from` to get `to`, with as much context left out as the two have in common at
 // both ends.
 RenameRule rule_between(std::string_view from, std::string_view to) {
-  const auto a = segments_of(from);
-  const auto b = segments_of(to);
+  const auto a = key_path::segments(from);
+  const auto b = key_path::segments(to);
   const std::size_t shorter = std::min(a.size(), b.size());
   std::size_t tail = 0;
   while (tail < shorter && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) ++tail;
@@ -66,10 +57,6 @@ RenameRule rule_between(std::string_view from, std::string_view to) {
   return {open + escaped(old_part) + R"(\.)", dot + new_part + (new_part.empty() ? "" : ".")};
 }
 
-std::string leaf_of(std::string_view key) {
-  return std::string(key.substr(key.rfind('.') + 1));
-}
-
 using Pairs = std::vector<std::pair<std::string, std::string>>;  // unused → missing
 
 // Tensors with one last name and one shape, taken in order when there are as many of them on both sides, else
@@ -77,10 +64,11 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;  // unused → m
 Pairs pair_up(const std::vector<NamedShape>& missing, const std::vector<NamedShape>& unused) {
   using Group = std::pair<std::string, std::vector<std::int64_t>>;
   std::map<Group, std::vector<std::string>> groups;
-  for (const NamedShape& key : unused) groups[{leaf_of(key.key), key.shape}].push_back(key.key);
+  for (const NamedShape& key : unused)
+    groups[{std::string(key_path::last(key.key)), key.shape}].push_back(key.key);
   std::map<Group, std::vector<std::string>> wanted;
   for (const NamedShape& key : missing) {
-    if (!key.any_shape) wanted[{leaf_of(key.key), key.shape}].push_back(key.key);
+    if (!key.any_shape) wanted[{std::string(key_path::last(key.key)), key.shape}].push_back(key.key);
   }
   Pairs pairs;
   for (const auto& [group, keys] : wanted) {

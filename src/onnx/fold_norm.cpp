@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/key_path.h"
 #include "nn/fold.h"
 
 namespace ballast::onnx {
@@ -46,8 +47,7 @@ class NormFolder {
     std::string name =
         layer.inputs.size() > i && layer.inputs[i] >= 0 ? value(layer.inputs[i]).name : std::string();
     if (name.empty()) {
-      const std::string& weight = value(layer.inputs[1]).name;
-      name = weight.substr(0, weight.rfind('.') + 1) + field;
+      name = std::string(key_path::before_last(value(layer.inputs[1]).name)) + field;
     }
     if (layer.op == "linear" && i == 1) name += "_folded";  // [in, out], not as PyTorch has it
     GraphValue folded{

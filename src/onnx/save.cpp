@@ -14,8 +14,10 @@
 #include "base/file.h"
 #include "formats/one_reading.h"
 #include "formats/onnx/external.h"
+#include "formats/safetensors/data_copy.h"
 #include "onnx/file.h"
 #include "onnx/lowering.h"
+#include "tensor/blocks.h"
 
 namespace ballast::onnx {
 namespace {
@@ -25,7 +27,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kInlineBytes = 1024;          // smaller initializers stay in the model file
 constexpr std::uint64_t kMostInline = 2'000'000'000;  // protobuf ends at 2^31
 constexpr std::uint64_t kPage = 4096;                 // so that runtimes can map the data
-constexpr std::size_t kChunk = 4 << 20;
 
 void check_names(const Options& options, std::span<const std::string> parameters) {
   std::set<std::string> seen(parameters.begin(), parameters.end());
@@ -56,15 +57,14 @@ Options completed(const Options& given, const Graph& graph) {
 }
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
-  std::vector<std::byte> left(kChunk);
-  std::vector<std::byte> right(kChunk);
-  for (std::uint64_t at = 0; at < a.size_bytes(); at += kChunk) {
-    const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, a.size_bytes() - at));
-    a.read(at, {left.data(), size});
-    b.read(at, {right.data(), size});
-    if (std::memcmp(left.data(), right.data(), size) != 0) return false;
-  }
-  return true;
+  std::vector<std::byte> theirs(kBlockBytes);
+  bool same = true;
+  for_each_block(a, [&](std::uint64_t at, std::span<const std::byte> ours) {
+    if (!same) return;
+    b.read(at, std::span(theirs).first(ours.size()));
+    same = std::memcmp(ours.data(), theirs.data(), ours.size()) == 0;
+  });
+  return same;
 }
 
 // Where `file` lies, seen from the folder of `path`; it may not lie above it.
@@ -99,16 +99,6 @@ void point_into(FileModel& model, const std::string& file, const std::string& pa
     ++found;
   }
   if (found == 0) fail(Errc::not_found, file, "holds none of the model's weights by their names");
-}
-
-void copy_tensor(AtomicFile& out, std::uint64_t offset, const Tensor& tensor) {
-  std::vector<std::byte> buffer(kChunk);
-  for (std::uint64_t at = 0; at < tensor.size_bytes(); at += kChunk) {
-    const std::size_t size =
-        static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, tensor.size_bytes() - at));
-    tensor.read(at, {buffer.data(), size});
-    out.write_at(offset + at, {buffer.data(), size});
-  }
 }
 
 std::uint64_t place_outside(FileModel& model, const std::string& location) {
@@ -181,7 +171,7 @@ SaveReport detail::save(const Slots& slots, const Graph& graph, const std::strin
     data->reserve(report.external_bytes);
     for (const Initializer& one : model.initializers)
       if (one.external && one.external->location == data_name)
-        copy_tensor(*data, one.external->offset, one.tensor);
+        safetensors::copy_tensor(one.tensor, *data, one.external->offset);
     require_one_reading(*data, Meant::none);
     data->seal();
   }

@@ -2,9 +2,9 @@
 #include "ops/native.h"
 
 #include <atomic>
-#include <mutex>
 #include <utility>
 
+#include "base/lazy.h"
 #include "ops/memory.h"
 #include "tensor/copy.h"
 
@@ -15,17 +15,9 @@ class NativeStorage final : public Storage {
  public:
   explicit NativeStorage(Tensor native) : Storage(native.size_bytes()), native_(std::move(native)) {}
 
-  [[nodiscard]] const std::byte* data() const override {
-    std::call_once(once_, [this] {
-      auto bytes = Storage::heap(size());
-      copy_contiguous(native_, bytes->mutable_data());
-      bytes_ = std::move(bytes);
-      ready_.store(true, std::memory_order_release);
-    });
-    return bytes_->data();
-  }
+  [[nodiscard]] const std::byte* data() const override { return bytes()->data(); }
 
-  [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool ready() const noexcept override { return bytes_.ready(); }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (ready()) return Storage::read(offset, out);
@@ -39,15 +31,21 @@ class NativeStorage final : public Storage {
 
  private:
   [[nodiscard]] std::byte* writable_data() override {
-    static_cast<void>(data());
+    const auto& mine = bytes();
     written_.store(true, std::memory_order_release);
-    return bytes_->mutable_data();
+    return mine->mutable_data();
+  }
+
+  [[nodiscard]] const std::shared_ptr<Storage>& bytes() const {
+    return bytes_.get([this] {
+      auto made = Storage::heap(size());
+      copy_contiguous(native_, made->mutable_data());
+      return made;
+    });
   }
 
   Tensor native_;
-  mutable std::once_flag once_;
-  mutable std::shared_ptr<Storage> bytes_;
-  mutable std::atomic<bool> ready_{false};
+  Lazy<std::shared_ptr<Storage>> bytes_;
   std::atomic<bool> written_{false};
 };
 

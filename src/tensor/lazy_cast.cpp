@@ -2,12 +2,11 @@
 #include "tensor/lazy_cast.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/lazy.h"
 #include "base/thread_pool.h"
 #include "tensor/cast.h"
 #include "tensor/cast_loss.h"
@@ -61,15 +60,15 @@ class CastStorage final : public Storage {
         count_(std::move(count)) {}
 
   [[nodiscard]] const std::byte* data() const override {
-    std::call_once(once_, [this] {
-      whole_ = source_.to(dtype_);
-      if (count_) add(*count_, cast_loss(source_, whole_));
-      ready_.store(true, std::memory_order_release);
-    });
-    return whole_.data();
+    const auto make = [this] {
+      Tensor whole = source_.to(dtype_);
+      if (count_) add(*count_, cast_loss(source_, whole));
+      return whole;
+    };
+    return whole_.get(make).data();
   }
 
-  [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool ready() const noexcept override { return whole_.ready(); }
 
   void check_unchanged() const override {
     if (source_.storage()) source_.storage()->check_unchanged();
@@ -82,7 +81,7 @@ class CastStorage final : public Storage {
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
     if (out.empty()) return;
-    if (ready()) return whole_.read(offset, out);
+    if (ready()) return whole_.made().read(offset, out);
     const std::uint64_t bits = info(dtype_).bits;
     // The elements the range touches; begin on a multiple of eight, which begins on a byte in every dtype.
     const std::uint64_t begin = offset * 8 / bits / 8 * 8;
@@ -119,9 +118,7 @@ class CastStorage final : public Storage {
   Tensor source_;
   DType dtype_;
   std::shared_ptr<CastCount> count_;
-  mutable std::once_flag once_;
-  mutable Tensor whole_;
-  mutable std::atomic<bool> ready_{false};
+  Lazy<Tensor> whole_;
 };
 
 }  // namespace

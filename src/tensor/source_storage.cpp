@@ -2,12 +2,11 @@
 #include "tensor/source_storage.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <mutex>
 
 #include "ballast/display.h"
 #include "base/checked.h"
+#include "base/lazy.h"
 #include "base/sizes.h"
 #include "base/thread_pool.h"
 
@@ -82,18 +81,15 @@ class RangeStorage final : public Storage {
   [[nodiscard]] const std::byte* data() const override {
     if (size() == 0) return nullptr;
     if (access_ == Access::map) return source().map().data() + span_.offset;
-    std::call_once(once_, [this] {
+    const auto make = [this] {
       auto memory = Storage::heap(size());
       read_by_all_threads({memory->mutable_data(), static_cast<std::size_t>(size())});
-      memory_ = std::move(memory);
-      ready_.store(true, std::memory_order_release);
-    });
-    return memory_->data();
+      return memory;
+    };
+    return memory_.get(make)->data();
   }
 
-  [[nodiscard]] bool ready() const noexcept override {
-    return access_ == Access::map || ready_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] bool ready() const noexcept override { return access_ == Access::map || memory_.ready(); }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
@@ -132,9 +128,7 @@ class RangeStorage final : public Storage {
   SourceSpan span_;
   Access access_;
   bool holds_many_;
-  mutable std::once_flag once_;
-  mutable std::shared_ptr<const Storage> memory_;
-  mutable std::atomic<bool> ready_{false};
+  Lazy<std::shared_ptr<Storage>> memory_;
 };
 
 }  // namespace

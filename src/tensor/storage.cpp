@@ -3,15 +3,14 @@
 
 #include <sys/mman.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <utility>
 
 #include "ballast/display.h"
 #include "base/checked.h"
+#include "base/lazy.h"
 #include "base/sizes.h"
 
 namespace ballast {
@@ -76,17 +75,16 @@ class DeferredStorage final : public Storage {
       : Storage(size), fill_(std::move(fill)), sources_(std::move(sources)) {}
 
   [[nodiscard]] const std::byte* data() const override {
-    std::call_once(once_, [this] {
+    const auto make = [this] {
       Bytes bytes = allocate(size());
       fill_({bytes.get(), static_cast<std::size_t>(size())});
-      bytes_ = std::move(bytes);
       fill_ = nullptr;  // and with it everything it was made from
-      ready_.store(true, std::memory_order_release);
-    });
-    return bytes_.get();
+      return bytes;
+    };
+    return bytes_.get(make).get();
   }
 
-  [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool ready() const noexcept override { return bytes_.ready(); }
 
   void check_unchanged() const override {
     for (const auto& source : sources_) {
@@ -101,11 +99,9 @@ class DeferredStorage final : public Storage {
   }
 
  private:
-  mutable std::once_flag once_;
   mutable std::function<void(std::span<std::byte>)> fill_;
   std::vector<std::shared_ptr<const Storage>> sources_;
-  mutable Bytes bytes_;
-  mutable std::atomic<bool> ready_{false};
+  Lazy<Bytes> bytes_;
 };
 
 }  // namespace

@@ -2,10 +2,9 @@
 #include "tensor/streamed.h"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <utility>
 
+#include "base/lazy.h"
 #include "base/sizes.h"
 #include "base/thread_pool.h"
 
@@ -18,20 +17,19 @@ class StreamedStorage final : public Storage {
       : Storage(size), make_(std::move(make)), sources_(std::move(sources)) {}
 
   [[nodiscard]] const std::byte* data() const override {
-    std::call_once(once_, [this] {
-      const auto bytes = Storage::heap(size());
+    const auto make = [this] {
+      auto bytes = Storage::heap(size());
       make_all({bytes->mutable_data(), static_cast<std::size_t>(size())}, 0);
-      whole_ = bytes;
-      ready_.store(true, std::memory_order_release);
-    });
-    return whole_->data();
+      return bytes;
+    };
+    return whole_.get(make)->data();
   }
 
-  [[nodiscard]] bool ready() const noexcept override { return ready_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool ready() const noexcept override { return whole_.ready(); }
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     check_range(offset, out.size());
-    if (ready()) return whole_->read(offset, out);
+    if (ready()) return whole_.made()->read(offset, out);
     make_all(out, offset);
   }
 
@@ -58,9 +56,7 @@ class StreamedStorage final : public Storage {
 
   MakeBytes make_;
   Storages sources_;
-  mutable std::once_flag once_;
-  mutable std::shared_ptr<const Storage> whole_;
-  mutable std::atomic<bool> ready_{false};
+  Lazy<std::shared_ptr<Storage>> whole_;
 };
 
 }  // namespace

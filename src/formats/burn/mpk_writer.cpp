@@ -5,10 +5,11 @@
 #include <cstring>
 
 #include "ballast/display.h"
+#include "base/blocks.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/hash.h"
-#include "base/sizes.h"
+#include "base/key_path.h"
 #include "checkpoint/require_data.h"
 #include "containers/gzip.h"
 #include "containers/part_writer.h"
@@ -83,19 +84,18 @@ class MpkWriter {
   Node& node_of(std::string_view name) {
     std::size_t node = 0;
     std::size_t segments = 0;
-    for (std::size_t begin = 0; begin <= name.size();) {
-      const std::size_t end = std::min(name.find('.', begin), name.size());
+    key_path::for_each_segment(name, [&](std::string_view before, std::string_view segment) {
+      const std::size_t end = before.size() + segment.size();
       if (++segments > kMaxSegments)
         fail(Errc::not_representable, where_, "tensor {} has more than {} parts in its name", quoted(name),
              kMaxSegments);
-      node = child_of(node, name.substr(0, end), name.substr(begin, end - begin));
+      node = child_of(node, name.substr(0, end), segment);
       const bool is_end = end == name.size();
       if (is_leaf(nodes_[node]) || (is_end && !nodes_[node].children.empty()))
         fail(Errc::not_representable, where_,
              "{} is the name of a tensor and of something that holds others: a Burn record cannot have both",
              quoted(name.substr(0, end)));
-      begin = end + 1;
-    }
+    });
     return nodes_[node];
   }
 
@@ -275,18 +275,16 @@ void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& p
   containers::GzipWriter gzip(file);
   std::uint64_t total = 0;
   for (const Part& part : parts) total += part.size;
-  std::vector<std::byte> block(kBlockBytes);
   std::uint64_t done = 0;
   for (const Part& part : parts) {
     gzip.append(as_bytes(part.before));
-    for (std::uint64_t at = 0; at < part.size; at += block.size()) {
-      const auto piece = std::span(block).first(
-          static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), part.size - at)));
-      part.storage->read(part.offset + at, piece);
-      gzip.append(piece);
-      done += piece.size();
-      if (progress) progress(done, total);
-    }
+    if (part.size == 0) continue;
+    for_each_block(*part.storage, part.offset, part.offset + part.size,
+                   [&](std::uint64_t, std::span<const std::byte> block) {
+                     gzip.append(block);
+                     done += block.size();
+                     if (progress) progress(done, total);
+                   });
   }
   gzip.finish();
 }

@@ -82,9 +82,10 @@ class Checker {
 }  // namespace
 
 void FileDigest::compare(const std::string& where, const ExternalPlace& place) {
-  std::call_once(once_, [this] { digest_ = sha1_of(*File::open(path_, {.follow_links = false})); });
-  if (digest_ != lower(place.checksum))
-    fail(Errc::bad_crc, where, "the SHA-1 of {} is {}, the model says {}", quoted(place.location), digest_,
+  const std::string& digest =
+      digest_.get([this] { return sha1_of(*File::open(path_, {.follow_links = false})); });
+  if (digest != lower(place.checksum))
+    fail(Errc::bad_crc, where, "the SHA-1 of {} is {}, the model says {}", quoted(place.location), digest,
          display(place.checksum));
 }
 

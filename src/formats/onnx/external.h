@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/file.h"
+#include "base/lazy.h"
 #include "formats/onnx/tensor.h"
 
 namespace ballast::onnx_file {
@@ -30,8 +30,7 @@ class FileDigest {
 
  private:
   std::string path_;
-  std::once_flag once_;
-  std::string digest_;
+  Lazy<std::string> digest_;
 };
 
 /// `bytes`, whose check_sound() compares the checksum that `place` has.

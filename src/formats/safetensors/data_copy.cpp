@@ -9,6 +9,7 @@
 
 #include "base/sizes.h"
 #include "base/thread_pool.h"
+#include "tensor/blocks.h"
 
 namespace ballast::safetensors {
 namespace {
@@ -158,14 +159,8 @@ void copy_data(const Checkpoint& checkpoint, const Layout& layout, AtomicFile& o
 }
 
 void copy_tensor(const Tensor& tensor, AtomicFile& out, std::uint64_t offset) {
-  std::vector<std::byte> buffer(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, tensor.size_bytes())));
-  for (std::uint64_t at = 0; at < tensor.size_bytes(); at += buffer.size()) {
-    const auto piece = std::span(buffer).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), tensor.size_bytes() - at)));
-    tensor.read(at, piece);
-    out.write_at(offset + at, piece);
-  }
+  for_each_block(
+      tensor, [&](std::uint64_t at, std::span<const std::byte> bytes) { out.write_at(offset + at, bytes); });
 }
 
 }  // namespace ballast::safetensors

@@ -6,10 +6,11 @@
 #include <mutex>
 
 #include "ballast/display.h"
+#include "base/blocks.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/hash_xxh3.h"
-#include "base/sizes.h"
+#include "base/lazy.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/value_json.h"
 #include "tensor/forwarding.h"
@@ -34,13 +35,8 @@ std::string where_in(const std::string& file) {
 
 std::string checksum_of(const Storage& bytes, std::uint64_t begin, std::uint64_t end) {
   Xxh3 hash;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, end - begin)));
-  for (std::uint64_t at = begin; at < end; at += buffer.size()) {
-    const auto piece =
-        std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at)));
-    bytes.read(at, piece);
-    hash.update(piece);
-  }
+  for_each_block(bytes, begin, end,
+                 [&](std::uint64_t, std::span<const std::byte> block) { hash.update(block); });
   return hex(hash.digest());
 }
 
@@ -94,8 +90,7 @@ NameMap<std::string> checksums_in(const Checkpoint& checkpoint) {
 struct RecordSums::State {
   std::string text;
   std::string where;
-  std::once_flag once;
-  NameMap<std::string> by_name;
+  Lazy<NameMap<std::string>> by_name;
 };
 
 RecordSums::RecordSums(std::string text, std::string where) : state_(std::make_unique<State>()) {
@@ -108,9 +103,9 @@ RecordSums::~RecordSums() = default;
 void RecordSums::check(const Storage& bytes, std::uint64_t begin, std::uint64_t end,
                        std::string_view name) const {
   State& state = *state_;
-  std::call_once(state.once, [&] { state.by_name = parsed(state.text, where_in(state.where)); });
-  const auto expected = state.by_name.find(std::string(name));
-  if (expected == state.by_name.end())
+  const auto& by_name = state.by_name.get([&] { return parsed(state.text, where_in(state.where)); });
+  const auto expected = by_name.find(std::string(name));
+  if (expected == by_name.end())
     fail(Errc::bad_crc, state.where, "the record has no checksum for tensor {}", quoted(name));
   const std::string found = checksum_of(bytes, begin, end);
   if (found != expected->second)

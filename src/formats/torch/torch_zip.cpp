@@ -8,13 +8,13 @@
 //   <folder>/constants.pkl  TorchScript only, with code/**.py and storages in constants/<key>
 #include <algorithm>
 #include <deque>
-#include <mutex>
 #include <optional>
 
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/crc32.h"
+#include "base/lazy.h"
 #include "containers/expansion.h"
 #include "containers/zip.h"
 #include "containers/zip_names.h"
@@ -44,15 +44,13 @@ class RecordStorage final : public ForwardingStorage {
 
  private:
   [[nodiscard]] const Storage& content() const override {
-    std::call_once(once_, [this] { content_ = zip_.storage(entry_, access_); });
-    return *content_;
+    return *content_.get([this] { return zip_.storage(entry_, access_); });
   }
 
   const ZipArchive& zip_;  // the pool's
   const ZipEntry& entry_;
   Access access_;
-  mutable std::once_flag once_;
-  mutable std::shared_ptr<const Storage> content_;
+  Lazy<std::shared_ptr<const Storage>> content_;
 };
 
 // Storages share one allocation and one owner: making 100,000 of them one by one costs as much as reading the
