@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "ballast/error.h"
+#include "checkpoint/flatten.h"
 #include "formats/torch/reader.h"
 #include "pickle_mutator.h"
 #include "watched.h"
@@ -135,7 +136,7 @@ std::optional<Errc> run(std::span<const std::byte> code, bool inert, ScanReport*
     if (const auto deep = depth_of(value); deep && *deep > kMaxDepth) complain("deeper than allowed");
     Checkpoint checkpoint;
     checkpoint.tree = value;
-    flatten(value, nullptr, checkpoint,
+    flatten(value, checkpoint,
             [&](std::uint64_t memory, std::uint64_t /*data*/) { objects.budget().take(memory); });
     return std::nullopt;
   } catch (const Error& error) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimizer inside a training checkpoint, by parameter name. PyTorch saves it by number; the names come
-// from the model beside it. Part of ballast::core.
+// from the model beside it. Part of ballast::import.
 #pragma once
 
 #include <cstddef>

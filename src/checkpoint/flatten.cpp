@@ -2,12 +2,12 @@
 #include "checkpoint/flatten.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <unordered_set>
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "checkpoint/object_classes.h"
 #include "checkpoint/value_tree.h"
 
 namespace ballast {
@@ -19,41 +19,23 @@ constexpr std::size_t kLongestKey = 1'000;      // of what is no text, printed
 constexpr std::uint64_t kEntryFootprint = 256;  // with what a command keeps of each: a row, a hash, a range
 constexpr std::uint64_t kNameCopies = 3;  // here, in a listing or a header, and in a buffer on its way out
 
-const ValueNode* as_node(Ref value, NodeKind kind) {
-  return value.is_node() && value.node()->kind == kind ? value.node() : nullptr;
-}
-
-// Which entries of a part are children of the object it belongs to.
-enum class Take : std::uint8_t { all, present, named, script_modules, tensors };
-
-// Entries that count as an object's children: one of its tables, its state, its items.
-struct Children {
-  const ValueNode* entries = nullptr;  // dict, list, tuple
-  Take take = Take::all;
-  const ValueNode* except = nullptr;  // set of names that are left out
-  const std::vector<std::string>* names = nullptr;
-};
+using Take = ObjectPart::Take;
 
 struct Frame {
   const ValueNode* node = nullptr;
   std::size_t path = 0;  // length of its name
-  std::array<Children, 6> parts = {};
-  std::size_t count = 0;
+  ObjectParts parts = {};
   std::size_t part = 0;
   std::size_t next = 0;
-
-  void add(const Children& added) {
-    if (added.entries != nullptr && added.entries->size != 0) parts[count++] = added;
-  }
 };
 
 class Flattener {
  public:
-  Flattener(std::shared_ptr<const ValueTree> tree, const ScriptClasses* script, Checkpoint& out,
+  Flattener(std::shared_ptr<const ValueTree> tree, const ObjectClasses* classes, Checkpoint& out,
             const Spend& spend)
       : shared_tree_(std::move(tree)),
         tree_(*shared_tree_),
-        script_(script),
+        classes_(classes),
         out_(out),
         spend_(spend),
         budget_(kVisits + tree_.footprint() / 8) {}
@@ -63,40 +45,31 @@ class Flattener {
     while (!frames_.empty()) step();
   }
 
-  [[nodiscard]] const std::string& module_class() const noexcept { return module_; }
+  [[nodiscard]] const std::string& model_class() const noexcept { return model_; }
 
  private:
   void step();
   void visit(Ref value, std::string_view label, std::size_t above);
   void enter(const ValueNode* node);
   void add_object_parts(Frame& frame, const ValueNode* node);
-  bool add_module_parts(Frame& frame, const ValueNode* state);
-  void add_script_parts(Frame& frame, const ValueNode* node);
-  void skip_nested();
   void count(std::uint64_t steps);
   void extend_path(std::size_t above, std::string_view label);
-  [[nodiscard]] bool is_taken(const Children& part, std::string_view label, Ref value);
+  [[nodiscard]] bool is_taken(const ObjectPart& part, std::string_view label, Ref value);
   void emit(const TensorRecord& record, std::string_view label, std::size_t above);
-  [[nodiscard]] const ValueNode* table(const ValueNode* dict, std::string_view name) const;
 
   std::shared_ptr<const ValueTree> shared_tree_;
   const ValueTree& tree_;
-  const ScriptClasses* script_;
+  const ObjectClasses* classes_;
   Checkpoint& out_;
   const Spend& spend_;
   std::vector<Frame> frames_;
   std::unordered_set<const ValueNode*> above_;
   std::string path_;
   std::string label_;
-  std::string module_;  // class of the first module met
+  std::string model_;  // class of the first whole model met
   std::uint64_t visits_ = 0;
   std::uint64_t budget_;
 };
-
-const ValueNode* Flattener::table(const ValueNode* dict, std::string_view name) const {
-  const Ref* value = tree_.find(dict, name);
-  return value == nullptr ? nullptr : as_node(*value, NodeKind::dict);
-}
 
 bool in_set(const ValueNode* names, std::string_view name) {
   for (std::uint32_t i = 0; i < names->size; ++i) {
@@ -122,7 +95,7 @@ void Flattener::extend_path(std::size_t above, std::string_view label) {
   path_ += label;
 }
 
-bool Flattener::is_taken(const Children& part, std::string_view label, Ref value) {
+bool Flattener::is_taken(const ObjectPart& part, std::string_view label, Ref value) {
   if (part.except != nullptr) count(part.except->size);
   if (part.names != nullptr) count(part.names->size());
   if (part.except != nullptr && in_set(part.except, label)) return false;
@@ -135,9 +108,9 @@ bool Flattener::is_taken(const Children& part, std::string_view label, Ref value
       return std::find(part.names->begin(), part.names->end(), label) != part.names->end();
     case Take::tensors:
       return as_node(value, NodeKind::tensor) != nullptr;
-    case Take::script_modules: {
+    case Take::objects: {
       const ValueNode* object = as_node(value, NodeKind::object);
-      return object != nullptr && tree_.type_name(object->type).starts_with("__torch__");
+      return object != nullptr && tree_.type_name(object->type).starts_with(part.prefix);
     }
   }
   return true;
@@ -145,12 +118,12 @@ bool Flattener::is_taken(const Children& part, std::string_view label, Ref value
 
 void Flattener::step() {
   Frame& frame = frames_.back();
-  if (frame.part == frame.count) {
+  if (frame.part == frame.parts.size()) {
     above_.erase(frame.node);
     frames_.pop_back();
     return;
   }
-  const Children& part = frame.parts[frame.part];
+  const ObjectPart& part = frame.parts[frame.part];
   if (frame.next == part.entries->size) {
     ++frame.part;
     frame.next = 0;
@@ -206,72 +179,37 @@ void Flattener::enter(const ValueNode* node) {
   if (node->kind == NodeKind::object)
     add_object_parts(frame, node);
   else
-    frame.add({.entries = node});
+    frame.parts.add({.entries = node});
   // Attributes of subclasses; Python's own containers have none worth a name.
   if (node->kind != NodeKind::object && node->has_attributes &&
       !tree_.type_name(node->type).starts_with("collections.")) {
-    frame.add({.entries = as_node(tree_.attributes_of(node), NodeKind::dict)});
+    frame.parts.add({.entries = as_node(tree_.attributes_of(node), NodeKind::dict)});
   }
   frames_.push_back(frame);
 }
 
-bool Flattener::add_module_parts(Frame& frame, const ValueNode* state) {
-  const ValueNode* modules = table(state, "_modules");
-  const ValueNode* parameters = table(state, "_parameters");
-  const ValueNode* buffers = table(state, "_buffers");
-  if (modules == nullptr && (parameters == nullptr || buffers == nullptr)) return false;
-  const Ref* hidden = tree_.find(state, "_non_persistent_buffers_set");
-  frame.add({.entries = parameters, .take = Take::present});
-  frame.add({.entries = buffers,
-             .take = Take::present,
-             .except = hidden == nullptr ? nullptr : as_node(*hidden, NodeKind::set)});
-  frame.add({.entries = modules, .take = Take::present});
-  return true;
-}
-
-// state_dict() of a script module: parameters, buffers, then what is below. Without its code every tensor
-// counts.
-void Flattener::add_script_parts(Frame& frame, const ValueNode* node) {
-  const ValueNode* state = as_node(node->object->state, NodeKind::dict);
-  if (state == nullptr) return;
-  const auto known = script_->find(tree_.type_name(node->type));
-  if (known != script_->end()) {
-    frame.add({.entries = state, .take = Take::named, .names = &known->second.parameters});
-    frame.add({.entries = state, .take = Take::named, .names = &known->second.buffers});
-  } else {
-    frame.add({.entries = state, .take = Take::tensors});
-  }
-  frame.add({.entries = state, .take = Take::script_modules});
-}
-
-void Flattener::skip_nested() {
-  out_.notes.push_back(fmt::format("{} is a nested tensor, which is left out", quoted(path_)));
-}
-
 void Flattener::add_object_parts(Frame& frame, const ValueNode* node) {
-  if (script_ != nullptr && tree_.type_name(node->type).starts_with("__torch__"))
-    return add_script_parts(frame, node);
-  if (tree_.type_name(node->type) == "torch.nested.NestedTensor") return skip_nested();
-  const ObjectRecord& object = *node->object;
-  const ValueNode* state = as_node(object.state, NodeKind::dict);
-  if (state != nullptr && add_module_parts(frame, state)) {
-    if (module_.empty()) module_ = tree_.type_name(node->type);
+  if (classes_ != nullptr && classes_->parts_of(tree_, *node, frame.parts)) {
+    if (frame.parts.is_model && model_.empty()) model_ = tree_.type_name(node->type);
+    if (!frame.parts.left_out.empty())
+      out_.notes.push_back(fmt::format("{} is {}, which is left out", quoted(path_), frame.parts.left_out));
     return;
   }
-  frame.add({.entries = as_node(object.args, NodeKind::tuple)});
-  frame.add({.entries = as_node(object.pairs, NodeKind::dict)});
-  frame.add({.entries = as_node(object.items, NodeKind::list)});
-  frame.add({.entries = state});
+  const ObjectRecord& object = *node->object;
+  frame.parts.add({.entries = as_node(object.args, NodeKind::tuple)});
+  frame.parts.add({.entries = as_node(object.pairs, NodeKind::dict)});
+  frame.parts.add({.entries = as_node(object.items, NodeKind::list)});
+  frame.parts.add({.entries = as_node(object.state, NodeKind::dict)});
   const ValueNode* both = as_node(object.state, NodeKind::tuple);
   if (both == nullptr) return;
   if (both->size == 2) {  // (attributes, slots)
     const ValueNode* slots = as_node(both->refs[1], NodeKind::dict);
     if (slots != nullptr || both->refs[1].is_none()) {
-      frame.add({.entries = as_node(both->refs[0], NodeKind::dict)});
-      return frame.add({.entries = slots});
+      frame.parts.add({.entries = as_node(both->refs[0], NodeKind::dict)});
+      return frame.parts.add({.entries = slots});
     }
   }
-  frame.add({.entries = both});
+  frame.parts.add({.entries = both});
 }
 
 std::uint64_t tensor_bytes(const TensorRecord& record) {
@@ -349,29 +287,25 @@ std::string key_name(const Value& key) {
   return text;
 }
 
-bool is_module(const Value& value) {
-  if (value.kind() != Kind::object) return false;
-  const Value state = value.state();
-  if (state.kind() != Kind::dict) return false;
-  const auto has = [&](std::string_view name) {
-    const auto found = state.find(name);
-    return found && found->kind() == Kind::dict;
-  };
-  return has("_modules") || (has("_parameters") && has("_buffers"));
+bool is_model(const Value& value) {
+  const auto& tree = ValueTree::tree(value);
+  if (value.kind() != Kind::object || !tree || tree->classes == nullptr) return false;
+  ObjectParts parts;
+  return tree->classes->parts_of(*tree, *ValueTree::ref(value).node(), parts) && parts.is_model;
 }
 
-void flatten(const Value& root, const ScriptClasses* script, Checkpoint& out, const Spend& spend) {
+void flatten(const Value& root, Checkpoint& out, const Spend& spend, const ObjectClasses* classes) {
   const auto& tree = ValueTree::tree(root);
   if (!tree) return;  // a number
   out.keep_alive(tree);
   out.set_storages(tree->storages);
   // A part may be one of very many: it takes room for what it holds itself.
   out.reserve(spend ? tree->tensors : std::min(tree->tensors, root.size()));
-  Flattener flattener(tree, script, out, spend);
+  Flattener flattener(tree, classes == nullptr ? tree->classes : classes, out, spend);
   flattener.run(ValueTree::ref(root));
-  if (!flattener.module_class().empty()) {
+  if (!flattener.model_class().empty()) {
     out.notes.push_back(fmt::format("holds a whole model ({}): read as its state_dict, nothing was run",
-                                    display(flattener.module_class(), 100)));
+                                    display(flattener.model_class(), 100)));
   }
 }
 

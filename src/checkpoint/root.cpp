@@ -7,6 +7,7 @@
 
 #include "ballast/display.h"
 #include "base/fail.h"
+#include "base/key_path.h"
 #include "checkpoint/flatten.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/root_choice.h"
@@ -35,7 +36,7 @@ struct Ranked {
 
 std::size_t rank_of(std::string_view path) {
   if (path.empty()) return 0;
-  const std::string_view last = path.substr(path.rfind('.') + 1);
+  const std::string_view last = key_path::last(path);
   const auto* const found = std::find(kUsualNames.begin(), kUsualNames.end(), last);
   return found == kUsualNames.end() ? kUnusual : 1 + static_cast<std::size_t>(found - kUsualNames.begin());
 }
@@ -51,7 +52,7 @@ bool is_skipped(std::string_view key) {
 Checkpoint flattened(const Value& value) {
   Checkpoint out;
   out.tree = value;
-  flatten(value, nullptr, out);
+  flatten(value, out);
   return out;
 }
 
@@ -87,7 +88,7 @@ struct Held {
 };
 
 Held held_by(const Value& value) {
-  if (!is_module(value) && !is_state_dict(mapping_of(value))) return {};
+  if (!is_model(value) && !is_state_dict(mapping_of(value))) return {};
   const Checkpoint part = flattened(value);
   const bool only_numbers = std::all_of(part.begin(), part.end(), [](const Entry& entry) {
     return std::all_of(entry.shape.begin(), entry.shape.end(), [](std::int64_t size) { return size == 1; });
@@ -117,8 +118,7 @@ std::vector<Ranked> look_around(const Value& root) {
       if (key.kind() != Kind::string || is_skipped(key.as_string())) continue;
       const Value below = mapping.value(i);
       if (below.kind() != Kind::dict && below.kind() != Kind::object) continue;
-      const std::string name(key.as_string());
-      looks.push_back({below, look.path.empty() ? name : look.path + "." + name, look.depth + 1});
+      looks.push_back({below, key_path::joined(look.path, key.as_string()), look.depth + 1});
     }
   }
   std::stable_sort(found.begin(), found.end(),

@@ -7,6 +7,7 @@
 
 #include "ballast/display.h"
 #include "base/checked.h"
+#include "checkpoint/object_classes.h"
 #include "checkpoint/value_tree.h"
 
 namespace ballast {
@@ -258,10 +259,10 @@ std::optional<Value> Value::find(std::string_view key) const {
   if (auto found = in_dict(pairs(), key)) return found;
   const Value own = attributes();
   if (auto found = in_dict(own, key)) return found;
-  // A module's parameters, buffers and submodules are its attributes in Python, too.
-  for (const std::string_view table : {"_parameters", "_buffers", "_modules"}) {
-    if (kind() != Kind::object) break;
-    if (const auto entries = in_dict(own, table)) {
+  if (kind() == Kind::object && tree_->classes != nullptr) {
+    for (const std::string_view table : tree_->classes->attribute_tables()) {
+      const auto entries = in_dict(own, table);
+      if (!entries) continue;
       if (auto found = in_dict(*entries, key)) return found;
     }
   }

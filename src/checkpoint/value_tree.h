@@ -25,6 +25,7 @@
 namespace ballast {
 
 struct ValueNode;
+class ObjectClasses;
 
 class Ref {
  public:
@@ -225,6 +226,7 @@ class ValueTree {
   std::vector<std::shared_ptr<const Storage>> storages;
   std::size_t tensors = 0;  // made so far
   std::vector<TensorDetails> details;
+  const ObjectClasses* classes = nullptr;  // what its objects mean (object_classes.h); lives for ever
 
  private:
   struct DictIndex;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ballast/display.h"
+#include "formats/torch/modules.h"
 
 namespace ballast::torch {
 namespace {
@@ -42,6 +43,7 @@ Objects::Objects(std::shared_ptr<ValueTree> tree, Settings settings)
       settings_(std::move(settings)),
       budget_(std::make_shared<Budget>(settings_.where)) {
   tree_->charge(budget_);
+  tree_->classes = &modules();
 }
 
 Objects::~Objects() {

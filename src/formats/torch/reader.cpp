@@ -6,7 +6,9 @@
 #include "ballast/display.h"
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "checkpoint/flatten.h"
 #include "containers/magic.h"
+#include "formats/torch/modules.h"
 
 namespace ballast::torch {
 namespace {
@@ -173,7 +175,8 @@ void name_tensors(Reader& reader, const Document& document, Checkpoint& checkpoi
     shown += std::min(data, UINT64_MAX - shown);
     reader.objects().check_expansion(shown);
   };
-  flatten(*checkpoint.tree, document.format->is_program ? &document.script : nullptr, checkpoint, spend);
+  const ScriptModules script(document.script);
+  flatten(*checkpoint.tree, checkpoint, spend, document.format->is_program ? &script : nullptr);
 }
 
 Checkpoint open(const ByteSource& source, const OpenOptions& options) {

@@ -9,8 +9,8 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/io.h"
-#include "checkpoint/flatten.h"
 #include "formats/torch/objects.h"
+#include "formats/torch/script.h"
 #include "tensor/source_storage.h"
 
 namespace ballast::torch {

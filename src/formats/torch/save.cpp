@@ -45,7 +45,7 @@ void write(const std::string& path, std::string pickle, const StorageTable& stor
 // something else.
 bool is_current(const Checkpoint& checkpoint) {
   Checkpoint held;
-  flatten(*checkpoint.tree, nullptr, held);
+  flatten(*checkpoint.tree, held);
   if (held.size() != checkpoint.size()) return false;
   for (std::size_t i = 0; i < held.size(); ++i) {
     const Entry a = held[i];

@@ -3,11 +3,21 @@
 // buffers.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
-
-#include "checkpoint/flatten.h"
+#include <vector>
 
 namespace ballast::torch {
+
+/// What the code of a TorchScript archive says of a class: which of its tensors are parameters and buffers.
+struct ScriptClass {
+  std::vector<std::string> parameters;
+  std::vector<std::string> buffers;
+};
+
+using ScriptClasses = std::map<std::string, ScriptClass, std::less<>>;
 
 /// Adds the classes of one code record. `module` is its path without "code/" and ".py":
 /// "__torch__/torch/nn/modules/linear".

@@ -8,6 +8,7 @@
 #include "ballast/display.h"
 #include "ballast/nearest.h"
 #include "base/fail.h"
+#include "base/key_path.h"
 #include "checkpoint/flatten.h"
 #include "checkpoint/root_choice.h"
 
@@ -51,7 +52,7 @@ std::vector<std::string> optimizers_in(const Value& root) {
       const Value below = is_dict ? look.value.value(i) : look.value.element(i);
       if (below.kind() != Kind::dict && below.kind() != Kind::list) continue;
       const std::string label = is_dict ? key_name(look.value.key(i)) : std::to_string(i);
-      looks.push_back({below, look.path.empty() ? label : look.path + "." + label, look.depth + 1});
+      looks.push_back({below, key_path::joined(look.path, label), look.depth + 1});
     }
   }
   return found;
@@ -132,11 +133,11 @@ FoundRoot model_beside(const Checkpoint& checkpoint) {
 std::vector<ModelParameter> model_parameters(const Checkpoint& checkpoint) {
   const FoundRoot found = model_beside(checkpoint);
   const Value tree = found.checkpoint.tree ? *found.checkpoint.tree : Value();
-  const bool is_whole = is_module(tree);
+  const bool is_whole = is_model(tree);
   if (!is_whole && found.path.empty() && is_optimizer(tree)) return {};
   std::vector<ModelParameter> parameters;
   for (const Entry& entry : found.checkpoint) {
-    const std::string_view last = entry.name.substr(entry.name.rfind('.') + 1);
+    const std::string_view last = key_path::last(entry.name);
     if (is_whole) {
       const auto value = tree.find_path(entry.name);
       if (!value || value->kind() != Kind::tensor || !value->tensor_value().is_parameter) continue;
