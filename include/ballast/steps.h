@@ -248,6 +248,6 @@ struct Stepped {
 };
 
 /// Nothing is read yet but names. Errc::not_found when no tensor is left of some.
-[[nodiscard]] Stepped apply_steps(const Checkpoint& in, const Steps& steps);
+[[nodiscard]] Stepped apply_steps(Checkpoint in, const Steps& steps);
 
 }  // namespace ballast

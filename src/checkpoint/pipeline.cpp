@@ -137,9 +137,13 @@ std::uint64_t Pipeline::cast(const Steps& steps, const std::shared_ptr<CastCount
   return changed;
 }
 
-Stepped apply_steps(const Checkpoint& in, const Steps& steps) {
+Stepped apply_steps(Checkpoint in, const Steps& steps) {
   Stepped result;
-  Checkpoint taken = steps.quantized == OnQuantized::dequantize ? dequantize(in) : in;
+  const std::string path = in.path;
+  const Format format = in.format;
+  const std::size_t size = in.size();
+  Checkpoint taken = steps.quantized == OnQuantized::dequantize ? dequantize(in) : std::move(in);
+  in = {};  // a name may take more than its tensor, and there may be very many
   if (!steps.root) {
     FoundRoot found = find_root(taken);
     taken = std::move(found.checkpoint);
@@ -147,13 +151,12 @@ Stepped apply_steps(const Checkpoint& in, const Steps& steps) {
   } else if (!steps.root->empty()) {
     taken = root(taken, *steps.root);
   }
-  taken.path = in.path;
-  taken.format = in.format;
+  taken.path = path;
+  taken.format = format;
   Pipeline pipeline(taken);
   pipeline.change(steps.rename, steps.rules, result.count);
-  if (pipeline.checkpoint.empty() && !in.empty())
-    fail(Errc::not_found, display(in.path), "none of its {} tensors is left after the steps asked for",
-         in.size());
+  if (pipeline.checkpoint.empty() && size != 0)
+    fail(Errc::not_found, display(path), "none of its {} tensors is left after the steps asked for", size);
   if (steps.strip_prefixes) pipeline.strip_prefixes();
   pipeline.filter(steps.include, steps.exclude);
   pipeline.reindex(steps.reindex, steps.keep_positions);

@@ -13,7 +13,7 @@ namespace ballast {
 namespace {
 
 constexpr std::size_t kWalkWindow = 4096;
-constexpr std::size_t kLongestName = 4096;
+constexpr std::size_t kLongestModule = 4096;
 constexpr std::uint64_t kLongestLine = std::uint64_t{64} << 20U;
 constexpr std::uint64_t kMostOpcodes = std::uint64_t{1} << 18U;
 
@@ -75,7 +75,7 @@ class Walker {
   // A line that is a name: no module has such a one as this refuses.
   Step name() {
     std::string text;
-    for (auto c = take(1); c && text.size() < kLongestName; c = take(1)) {
+    for (auto c = take(1); c && text.size() < kLongestModule; c = take(1)) {
       if (*c != '\n') {
         text += static_cast<char>(*c);
         continue;
@@ -85,7 +85,7 @@ class Walker {
           std::none_of(text.begin(), text.end(), [](char byte) { return byte >= 0 && byte < 0x20; });
       return is_plain ? Step::go_on : Step::end;
     }
-    return text.size() < kLongestName ? Step::end : Step::import;
+    return text.size() < kLongestModule ? Step::end : Step::import;
   }
 
   // Takes `below` from the stack and puts one thing there, unless there are not that many.

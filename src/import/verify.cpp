@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/io.h"
@@ -25,9 +27,13 @@ class Verification {
     Steps steps = steps_of(options_);
     steps.quantized = OnQuantized::keep;
     if (!steps.root) steps.root = "";
-    stepped_ = apply_steps(file_, steps);
+    Checkpoint whole = file_.format == formats::record ? file_ : std::exchange(file_, without_names(file_));
+    Stepped stepped = apply_steps(std::move(whole), steps);
+    stepped.taken = {};  // names may be very many
+    checkpoint_ = std::move(stepped.checkpoint);
     report_.format = file_.format;
-    report_.notes = stepped_.checkpoint.notes;
+    report_.notes = checkpoint_.notes;
+    if (file_.format == formats::record) file_ = looked_at_in_file(stepped.origins);
     collect_tensors();
     note_alignment();
     compare_checksums();
@@ -40,7 +46,7 @@ class Verification {
  private:
   void collect_tensors() {
     std::uint64_t without_data = 0;
-    for (const Entry entry : stepped_.checkpoint) {
+    for (const Entry entry : checkpoint_) {
       Tensor tensor = entry.tensor();
       if (!tensor.has_data()) {
         ++without_data;
@@ -95,11 +101,10 @@ class Verification {
 
   // A record says what every tensor's bytes were.
   void compare_record() {
-    const Checkpoint looked_at = looked_at_in_file();
-    for (const RecordFault& fault : check_record(looked_at, options_.progress)) {
+    for (const RecordFault& fault : check_record(file_, options_.progress)) {
       VerifyFinding finding{.kind = Fault::checksum, .name = fault.name};
-      if (const auto at = looked_at.position(fault.name)) {
-        const Entry entry = looked_at[*at];
+      if (const auto at = file_.position(fault.name)) {
+        const Entry entry = file_[*at];
         finding.dtype = entry.dtype;
         finding.shape = entry.shape;
       }
@@ -111,14 +116,22 @@ class Verification {
   }
 
   // As they are in the file, before the steps; all of them where an origin is no name of the file.
-  [[nodiscard]] Checkpoint looked_at_in_file() const {
+  [[nodiscard]] Checkpoint looked_at_in_file(const std::vector<std::string>& origins) const {
     Checkpoint some = without_tensors(file_);
-    for (const std::string& origin : stepped_.origins) {
+    for (const std::string& origin : origins) {
       const auto at = file_.position(origin);
       if (!at) return file_;
       if (!some.contains(origin)) some.add(origin, file_[*at].tensor());
     }
     return some;
+  }
+
+  // What is asked of a file that is no record.
+  static Checkpoint without_names(const Checkpoint& file) {
+    Checkpoint bare;
+    bare.format = file.format;
+    bare.path = file.path;
+    return bare;
   }
 
   void compare_receipt() {
@@ -160,8 +173,8 @@ class Verification {
 
   const std::string& path_;
   const VerifyOptions& options_;
-  Checkpoint file_;
-  Stepped stepped_;              // what is left of it, and looked at
+  Checkpoint file_;              // as far as it is asked for
+  Checkpoint checkpoint_;        // what the steps leave, which is looked at
   std::vector<Tensor> tensors_;  // that have data, with their names
   std::vector<std::string_view> names_;
   VerifyReport report_;

@@ -61,6 +61,13 @@ def wires():
     yield "raw-is-number", bad, "raw_data as a varint", one(number(9, 7))
     yield "no-graph", bad, "a model without a graph, called .onnx", number(1, 8) + block(2, "attack")
     yield "two-graphs", bad, "two graphs: readers would merge them, or take one", model(graph(tensor(raw()))) + block(7, graph(tensor(raw())))
+    other = graph(tensor(raw(), name="v"))
+    for op, field, what in (("If", 6, graph(tensor(raw()))), ("Constant", 5, tensor(raw(), name=None)), ("Constant", 22, b"")):
+        twice = block(1, block(2, "c") + block(4, op) + block(5, block(1, "value") + block(field, what) + block(field, what if field != 6 else other)))
+        yield "attribute-twice-%s-%d" % (op.lower(), field), bad, "an attribute with two messages in field %d: readers would merge them" % field, model(graph(tensor(raw()), nodes=twice))
+    for field in (1, 2):
+        training = block(20, block(field, other) + block(field, other))
+        yield "training-twice-%d" % field, bad, "a training_info with two graphs of one kind", model(graph(tensor(raw())), training)
     yield "utf8", "bad-utf8", "a name that is not UTF-8", one(name=b"\xff\xfe")
 
 
@@ -156,6 +163,8 @@ def sparses():
     yield "sparse-type", "bad-dtype", "indices that are floats", sparse(indices=tensor(raw(FLOATS[:8]), name=None, dims=(2,)))
     yield "sparse-huge", "expansion-limit", "2^40 elements from two", sparse(dims=(2**40,))
     yield "sparse-overflow", "size-overflow", "a dense size of 2^66", sparse(dims=(2**33, 2**33))
+    yield "sparse-twice", "bad-onnx", "one index for two values", sparse(indices=tensor(block(7, b"\1\1"), name=None, code=7, dims=(2,)))
+    yield "sparse-order", "bad-onnx", "indices that do not ascend", sparse(indices=tensor(block(7, b"\2\1"), name=None, code=7, dims=(2,)))
     yield "sparse-bare", "bad-onnx", "sparse without indices", sparse(indices=b"")
 
 

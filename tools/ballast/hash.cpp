@@ -18,16 +18,17 @@ struct HashArguments {
 };
 
 int hash(Session& session, const HashArguments& arguments, const std::string& path, JsonStream& json) {
-  const ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = arguments.inert});
+  ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = arguments.inert});
   ballast::Steps steps = steps_of(arguments.steps);
   steps.quantized = ballast::OnQuantized::keep;
-  const ballast::Checkpoint checkpoint = apply_steps(session, file, steps);
+  const ballast::Format format = file.format;
+  const ballast::Checkpoint checkpoint = apply_steps(session, std::move(file), steps);
   const ballast::Manifest manifest = [&] {
     ProgressBar bar = session.progress("hash", path);
     return ballast::hash(checkpoint, bar.callback());
   }();
   if (session.json) {
-    json.member("format", file.format.name()).member("root", manifest.root).key("tensors").begin_rows();
+    json.member("format", format.name()).member("root", manifest.root).key("tensors").begin_rows();
     for (const ballast::TensorHash& tensor : manifest.tensors) {
       json.begin_object().member("name", tensor.name).member("dtype", tensor.dtype);
       json.key("shape").value(ballast::ShapeView(tensor.shape)).member("bytes", tensor.bytes);

@@ -120,11 +120,12 @@ std::vector<Histogram> histograms_of(const std::vector<ballast::Tensor>& tensors
 }
 
 int show_stats(Session& session, const StatsOptions& options, const std::string& path, JsonStream& json) {
-  const ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = options.inert});
+  ballast::Checkpoint file = session.open(path, {.io = ballast::Io::read, .inert = options.inert});
   ballast::Steps steps = steps_of(options.steps);
   steps.quantized = ballast::OnQuantized::keep;
   if (!steps.root) steps.root = "";
-  const ballast::Checkpoint checkpoint = apply_steps(session, file, steps);
+  const std::vector<std::string> notes = file.notes;
+  const ballast::Checkpoint checkpoint = apply_steps(session, std::move(file), steps);
   std::vector<Row> rows = rows_of(checkpoint);
   std::erase_if(rows, [&](const Row& row) { return !checkpoint[row.first].tensor().has_data(); });
   sort_rows(rows, options.sort);
@@ -148,7 +149,7 @@ int show_stats(Session& session, const StatsOptions& options, const std::string&
   print_table(session, rows, stats, histograms);
   session.out.line(session.stdout_terminal.paint(totals_of(rows).text(), Style::bold));
   session.out.flush();
-  for (const std::string& note : file.notes) session.note(note);
+  for (const std::string& note : notes) session.note(note);
   return kFine;
 }
 

@@ -82,10 +82,11 @@ ballast::Steps steps_of(const StepArguments& arguments) {
   return steps;
 }
 
-ballast::Checkpoint apply_steps(const Session& session, const ballast::Checkpoint& file,
+ballast::Checkpoint apply_steps(const Session& session, ballast::Checkpoint file,
                                 const ballast::Steps& steps) {
-  ballast::Stepped stepped = ballast::apply_steps(file, steps);
-  note_found(session, file.path, stepped.root);
+  const std::string path = file.path;
+  ballast::Stepped stepped = ballast::apply_steps(std::move(file), steps);
+  note_found(session, path, stepped.root);
   warn_unmatched(session, stepped.unmatched);
   return std::move(stepped.checkpoint);
 }

@@ -24,7 +24,7 @@ void add_step_options(CLI::App& command, StepArguments& arguments, const std::st
 [[nodiscard]] ballast::Steps steps_of(const StepArguments& arguments);
 
 /// Where the state dict was found by itself, and patterns that matched nothing, are said.
-[[nodiscard]] ballast::Checkpoint apply_steps(const Session& session, const ballast::Checkpoint& file,
+[[nodiscard]] ballast::Checkpoint apply_steps(const Session& session, ballast::Checkpoint file,
                                               const ballast::Steps& steps);
 
 void warn_unmatched(const Session& session, const std::vector<std::string>& patterns);
