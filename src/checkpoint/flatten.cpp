@@ -289,9 +289,11 @@ std::string key_name(const Value& key) {
 
 bool is_model(const Value& value) {
   const auto& tree = ValueTree::tree(value);
-  if (value.kind() != Kind::object || !tree || tree->classes == nullptr) return false;
+  if (!tree || tree->classes == nullptr) return false;
+  // A class or a function is of Kind::object, too, and has nothing in it.
+  const ValueNode* object = as_node(ValueTree::ref(value), NodeKind::object);
   ObjectParts parts;
-  return tree->classes->parts_of(*tree, *ValueTree::ref(value).node(), parts) && parts.is_model;
+  return object != nullptr && tree->classes->parts_of(*tree, *object, parts) && parts.is_model;
 }
 
 void flatten(const Value& root, Checkpoint& out, const Spend& spend, const ObjectClasses* classes) {
