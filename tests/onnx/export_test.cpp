@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "ballast/init.h"
 #include "ballast/load_file.h"
@@ -83,9 +83,8 @@ TEST_F(Onnx, AModelLoadsTheWeightsItWroteAndComputesTheSame) {
 }
 
 TEST_F(Onnx, WritesTheIrVersionOfTheOpset) {
-  const std::pair<int, const char*> versions[] = {
-      {11, "ir 6 opset 11"}, {12, "ir 7 opset 12"}, {14, "ir 7 opset 14"}, {15, "ir 8 opset 15"}};
-  for (const auto& [opset, expected] : versions) {
+  for (const auto& [opset, expected] : std::map<int, std::string>{
+           {11, "ir 6 opset 11"}, {12, "ir 7 opset 12"}, {14, "ir 7 opset 14"}, {15, "ir 8 opset 15"}}) {
     onnx::save(net(), path("net.onnx"), {.inputs = kImage, .opset = opset, .overwrite = true});
     EXPECT_THAT(look(path("net.onnx")), HasSubstr(expected));
   }
