@@ -158,7 +158,7 @@ class ValueTree {
 
   // Building.
   ValueNode* make(NodeKind kind, TypeId type = 0) {
-    ValueNode* node = new (allocate(sizeof(ValueNode))) ValueNode{};
+    auto* node = new (allocate(sizeof(ValueNode))) ValueNode{};
     node->kind = kind;
     node->type = type;
     return node;

@@ -283,7 +283,7 @@ ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
     known.insert(files.begin(), files.end());
   }
   for (const std::string& name : files_below(folder, report)) {
-    const std::string path = folder + "/" + name;
+    const std::string path = (std::filesystem::path(folder) / name).string();
     if (known.contains(name) || !is_loadable(*File::open(path, {.io = Io::read}))) continue;
     try {
       take(report, scan(path, options), name);
