@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -65,7 +66,10 @@ def _taken(source: Tensors, steps: Dict[str, Any], inert: bool, io: str, *, dequ
     taken = open_checkpoint(source, io=io, inert=inert) if is_path else checkpoint(source)  # type: ignore[arg-type]
     if steps["root"] is None and not is_path:
         steps = {**steps, "root": ""}
-    return taken._steps({**steps, "dequantize": dequantize})
+    done = taken._steps({**steps, "dequantize": dequantize})
+    for pattern in done["unmatched"]:
+        warnings.warn(f"the pattern {pattern!r} matched nothing", stacklevel=3)
+    return done["checkpoint"]
 
 
 def save(

@@ -164,7 +164,9 @@ PyObject* steps(PyObject* self, PyObject* options) {
     ballast::Steps steps;
     set_steps(steps, given);
     if (!given.flag("dequantize")) steps.quantized = ballast::OnQuantized::keep;
-    return wrap(ballast::apply_steps(own(self), steps).checkpoint);
+    ballast::Stepped stepped = ballast::apply_steps(own(self), steps);
+    const Ref checkpoint = wrap(std::move(stepped.checkpoint));
+    return Dict().set("checkpoint", checkpoint).set("unmatched", stepped.unmatched).object();
   });
 }
 

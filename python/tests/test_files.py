@@ -246,6 +246,17 @@ def test_a_release_is_compared_with_its_source_by_the_steps_that_made_it(tmp_pat
     assert ballast.verify(source, dtype="f16", max_abs=0.5, **{k: v for k, v in steps.items() if k != "dtype"}).findings[0].name == "a"
 
 
+def test_a_pattern_of_any_step_that_matches_nothing_is_said(tmp_path):
+    source = tmp_path / "x.safetensors"
+    ballast.save(source, {"layers.3.a": np.ones(2, np.float32)})
+    for steps in ({"rename": {"zzz": ""}}, {"exclude": "zzz"}, {"include": ["a", "zzz"]}, {"reindex": "zzz"}, {"dtype": "f16", "keep_dtype": "zzz"}, {"reindex": "layers", "keep_positions": "zzz"}):
+        for work in (ballast.hash, ballast.stats, lambda path, **more: ballast.diff(path, path, **more)):
+            with pytest.warns(UserWarning, match="'zzz' matched nothing"):
+                work(source, **steps)
+        assert "zzz" in str(ballast.verify(source, **steps).notes)
+        assert ballast.convert(source, tmp_path / "y.safetensors", overwrite=True, **steps).unmatched == ["zzz"]
+
+
 def test_receipts_are_compared(tmp_path, pt):
     ballast.convert(pt, tmp_path / "x.safetensors", receipt=tmp_path / "r.json")
     assert ballast.verify(tmp_path / "x.safetensors", receipt=tmp_path / "r.json").clean

@@ -218,14 +218,7 @@ class UnfinishedSource final : public ByteSource {
 
  private:
   void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
-    while (!out.empty()) {
-      const ssize_t count = pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail(Errc::io_error, where(), "cannot be read again: {}", std::strerror(errno));
-      if (count == 0) fail(Errc::file_changed, where(), "became shorter while it was written");
-      offset += static_cast<std::uint64_t>(count);
-      out = out.subspan(static_cast<std::size_t>(count));
-    }
+    read_descriptor(descriptor_, offset, out, *this);
   }
 
   int descriptor_;
@@ -236,8 +229,7 @@ class UnfinishedSource final : public ByteSource {
 std::shared_ptr<const ByteSource> AtomicFile::written() const {
   struct stat status {};
 
-  if (fstat(descriptor_, &status) != 0)
-    fail(Errc::io_error, display(path_), "cannot be read again: {}", std::strerror(errno));
+  if (fstat(descriptor_, &status) != 0) fail_errno(errno, display(path_), "cannot be read again");
   return std::make_shared<UnfinishedSource>(path_, static_cast<std::uint64_t>(status.st_size), descriptor_);
 }
 

@@ -218,6 +218,23 @@ File::Descriptor::~Descriptor() {
   if (is_own_ && descriptor_ >= 0) close(descriptor_);
 }
 
+void read_descriptor(int descriptor, std::uint64_t offset, std::span<std::byte> out,
+                     const ByteSource& source) {
+  while (!out.empty()) {
+    const ssize_t count =
+        pread(descriptor, out.data(), std::min(out.size(), kLargestRead), static_cast<off_t>(offset));
+    const int reason = errno;
+    if (count < 0 && reason == EINTR) continue;
+    if (count < 0) fail_errno(reason, source.where(), fmt::format("cannot read at offset {}", offset));
+    if (count == 0) {
+      fail(Errc::file_changed, source.where(), "ends at offset {}, it had {} bytes when it was opened",
+           offset, source.size());
+    }
+    out = out.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
 void File::read_bytes(std::uint64_t offset, std::span<std::byte> out) const {
   if (direct_ && out.size() >= DirectFile::kSmallest) {
     const std::size_t count = direct_->read(offset, out);
@@ -231,19 +248,7 @@ void File::read_bytes(std::uint64_t offset, std::span<std::byte> out) const {
     std::memcpy(out.data(), map().data() + offset, out.size());
     return;
   }
-  while (!out.empty()) {
-    const ssize_t count =
-        pread(descriptor.get(), out.data(), std::min(out.size(), kLargestRead), static_cast<off_t>(offset));
-    const int reason = errno;
-    if (count < 0 && reason == EINTR) continue;
-    if (count < 0) fail_errno(reason, where(), fmt::format("cannot read at offset {}", offset));
-    if (count == 0) {
-      fail(Errc::file_changed, where(), "ends at offset {}, it had {} bytes when it was opened", offset,
-           size());
-    }
-    out = out.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
+  read_descriptor(descriptor.get(), offset, out, *this);
 }
 
 std::span<const std::byte> File::map() const {

@@ -24,10 +24,15 @@ enum class Sharing : std::uint8_t { read_only, copy_on_write };
 struct FileOptions {
   Sharing sharing = Sharing::read_only;
   Io io = Io::automatic;
-  /// False for an absolute path whose links were resolved and judged before (formats/confine.h): a link
+  /// False for an absolute path whose links were resolved and judged before (containers/confine.h): a link
   /// anywhere in it has been put there since, and is Errc::path_escape.
   bool follow_links = true;
 };
+
+/// Exactly out.size() bytes of an open file, which `source` is: Errc::file_changed when it has become
+/// shorter.
+void read_descriptor(int descriptor, std::uint64_t offset, std::span<std::byte> out,
+                     const ByteSource& source);
 
 class File final : public ByteSource {
  public:

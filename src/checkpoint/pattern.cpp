@@ -150,6 +150,18 @@ std::vector<std::string> Pattern::replace_first(std::string_view key,
   return results;
 }
 
+std::vector<std::string> unmatched(const std::vector<std::string>& patterns,
+                                   const std::vector<std::string_view>& names) {
+  std::vector<std::string> found;
+  for (const std::string& text : patterns) {
+    const Pattern pattern(text);
+    if (std::none_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return pattern.matches(name); }))
+      found.push_back(text);
+  }
+  return found;
+}
+
 KeyFilter::KeyFilter(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
   for (const std::string& text : include) include_.emplace_back(text);
   for (const std::string& text : exclude) exclude_.emplace_back(text);

@@ -50,6 +50,10 @@ class Pattern {
   std::unique_ptr<re2::RE2> regex_;
 };
 
+/// Those of `patterns` that match none of `names`.
+[[nodiscard]] std::vector<std::string> unmatched(const std::vector<std::string>& patterns,
+                                                 const std::vector<std::string_view>& names);
+
 /// Which keys are wanted.
 class KeyFilter {
  public:

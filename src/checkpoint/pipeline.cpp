@@ -61,11 +61,9 @@ std::vector<std::string_view> Pipeline::names() const {
 
 void Pipeline::note_unmatched(std::string_view step, const std::vector<std::string>& patterns,
                               const std::vector<std::string_view>& names) {
-  for (const std::string& text : patterns) {
-    const Pattern pattern(text);
-    if (std::ranges::any_of(names, [&](std::string_view name) { return pattern.matches(name); })) continue;
-    unmatched.push_back(text);
+  for (std::string& text : ballast::unmatched(patterns, names)) {
     checkpoint.notes.push_back(fmt::format("{} pattern {} matched no key", step, quoted(text)));
+    unmatched.push_back(std::move(text));
   }
 }
 

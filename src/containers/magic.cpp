@@ -18,6 +18,7 @@ constexpr std::string_view kJsonText = "JSON text";
 struct Magic {
   std::string_view bytes;
   std::string_view what;
+  bool is_data = false;  // some loader of models or arrays reads it, or unpacks it and reads what is inside
 };
 
 constexpr std::array kMagics = {
@@ -25,20 +26,21 @@ constexpr std::array kMagics = {
           "a Git LFS pointer: run `git lfs pull` to get the file itself"},
     Magic{"version https://hawser.github.com/spec/"sv,
           "a Git LFS pointer: run `git lfs pull` to get the file itself"},
-    Magic{"PK\x03\x04"sv, "a zip archive (a PyTorch file?)"},
-    Magic{"PK\x05\x06"sv, "an empty zip archive"},
-    Magic{"\x1f\x8b"sv, "a gzip file"},
-    Magic{"BZh"sv, "a bzip2 file"},
+    Magic{"PK\x03\x04"sv, "a zip archive (a PyTorch file?)", true},
+    Magic{"PK\x05\x06"sv, "an empty zip archive", true},
+    Magic{"\x1f\x8b"sv, "a gzip file", true},
+    Magic{"BZh"sv, "a bzip2 file", true},
     Magic{"\xfd"
           "7zXZ\0"sv,
-          "an xz file"},
-    Magic{"\x28\xb5\x2f\xfd"sv, "a zstd file"},
-    Magic{"\x04\x22\x4d\x18"sv, "an lz4 file"},
-    Magic{"7z\xbc\xaf\x27\x1c"sv, "a 7z archive"},
+          "an xz file", true},
+    Magic{"\x28\xb5\x2f\xfd"sv, "a zstd file", true},
+    Magic{"\x04\x22\x4d\x18"sv, "an lz4 file", true},
+    Magic{"\x02\x21\x4c\x18"sv, "an lz4 file of the old kind", true},
+    Magic{"7z\xbc\xaf\x27\x1c"sv, "a 7z archive", true},
     Magic{"Rar!\x1a\x07"sv, "a rar archive"},
-    Magic{"GGUF"sv, "a GGUF file"},
-    Magic{"\x93NUMPY"sv, "a NumPy .npy file"},
-    Magic{"\x89HDF\r\n\x1a\n"sv, "an HDF5 file (Keras?)"},
+    Magic{"GGUF"sv, "a GGUF file", true},
+    Magic{"\x93NUMPY"sv, "a NumPy .npy file", true},
+    Magic{"\x89HDF\r\n\x1a\n"sv, "an HDF5 file (Keras?)", true},
     Magic{"\x89PNG\r\n\x1a\n"sv, "a PNG image"},
     Magic{"\xff\xd8\xff"sv, "a JPEG image"},
     Magic{"GIF8"sv, "a GIF image"},
@@ -47,7 +49,7 @@ constexpr std::array kMagics = {
           "ELF"sv,
           "an ELF program"},
     Magic{"MZ"sv, "a Windows program"},
-    Magic{"NRUB"sv, "a Burnpack file"},
+    Magic{"NRUB"sv, "a Burnpack file", true},
 };
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
@@ -137,6 +139,17 @@ std::string_view what_is_it(std::span<const std::byte> first) {
     return "an XML document (an error message of a server?)";
   if (text.starts_with('{') || text.starts_with('[')) return kJsonText;
   return "plain text";
+}
+
+bool is_data(std::span<const std::byte> first) {
+  const std::string_view text = as_text(first);
+  return is_pickle(text) || is_tar(first) ||
+         std::any_of(kMagics.begin(), kMagics.end(),
+                     [&](const Magic& magic) { return magic.is_data && text.starts_with(magic.bytes); });
+}
+
+bool begins_like_zip(std::span<const std::byte> first) {
+  return as_text(first).starts_with("PK\3\4") || as_text(first).starts_with("PK\5\6");
 }
 
 bool is_json_text(std::span<const std::byte> first) {

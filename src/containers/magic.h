@@ -20,6 +20,13 @@ inline constexpr std::size_t kMagicBytes =
 /// sign.
 [[nodiscard]] bool is_tar(std::span<const std::byte> first);
 
+/// Whether some loader of models or arrays reads such a file, or unpacks it first: a pickle, an archive,
+/// HDF5, …
+[[nodiscard]] bool is_data(std::span<const std::byte> first);
+
+/// A record, or the end of an empty archive, at the very beginning.
+[[nodiscard]] bool begins_like_zip(std::span<const std::byte> first);
+
 /// Text that begins with a brace or a bracket.
 [[nodiscard]] bool is_json_text(std::span<const std::byte> first);
 

@@ -19,12 +19,6 @@ namespace {
 // bytes an end record with its comment can take.
 constexpr std::uint64_t kZipWindow = std::uint64_t{128} << 10U;
 
-std::vector<std::byte> bytes_at(const ByteSource& source, std::uint64_t offset, std::uint64_t most) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(most, source.size() - offset)));
-  source.read(offset, bytes);
-  return bytes;
-}
-
 bool has_signature(const ByteSource& source, std::uint64_t at, std::uint32_t signature) {
   if (!fits(at, 4, source.size())) return false;
   std::array<std::byte, 4> lead{};
@@ -38,7 +32,7 @@ std::optional<std::uint64_t> zip_end(const ByteSource& source) {
   using namespace containers::zip;
   const std::uint64_t window = std::min<std::uint64_t>(source.size(), kZipWindow);
   const std::uint64_t start = source.size() - window;
-  const auto tail = bytes_at(source, start, window);
+  const auto tail = source.read(start, window);
   for (std::size_t at = as_text(tail).rfind("PK\5\6"); at != std::string_view::npos;
        at = at == 0 ? std::string_view::npos : as_text(tail).rfind("PK\5\6", at - 1)) {
     if (at + kEndSize > tail.size()) continue;
@@ -57,7 +51,7 @@ std::optional<std::uint64_t> zip_end(const ByteSource& source) {
 std::optional<std::uint64_t> hdf5_start(const ByteSource& source) {
   constexpr std::string_view kMagic = "\x89HDF\r\n\x1A\n";
   for (std::uint64_t at = 512; fits(at, kMagic.size(), source.size()); at *= 2) {
-    if (as_text(bytes_at(source, at, kMagic.size())) == kMagic) return at;
+    if (as_text(source.read(at, kMagic.size())) == kMagic) return at;
   }
   return std::nullopt;
 }
@@ -87,15 +81,18 @@ bool is_lzma(std::span<const std::byte> head) {
 
 }  // namespace
 
+std::vector<std::byte> head_of(const ByteSource& source) {
+  return source.read(0, std::min<std::uint64_t>(source.size(), containers::kMagicBytes));
+}
+
 std::vector<OtherReading> readings_besides(const ByteSource& source, Meant meant) {
-  const auto head = bytes_at(source, 0, containers::kMagicBytes);
-  const bool begins_as_zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
+  const auto head = head_of(source);
   std::vector<OtherReading> found;
   if (meant != Meant::pickle && meant != Meant::zip) {
     if (const auto at = first_pickle_import(source))
       found.push_back({"pickle", *at, "an unpickler would import or call something"});
   }
-  if (meant != Meant::zip && begins_as_zip) {
+  if (meant != Meant::zip && containers::begins_like_zip(head)) {
     found.push_back({"zip", 0, "begins like a zip archive, which is all that some readers look at"});
   } else if (meant != Meant::zip) {
     if (const auto at = zip_end(source))

@@ -19,6 +19,9 @@ struct OtherReading {
   std::string what;          ///< a sentence for people
 };
 
+/// The first bytes, as many as containers/magic.h wants to see.
+[[nodiscard]] std::vector<std::byte> head_of(const ByteSource& source);
+
 /// What a file is meant to be to readers of many things.
 enum class Meant : std::uint8_t { none, pickle, zip, tar };
 

@@ -14,18 +14,12 @@
 namespace ballast {
 namespace {
 
-std::vector<std::byte> bytes_at(const ByteSource& source, std::uint64_t offset, std::uint64_t most) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(most, source.size() - offset)));
-  source.read(offset, bytes);
-  return bytes;
-}
-
 bool is_safetensors(const ByteSource& source, std::span<const std::byte> head) {
   if (head.size() < 10 || head[8] != std::byte{'{'}) return false;
   const auto length = load_le<std::uint64_t>(head.data());
   if (length < 2 || length > safetensors::kMaxHeaderBytes || !fits(8, length, source.size())) return false;
   const std::uint64_t spaces = std::min<std::uint64_t>(length, 64);
-  const auto last = bytes_at(source, 8 + length - spaces, spaces);
+  const auto last = source.read(8 + length - spaces, spaces);
   const auto text = as_text(last);
   const std::size_t end = text.find_last_not_of(" \t\r\n");
   return end != std::string_view::npos && text[end] == '}';
@@ -41,7 +35,7 @@ void find_packed(const ByteSource& source, std::span<const std::byte> head, bool
         reading.what = "unpacked: " + reading.what;
         found.push_back(std::move(reading));
       }
-      if (may_be_packed(bytes_at(*unpacked, 0, containers::kMagicBytes)) && containers::is_packed(*unpacked))
+      if (may_be_packed(head_of(*unpacked)) && containers::is_packed(*unpacked))
         found.push_back({"gzip", 0, "what it unpacks to unpacks again"});
     } catch (const Error&) {
       return;  // then it is not opened either, which says why
@@ -53,8 +47,8 @@ void find_packed(const ByteSource& source, std::span<const std::byte> head, bool
 }
 
 Meant meaning_of(Format format, std::span<const std::byte> head) {
-  const bool begins_as_zip = as_text(head).starts_with("PK\3\4") || as_text(head).starts_with("PK\5\6");
-  if (begins_as_zip && (format == formats::torch_zip || format == formats::npz)) return Meant::zip;
+  if (containers::begins_like_zip(head) && (format == formats::torch_zip || format == formats::npz))
+    return Meant::zip;
   if (format != formats::torch_zip) return Meant::none;
   return containers::is_tar(head) ? Meant::tar : Meant::pickle;
 }
@@ -70,7 +64,7 @@ bool may_be_packed(std::span<const std::byte> head) {
 }
 
 std::vector<OtherReading> other_readings(const ByteSource& source) {
-  const auto head = bytes_at(source, 0, containers::kMagicBytes);
+  const auto head = head_of(source);
   const Format format = format_of(source);
   std::vector<OtherReading> found = readings_besides(source, meaning_of(format, head));
   find_packed(source, head, format == formats::mpk_gz, found);

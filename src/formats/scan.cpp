@@ -238,17 +238,9 @@ ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOpt
 
 // Whether a loader would do something with it, whatever it is called.
 bool is_loadable(const ByteSource& source) {
-  using namespace std::string_view_literals;
-  constexpr std::array kMagics = {
-      "PK"sv,          "\x1F\x8B"sv,         "\x93NUMPY"sv,        "\x89HDF"sv,         "BZh"sv,
-      "\xFD\x37zXZ"sv, "\x28\xB5\x2F\xFD"sv, "\x04\x22\x4D\x18"sv, "\x02\x21\x4C\x18"sv};
-  const auto head = source.read(0, std::min<std::uint64_t>(source.size(), containers::kMagicBytes));
-  const std::string_view text = as_text(head);
-  const bool is_pickle = text.size() > 1 && text[0] == '\x80' && text[1] > 1 && text[1] < 6;
-  return is_pickle || is_called_pickle(source.name()) ||
-         std::any_of(kMagics.begin(), kMagics.end(),
-                     [&](std::string_view magic) { return text.starts_with(magic); }) ||
-         containers::is_tar(head) || !readings_besides(source, Meant::none).empty() ||
+  const auto head = head_of(source);
+  return containers::is_data(head) || is_called_pickle(source.name()) ||
+         !readings_besides(source, Meant::none).empty() ||
          (may_be_packed(head) && containers::is_packed(source));
 }
 
@@ -259,7 +251,14 @@ std::vector<std::string> files_below(const std::string& folder, ScanReport& repo
   std::vector<std::string> names;
   std::error_code error;
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->is_regular_file(error)) names.push_back(at->path().lexically_relative(folder).string());
+    const std::string name = at->path().lexically_relative(folder).string();
+    if (at->is_regular_file(error)) names.push_back(name);
+    if (at->is_symlink(error) && at->is_directory(error))  // which might lead round in circles
+      report.findings.push_back({.severity = Severity::warning,
+                                 .code = Errc::unsupported,
+                                 .what = "is a link to a folder, which was not looked into",
+                                 .offset = 0,
+                                 .entry = name});
     if (names.size() > kMost) error = std::make_error_code(std::errc::value_too_large);
   }
   if (error)

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <map>
 
+#include "ballast/display.h"
 #include "ballast/nearest.h"
 #include "ballast/root.h"
 #include "base/fail.h"
+#include "checkpoint/pattern.h"
+#include "checkpoint/steps.h"
 #include "model/choose.h"
 #include "model/convert.h"
 #include "model/initialize.h"
@@ -32,6 +35,7 @@ class Loader {
   }
 
   LoadReport run() {
+    note_unmatched();
     if (options_.debug) report_.debug_keys = debug_keys(source_.checkpoint, source_.origins);
     const Chosen chosen = choose(slots_, matcher_, source_, options_.variants, report_);
     for (std::size_t i = 0; i < slots_.slots.size(); ++i) {
@@ -52,6 +56,25 @@ class Loader {
   }
 
  private:
+  // Of the steps that look at the model's names; those of the others are in the pipeline's notes.
+  void note_unmatched() {
+    std::vector<std::string_view> paths;
+    std::vector<std::string_view> prefixes;
+    for (const Slot& slot : slots_.slots) {
+      paths.push_back(slot.path);
+      for (const NumberedSegment& segment : numbered_segments(slot.path)) prefixes.push_back(segment.prefix);
+    }
+    const auto note = [&](std::string_view step, const std::vector<std::string>& patterns,
+                          const std::vector<std::string_view>& names) {
+      for (const std::string& text : unmatched(patterns, names))
+        if (!text.empty())  // which is reindex' word for everywhere, and a model need not have vectors
+          report_.notes.push_back(fmt::format("{} pattern {} matched no key", step, quoted(text)));
+    };
+    if (options_.dtype.dtype()) note("keep_dtype", options_.keep_dtype, paths);
+    note("reindex", options_.reindex, prefixes);
+    note("keep_positions", options_.keep_positions, prefixes);
+  }
+
   // Only where the model has null pointers does the file decide how many slots there are.
   const Slots& follow_pointers(const detail::CollectSlots& collect) {
     const bool has_null = std::any_of(slots_.choices.begin(), slots_.choices.end(),

@@ -12,22 +12,12 @@
 #include "ballast/error.h"
 #include "ballast/graph.h"
 #include "ballast/ops.h"
+#include "base/error_of.h"
 
 namespace ballast {
 namespace {
 
 using testing::ElementsAre;
-
-template <class Work>
-Errc code_of(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return Errc::unsupported;
-}
 
 struct InPlaceCase {
   std::string op, a_dtype, b_dtype, a, b, after;

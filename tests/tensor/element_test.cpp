@@ -9,6 +9,7 @@
 
 #include "ballast/error.h"
 #include "ballast/tensor.h"
+#include "base/error_of.h"
 #include "tensor/half.h"
 
 namespace ballast {
@@ -16,17 +17,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-template <class Work>
-Errc code_of(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return Errc::unsupported;
-}
 
 template <class T>
 class Values : public testing::Test {};

@@ -6,8 +6,8 @@
 #include "ballast/onnx_file.h"
 #include "commands.h"
 #include "rows.h"
-#include "selection.h"
 #include "state_dict.h"
+#include "steps.h"
 #include "table.h"
 #include "text.h"
 #include "tree.h"
@@ -17,8 +17,7 @@ namespace {
 
 struct LsOptions {
   std::vector<std::string> files;
-  std::optional<std::string> root;
-  Selection selection;
+  ballast::Steps steps{.quantized = ballast::OnQuantized::keep};
   std::string sort = "file";
   int depth = 0;
   bool tree = false;
@@ -141,10 +140,17 @@ void print_for_people(Session& session, const LsOptions& options, const ballast:
   for (const std::string& note : checkpoint.notes) session.note(note);
 }
 
+// A copy of all names only where there is something to choose.
+ballast::Checkpoint filtered(ballast::Checkpoint whole, ballast::Steps steps) {
+  if (steps.include.empty() && steps.exclude.empty()) return whole;
+  steps.root = "";  // which was taken
+  return ballast::apply_steps(std::move(whole), steps).checkpoint;
+}
+
 int list(Session& session, const LsOptions& options, const std::string& path, JsonStream& json) {
-  ballast::Checkpoint whole = below(session.open(path, {.inert = options.inert}), options.root);
+  ballast::Checkpoint whole = below(session.open(path, {.inert = options.inert}), options.steps.root);
   const std::size_t in_file = whole.size();
-  const ballast::Checkpoint checkpoint = select(std::move(whole), options.selection);
+  const ballast::Checkpoint checkpoint = filtered(std::move(whole), options.steps);
   std::vector<Row> rows = rows_of(checkpoint);
   if (checkpoint.format == ballast::formats::onnx)
     mark_constants(rows, ballast::onnx_file::read_info(checkpoint.path).constant_names);
@@ -183,8 +189,8 @@ void add_ls(CLI::App& app, Session& session) {
   command.add_option("--sort", options->sort, "file, name or size (default: file)")
       ->type_name("KEY")
       ->check(CLI::IsMember({"file", "name", "size"}));
-  add_root_option(command, options->root, kEverything);
-  add_selection_options(command, options->selection);
+  add_root_option(command, options->steps.root, kEverything);
+  add_filter_options(command, options->steps);
   CLI::Option* fold = command.add_flag(
       "--fold", options->fold, "One row for tensors that differ only in a number: layers.#.weight x12");
   command

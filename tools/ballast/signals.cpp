@@ -41,10 +41,10 @@ struct Prepared {
 // Global: signal handlers have no arguments.
 Prepared shrunk_message;
 Prepared shrunk_json;
-std::atomic<bool> bar{false};
+std::atomic<bool> bar_is_drawn{false};
 
 void wipe_progress_line() {
-  if (!bar.load()) return;
+  if (!bar_is_drawn.load()) return;
   const ssize_t ignored = ::write(STDERR_FILENO, "\r\x1b[K", 4);
   static_cast<void>(ignored);
 }
@@ -101,7 +101,7 @@ void reading_file(const std::string& path, bool json) {
 }
 
 void progress_line_shown(bool shown) noexcept {
-  bar.store(shown);
+  bar_is_drawn.store(shown);
 }
 
 }  // namespace tool

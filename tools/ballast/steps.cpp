@@ -45,6 +45,11 @@ void add_patterns(CLI::App& command, const std::string& flag, std::vector<std::s
 
 }  // namespace
 
+void add_filter_options(CLI::App& command, ballast::Steps& steps) {
+  add_patterns(command, "--include", steps.include, "Only tensors whose name matches; may be given again");
+  add_patterns(command, "--exclude", steps.exclude, "No tensors whose name matches; may be given again");
+}
+
 void add_step_options(CLI::App& command, StepArguments& arguments, const std::string& otherwise) {
   ballast::Steps& steps = arguments.steps;
   add_root_option(command, steps.root, otherwise);
@@ -56,8 +61,7 @@ void add_step_options(CLI::App& command, StepArguments& arguments, const std::st
       ->type_name("FILE");
   command.add_flag("--strip-prefixes", steps.strip_prefixes,
                    "Remove module. and _orig_mod. where all names begin with them");
-  add_patterns(command, "--include", steps.include, "Only tensors whose name matches; may be given again");
-  add_patterns(command, "--exclude", steps.exclude, "No tensors whose name matches; may be given again");
+  add_filter_options(command, steps);
   add_patterns(
       command, "--reindex", steps.reindex,
       "Close the gaps in the numbers behind prefixes that RE matches: layers.0, 2, 4 become 0, 1, 2");

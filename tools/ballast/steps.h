@@ -18,6 +18,9 @@ struct StepArguments {
   std::string dtype;
 };
 
+/// --include and --exclude alone.
+void add_filter_options(CLI::App& command, ballast::Steps& steps);
+
 /// `otherwise`: what --root means when it is not given (state_dict.h).
 void add_step_options(CLI::App& command, StepArguments& arguments, const std::string& otherwise);
 
