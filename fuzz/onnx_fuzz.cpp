@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace ballast;
   const auto bytes = Storage::borrow(static_cast<const void*>(data), size);
   try {
-    const Checkpoint checkpoint = onnx_file::open_onnx(*memory_source(bytes, "fuzz"));
+    const Checkpoint checkpoint = onnx_file::open_onnx(*memory_source(bytes, "fuzz"), kExpansion);
     std::uint64_t total = 0;
     for (const Entry& entry : checkpoint) {
       if ((total += entry.bytes) > fuzzing::kMostBytes) return 0;

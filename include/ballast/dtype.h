@@ -8,6 +8,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 namespace ballast {
 
@@ -117,75 +118,39 @@ struct BFloat16 {
   friend bool operator==(BFloat16, BFloat16) = default;
 };
 
-/// dtype_of<float> == DType::f32. Only the types a span can have; void for the others.
+namespace detail {
+
+/// Of 2 is I16, of 4 is I32; characters are no numbers.
 template <class T>
-struct DTypeOf;
+inline constexpr bool is_integer =
+    std::is_integral_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
+    !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t> &&
+    sizeof(T) <= 8;
 
-template <>
-struct DTypeOf<bool> {
-  static constexpr DType value = DType::boolean;
-};
-
-template <>
-struct DTypeOf<std::uint8_t> {
-  static constexpr DType value = DType::u8;
-};
-
-template <>
-struct DTypeOf<std::int8_t> {
-  static constexpr DType value = DType::i8;
-};
-
-template <>
-struct DTypeOf<std::uint16_t> {
-  static constexpr DType value = DType::u16;
-};
-
-template <>
-struct DTypeOf<std::int16_t> {
-  static constexpr DType value = DType::i16;
-};
-
-template <>
-struct DTypeOf<std::uint32_t> {
-  static constexpr DType value = DType::u32;
-};
-
-template <>
-struct DTypeOf<std::int32_t> {
-  static constexpr DType value = DType::i32;
-};
-
-template <>
-struct DTypeOf<std::uint64_t> {
-  static constexpr DType value = DType::u64;
-};
-
-template <>
-struct DTypeOf<std::int64_t> {
-  static constexpr DType value = DType::i64;
-};
-
-template <>
-struct DTypeOf<Half> {
-  static constexpr DType value = DType::f16;
-};
-
-template <>
-struct DTypeOf<BFloat16> {
-  static constexpr DType value = DType::bf16;
-};
-
-template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::f32;
-};
-
-template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::f64;
-};
 template <class T>
-inline constexpr DType dtype_of = DTypeOf<T>::value;
+[[nodiscard]] consteval DType dtype_of_type() {
+  constexpr auto integer = [](DType with_sign, DType without) {
+    return std::is_signed_v<T> ? with_sign : without;
+  };
+  static_assert(is_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                    std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>,
+                "ballast: no dtype has values of this type; those of bool, integers, float, double, "
+                "ballast::Half and ballast::BFloat16 have one");
+  if (std::is_same_v<T, bool>) return DType::boolean;
+  if (std::is_same_v<T, float>) return DType::f32;
+  if (std::is_same_v<T, double>) return DType::f64;
+  if (std::is_same_v<T, Half>) return DType::f16;
+  if (std::is_same_v<T, BFloat16>) return DType::bf16;
+  if (sizeof(T) == 1) return integer(DType::i8, DType::u8);
+  if (sizeof(T) == 2) return integer(DType::i16, DType::u16);
+  if (sizeof(T) == 4) return integer(DType::i32, DType::u32);
+  return integer(DType::i64, DType::u64);
+}
+
+}  // namespace detail
+
+/// dtype_of<float> == DType::f32: for the types an element can be read as. long and long long are I64.
+template <class T>
+inline constexpr DType dtype_of = detail::dtype_of_type<T>();
 
 }  // namespace ballast

@@ -20,8 +20,8 @@ struct OpenOptions {
   Io io = Io::automatic;  ///< how tensors come into memory
   bool inert = false;     ///< read past calls that could run code; they stay inert objects in the tree
   bool writable = false;  ///< tensors may be written where they lie in the file; the file never changes
-  /// PyTorch files: all tensors together may show 64 MiB and so many times the size of the file (by strides
-  /// of 0, sparse tensors, many names for one); more is refused as Errc::expanded_view
+  /// All tensors together may show 64 MiB and so many times what the file holds (by strides of 0, sparse
+  /// tensors, many names for one); more is refused as Errc::expanded_view
   double expansion = kExpansion;
   std::vector<Format> formats = {};  ///< more than Ballast's own; they are asked first
 };

@@ -84,10 +84,12 @@ struct LoadOptions {
 /// What a model's tensors become when they are saved. Only floating-point tensors are cast.
 struct ModelCast {
   Precision dtype = Precision::keep;
-  std::vector<std::string> keep_dtype = {};  ///< patterns: tensors that 16 bits and fewer leave wider
-  bool keep_statistics = true;               ///< batch and instance norms with running statistics, too
-  std::vector<LayerKind> keep_layers = {};   ///< and all layers of these kinds
-  std::shared_ptr<CastCount> count = {};     ///< grows as values are read
+  /// Patterns on the model's names or the file's: tensors that 16 bits and fewer leave wider. Errc::not_found
+  /// for one that matches none.
+  std::vector<std::string> keep_dtype = {};
+  bool keep_statistics = true;              ///< batch and instance norms with running statistics, too
+  std::vector<LayerKind> keep_layers = {};  ///< and all layers of these kinds
+  std::shared_ptr<CastCount> count = {};    ///< grows as values are read
 };
 
 namespace detail {

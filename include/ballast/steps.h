@@ -250,4 +250,9 @@ struct Stepped {
 /// Nothing is read yet but names. Errc::not_found when no tensor is left of some.
 [[nodiscard]] Stepped apply_steps(Checkpoint in, const Steps& steps);
 
+/// Those of the steps that `other` needs to be compared with what they make of a checkpoint: root, include
+/// and exclude, which say what is meant, not how it was made. Of an `other` that is a state dict as a whole
+/// and has no such root, everything (root "").
+[[nodiscard]] Steps steps_of_other(const Steps& steps, const Checkpoint& other);
+
 }  // namespace ballast

@@ -53,6 +53,21 @@ class Tensor {
  public:
   /// An empty tensor: no elements, a dtype without meaning, defined() is false.
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  // A tensor with a name becomes another view. One without (t[0] = x) would be forgotten at once, and
+  // nothing be written.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+
+  template <class Values>
+  void operator=(Values&&) && {
+    static_assert(sizeof(Values) == 0,
+                  "ballast: this would change a view that nobody has; assign(t[0], x) "
+                  "writes x into the elements");
+  }
+
   /// Shape only.
   Tensor(DType dtype, Shape shape);
   /// A view of `storage` that starts `bit_offset` bits into it. Every element must lie inside the storage.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import _native
 from ._checkpoint import Checkpoint, Patterns, Renames, StrPath
@@ -60,16 +60,26 @@ def _steps(*, rename: Renames, dtype: Any, **others: Any) -> Dict[str, Any]:
     return {**others, "rename": renames, "dtype": None if dtype is None else dtype_name(dtype)}
 
 
-def _taken(source: Tensors, steps: Dict[str, Any], inert: bool, io: str, *, dequantize: bool = False) -> Checkpoint:
-    """What is compared, hashed or measured: the state dict of a file (``root=None`` finds it, ``""`` takes everything), all of what is in memory."""
+def _stepped(source: Tensors, steps: Dict[str, Any], inert: bool, io: str, **how: bool) -> Tuple[Checkpoint, List[str]]:
+    """What is compared, hashed or measured, and the patterns that matched nothing in it. Of a file the state dict is taken (``root=None``
+    finds it, ``""`` takes everything), of what is in memory all."""
     is_path = not hasattr(source, "items")
     taken = open_checkpoint(source, io=io, inert=inert) if is_path else checkpoint(source)  # type: ignore[arg-type]
     if steps["root"] is None and not is_path:
         steps = {**steps, "root": ""}
-    done = taken._steps({**steps, "dequantize": dequantize})
-    for pattern in done["unmatched"]:
-        warnings.warn(f"the pattern {pattern!r} matched nothing", stacklevel=3)
-    return done["checkpoint"]
+    done = taken._steps({**steps, **how})
+    return done["checkpoint"], done["unmatched"]
+
+
+def _warn_unmatched(patterns: Iterable[str], *, stacklevel: int) -> None:
+    for pattern in patterns:
+        warnings.warn(f"the pattern {pattern!r} matched nothing", stacklevel=stacklevel)
+
+
+def _taken(source: Tensors, steps: Dict[str, Any], inert: bool, io: str) -> Checkpoint:
+    taken, unmatched = _stepped(source, steps, inert, io)
+    _warn_unmatched(unmatched, stacklevel=4)
+    return taken
 
 
 def save(
@@ -225,7 +235,8 @@ def diff(
     """Two files, checkpoints or dicts of tensors, compared by every name, shape, dtype and value.
 
     Of a file the state dict is taken, found by itself unless ``root`` says where (``""``: everything); a Checkpoint or a dict as it is.
-    ``root``, ``include`` and ``exclude`` hold for both; the other steps are done to ``a`` alone: those that made ``b`` of it.
+    ``root``, ``include`` and ``exclude`` hold for both (a ``b`` that is a state dict as a whole needs no ``root``); the other steps are
+    done to ``a`` alone: those that made ``b`` of it.
     """
     options = {"tolerance": tolerance, "relative": relative, "find_renamed": find_renamed, "progress": progress}
     found = []
@@ -233,8 +244,10 @@ def diff(
         root=root, rename=rename, rules=rules, strip_prefixes=strip_prefixes, include=include, exclude=exclude, reindex=reindex,
         keep_positions=keep_positions, dtype=dtype, keep_dtype=keep_dtype, keep_statistics=keep_statistics,
     )  # fmt: skip
-    left = _taken(a, steps, inert, io, dequantize=True)
-    right = _taken(b, {"root": root, "include": include, "exclude": exclude}, inert, io, dequantize=True)
+    left, unmatched = _stepped(a, steps, inert, io, dequantize=True)
+    right, not_in_b = _stepped(b, steps, inert, io, dequantize=True, of_other=True)
+    asked_of_b = [pattern for given in (include, exclude) for pattern in ([given] if isinstance(given, str) else given or ())]
+    _warn_unmatched((pattern for pattern in unmatched if pattern not in asked_of_b or pattern in not_in_b), stacklevel=3)
     for entry in _native.diff(left, right, options):
         distance = entry.pop("distance")
         found.append(Difference(**entry, distance=Distance(**distance) if distance else None))

@@ -139,6 +139,11 @@ def _evaluate_tensors_for_save(tensors: Dict[str, torch.Tensor]) -> None:
         )
 
 
+def _freed(tensor: torch.Tensor) -> bool:
+    end = (tensor.storage_offset() + tensor.nelement()) * tensor.element_size()  # of a contiguous tensor
+    return tensor.nelement() > 0 and end > storage_size(tensor)
+
+
 def _on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
     if not tensor.is_contiguous():
         raise ValueError(
@@ -147,6 +152,8 @@ def _on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
             " only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to"
             " pack it before saving."
         )
+    if tensor.device.type != "meta" and tensor.layout == torch.strided and _freed(tensor):
+        raise ValueError(f"tensor `{name}` has no memory: its storage was freed or made smaller, as sharded training does with what is not gathered")
     if tensor.is_conj() or tensor.is_neg():  # still to be done to the bytes that lie there
         tensor = tensor.resolve_conj().resolve_neg()
     return tensor if tensor.device.type == "cpu" else tensor.to("cpu")

@@ -164,6 +164,7 @@ PyObject* steps(PyObject* self, PyObject* options) {
     ballast::Steps steps;
     set_steps(steps, given);
     if (!given.flag("dequantize")) steps.quantized = ballast::OnQuantized::keep;
+    if (given.flag("of_other")) steps = ballast::steps_of_other(steps, own(self));
     ballast::Stepped stepped = ballast::apply_steps(own(self), steps);
     const Ref checkpoint = wrap(std::move(stepped.checkpoint));
     return Dict().set("checkpoint", checkpoint).set("unmatched", stepped.unmatched).object();
@@ -273,7 +274,8 @@ PyGetSetDef properties[] = {
 };
 
 PyObject* register_class(PyObject* /*module*/, PyObject* type) {
-  if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), checkpoint_type) == 0) {
+  if (PyType_Check(type) == 0 ||
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), checkpoint_type) == 0) {
     PyErr_SetString(PyExc_TypeError, "a subclass of _native.Checkpoint is needed");
     return nullptr;
   }

@@ -7,13 +7,10 @@
 namespace py {
 
 PyObject* ToNumpy::dtype(ballast::DType dtype) {
-  PyObject*& known = known_[static_cast<std::size_t>(dtype)];
-  if (known == nullptr) {
-    // The mapping raises what there is to say about dtypes NumPy does not have.
-    const Ref found(PyObject_GetItem(dtypes_, to_python(info(dtype).code).get()));
-    known = found.get();  // the mapping keeps it
-  }
-  return known;
+  Ref& known = known_[static_cast<std::size_t>(dtype)];
+  // The mapping raises what there is to say about dtypes NumPy does not have.
+  if (!known) known = Ref(PyObject_GetItem(dtypes_, to_python(info(dtype).code).get()));
+  return known.get();
 }
 
 Ref ToNumpy::operator()(const ballast::Tensor& tensor) {

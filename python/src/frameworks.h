@@ -23,7 +23,7 @@ class ToNumpy {
 
   PyObject* ndarray_;
   PyObject* dtypes_;
-  PyObject* known_[ballast::kDTypeCount] = {};
+  Ref known_[ballast::kDTypeCount];
   std::unordered_map<const ballast::Storage*, Ref> memories_;
 };
 

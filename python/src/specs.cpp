@@ -58,6 +58,10 @@ ballast::Tensor tensor_of_spec(const Spec& spec, SharedBytes* shared) {
                              " and shape " + text + " can't be created from " + std::to_string(spec.bytes) +
                              " bytes");
   }
+  if (spec.address == 0 && spec.bytes > 0) {
+    PyErr_Format(PyExc_ValueError, "tensor \"%s\" has no memory: its storage was freed", spec.name);
+    throw Raised{};
+  }
   std::shared_ptr<const ballast::Storage> storage;
   if (shared != nullptr && spec.bytes > 0) {
     std::shared_ptr<const ballast::Storage>& known = (*shared)[{spec.address, spec.bytes}];

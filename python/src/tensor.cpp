@@ -50,12 +50,27 @@ struct BufferDims {
   ballast::Strides strides;  // in bytes
 };
 
+bool is_column_major(const ballast::Tensor& tensor) {
+  std::vector<std::int64_t> reversed(tensor.rank());
+  for (std::size_t i = 0; i < reversed.size(); ++i)
+    reversed[i] = static_cast<std::int64_t>(reversed.size() - 1 - i);
+  return tensor.permute(reversed).is_contiguous();
+}
+
+// What a consumer says it can take. Without strides it takes rows only.
+bool has_order(const ballast::Tensor& tensor, int flags) {
+  const auto asks = [&](int what) { return (flags & what) == what; };
+  const bool rows = tensor.is_contiguous();
+  if (asks(PyBUF_C_CONTIGUOUS) || !asks(PyBUF_STRIDES)) return rows;
+  if (asks(PyBUF_F_CONTIGUOUS)) return is_column_major(tensor);
+  return !asks(PyBUF_ANY_CONTIGUOUS) || rows || is_column_major(tensor);
+}
+
 int tensor_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   view->obj = nullptr;
   try {
     ballast::Tensor& tensor = own(self);
     const char* format = buffer_format(tensor.dtype());
-    const bool strided = !tensor.is_contiguous();
     if (format == nullptr) {
       PyErr_Format(PyExc_BufferError, "%s has no buffer format: use DLPack, .bits() or .to(\"F32\")",
                    std::string(info(tensor.dtype()).code).c_str());
@@ -67,8 +82,8 @@ int tensor_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
       PyErr_SetString(PyExc_BufferError, "the tensor is a read-only view of its file");
       return -1;
     }
-    if (strided && (flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
-      PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous");
+    if (!has_order(tensor, flags)) {
+      PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous, or not in the order asked for");
       return -1;
     }
     const std::int64_t item = info(tensor.dtype()).bits / 8;
@@ -267,7 +282,7 @@ PyGetSetDef tensor_properties[] = {
 };
 
 PyObject* register_class(PyObject* /*module*/, PyObject* type) {
-  if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type) == 0) {
+  if (PyType_Check(type) == 0 || PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type) == 0) {
     PyErr_SetString(PyExc_TypeError, "a subclass of _native.Tensor is needed");
     return nullptr;
   }

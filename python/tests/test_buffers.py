@@ -34,6 +34,28 @@ def test_memoryviews(opened):
     assert bytes(memoryview(t)) == whole.tobytes()
 
 
+@pytest.mark.parametrize("flag", ["ND", "STRIDES", "C_CONTIGUOUS", "F_CONTIGUOUS", "ANY_CONTIGUOUS"])
+def test_a_consumer_gets_the_order_it_asks_for_or_what_numpy_says(tmp_path, flag):
+    """The same verdict as for NumPy's array of the same strides."""
+    testbuffer = pytest.importorskip("_testbuffer")
+    whole = np.arange(24, dtype=np.float32).reshape(4, 6)
+    save_file({"x": whole}, tmp_path / "x")
+    t = ballast.open(tmp_path / "x")["x"]
+    how = getattr(testbuffer, "PyBUF_" + flag)
+    for part in ((slice(None), slice(None)), (slice(None, None, 2), slice(None)), (slice(1), slice(None)), (slice(None), slice(1)), (slice(None), 2), (3, slice(None)), (slice(0), slice(2))):
+        for turned in (False, True):
+            ours, theirs = t[part], whole[part]
+            if turned:
+                ours, theirs = ours.T, theirs.T
+            try:
+                wanted = testbuffer.ndarray(theirs, getbuf=how).tobytes()
+            except (BufferError, ValueError):
+                with pytest.raises(BufferError):
+                    testbuffer.ndarray(ours, getbuf=how)
+            else:
+                assert testbuffer.ndarray(ours, getbuf=how).tobytes() == wanted
+
+
 def test_memoryviews_of_dtypes_without_a_letter(written):
     path = written(safetensors_bytes('{"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}', bytes(4)))
     t = ballast.open(path)["x"]

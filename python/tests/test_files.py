@@ -257,6 +257,16 @@ def test_a_pattern_of_any_step_that_matches_nothing_is_said(tmp_path):
         assert ballast.convert(source, tmp_path / "y.safetensors", overwrite=True, **steps).unmatched == ["zzz"]
 
 
+def test_a_release_is_compared_by_the_root_that_made_it(tmp_path, recwarn):
+    source, out = tmp_path / "two.safetensors", tmp_path / "ema.safetensors"
+    ballast.save(source, {"ema.w": np.ones(2), "ema.b": np.ones(1), "model.w": np.zeros(2)})
+    ballast.convert(source, out, root="ema", exclude="b")
+    for exclude in ("b", ["b"]):
+        assert ballast.diff(source, out, root="ema", exclude=exclude).same
+    assert not ballast.diff(source, out, root="model").same
+    assert not recwarn.list
+
+
 def test_receipts_are_compared(tmp_path, pt):
     ballast.convert(pt, tmp_path / "x.safetensors", receipt=tmp_path / "r.json")
     assert ballast.verify(tmp_path / "x.safetensors", receipt=tmp_path / "r.json").clean

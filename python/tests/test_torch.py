@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ballast.torch against what safetensors.torch does."""
+import os
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -187,6 +191,23 @@ def test_disjoint_views_of_one_storage_are_saved(tmp_path):
     save_file({"a": whole[:4], "b": whole[4:]}, tmp_path / "x")
     loaded = load_file(tmp_path / "x")
     assert loaded["a"].tolist() == [0, 1, 2, 3] and loaded["b"].tolist() == [4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("left", [0, 4, 12])
+def test_a_storage_that_was_freed_is_refused(tmp_path, left):
+    """As sharded training frees what is not gathered; in a process of its own, which once was killed."""
+    program = f"""if True:
+        import torch, ballast, ballast.torch as bt
+        def freed():
+            t = torch.ones(4)
+            (t.untyped_storage() if hasattr(t, "untyped_storage") else t._storage()).resize_({left})
+            return t
+        for save in (bt.save, lambda d: bt.save_file(d, {str(tmp_path / "o")!r}), lambda d: ballast.save({str(tmp_path / "p")!r}, d)):
+            try: save({{"a": freed()}})
+            except ValueError as error: assert "has no memory" in str(error), error
+            else: raise SystemExit("saved")
+    """
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 def test_tables_of_dtypes():

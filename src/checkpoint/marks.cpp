@@ -259,9 +259,9 @@ void merge_metadata(std::span<const Checkpoint> parts, Checkpoint& out) {
   for (const Checkpoint& part : parts) {
     if (const std::string layout = record::layout_of(part); layout != record::layout_of(parts.front()))
       fail(Errc::invalid_argument, display(part.path),
-           "its tensors have the layout {}, those of {} {}: one file cannot hold both (load them into one "
-           "model and "
-           "save that)",
+           "its tensors have the layout {}, those of {} {}: one checkpoint cannot hold both (load them into "
+           "one "
+           "model and save that)",
            quoted(layout), display(parts.front().path), quoted(record::layout_of(parts.front())));
     quantized.merge(quantized_of(part));
     for (const auto& [key, value] : part.metadata.value_or(Metadata{})) {
@@ -269,7 +269,7 @@ void merge_metadata(std::span<const Checkpoint> parts, Checkpoint& out) {
       if (!out.metadata) out.metadata.emplace();
       if (out.metadata->emplace(key, value).first->second != value)
         out.notes.push_back(
-            fmt::format("the merged files differ in metadata {}; the first one counts", quoted(key)));
+            fmt::format("the files differ in metadata {}; the first one counts", quoted(key)));
     }
     if (part.metadata && !out.metadata) out.metadata.emplace();
   }

@@ -47,6 +47,17 @@ std::vector<bool> kept_wide(const Checkpoint& in, const Steps& steps) {
   return kept;
 }
 
+// Weights that one file has under `path` stand at the top of what was made of it.
+bool lies_at_the_top(const Checkpoint& checkpoint, const std::string& path) {
+  try {
+    static_cast<void>(root(checkpoint, path));
+    return false;
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+  }
+  return !checkpoint.tree || find_root(checkpoint).path.empty();
+}
+
 }  // namespace
 
 Pipeline::Pipeline(const Checkpoint& in) : checkpoint(marks::with_ties(in)) {
@@ -164,6 +175,15 @@ Stepped apply_steps(Checkpoint in, const Steps& steps) {
   result.origins = std::move(pipeline.origins);
   result.unmatched = std::move(pipeline.unmatched);
   return result;
+}
+
+Steps steps_of_other(const Steps& steps, const Checkpoint& other) {
+  Steps taken;
+  taken.quantized = steps.quantized;
+  taken.root = steps.root && lies_at_the_top(other, *steps.root) ? "" : steps.root;
+  taken.include = steps.include;
+  taken.exclude = steps.exclude;
+  return taken;
 }
 
 }  // namespace ballast

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
+
+#include "base/fail.h"
 
 namespace ballast::containers {
 
@@ -16,6 +19,19 @@ inline constexpr std::uint64_t kMaxExpansion = 200;
 [[nodiscard]] constexpr std::uint64_t expansion_limit(std::uint64_t packed) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max() / kMaxExpansion;
   return std::max(kPlainlyHonest, std::min(packed, kMost) * kMaxExpansion);
+}
+
+/// What the tensors of a file show together, by strides of 0, by many names for one, by many places that
+/// point to the same bytes, against the `held` bytes they lie in. Errc::expanded_view above 64 MiB and
+/// `expansion` times as much (OpenOptions::expansion).
+inline void require_shown(std::uint64_t shown, std::uint64_t held, double expansion,
+                          const std::string& where) {
+  const double most = static_cast<double>(kPlainlyHonest) + expansion * static_cast<double>(held);
+  if (static_cast<double>(shown) <= most) return;
+  fail(Errc::expanded_view, where,
+       "its tensors show {} bytes, more than 64 MiB and {} times the {} bytes of the file (made large by "
+       "strides, zeros or many names? open it with a larger expansion if it is meant to be)",
+       shown, expansion, held);
 }
 
 }  // namespace ballast::containers

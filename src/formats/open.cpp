@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
+#include "containers/expansion.h"
 #include "formats/format_table.h"
 #include "formats/shards/shards.h"
 #include "tensor/source_storage.h"
@@ -29,11 +30,20 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool i
   return checkpoint;
 }
 
+// Metadata may give one tensor very many names.
+Checkpoint with_all_names(Checkpoint in, const OpenOptions& options, const std::string& where) {
+  const std::size_t size = in.size();
+  const std::uint64_t held = in.total_bytes();
+  Checkpoint out = marks::with_ties(std::move(in));
+  if (out.size() != size) containers::require_shown(out.total_bytes(), held, options.expansion, where);
+  return out;
+}
+
 }  // namespace
 
 Checkpoint open(const std::string& path, const OpenOptions& options) {
   if (shards::is_folder(path)) return shards::open_folder(path, options);
-  return marks::with_ties(open_file(path, options, false));
+  return with_all_names(open_file(path, options, false), options, display(path));
 }
 
 Checkpoint open_single(const std::string& path, const OpenOptions& options) {
@@ -46,7 +56,7 @@ Checkpoint open(const std::shared_ptr<const ByteSource>& source, const OpenOptio
   Checkpoint checkpoint = format->open(*source, options);
   if (!checkpoint.format) checkpoint.format = format;
   record::take_layout_from_tree(checkpoint);
-  return marks::with_ties(std::move(checkpoint));
+  return with_all_names(std::move(checkpoint), options, source->where());
 }
 
 Checkpoint open_bytes(std::shared_ptr<const Storage> bytes, const OpenOptions& options) {

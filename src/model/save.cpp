@@ -9,6 +9,7 @@
 #include "ballast/load.h"
 #include "base/fail.h"
 #include "checkpoint/marks.h"
+#include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "model/adapter.h"
@@ -113,6 +114,25 @@ class Writer {
   std::unordered_map<const Storage*, std::vector<std::pair<std::string, Tensor>>> seen_;
 };
 
+// By the names of the model and by those of the file. A pattern that matches neither would narrow in silence
+// what was to be kept: a save has no report to say it in.
+std::vector<bool> kept_wide(const Slots& slots, const ModelCast& cast, const Writer& writer,
+                            const Checkpoint& out) {
+  std::vector<std::string_view> names;
+  for (const Slot& slot : slots.slots) names.emplace_back(slot.path);
+  for (const Entry& entry : out) names.emplace_back(entry.name);
+  if (const auto lost = unmatched(cast.keep_dtype, names); !lost.empty())
+    fail(Errc::not_found, "keep_dtype", "the pattern {} matches no tensor of the model; the first is {}",
+         quoted(lost.front()), names.empty() ? "none" : quoted(names.front()));
+  const KeyFilter by_name(cast.keep_dtype, {});
+  const KeptWide by_slot(slots, cast);
+  std::vector<bool> kept;
+  for (const Entry& entry : out)
+    kept.push_back((!cast.keep_dtype.empty() && by_name.passes(entry.name)) ||
+                   by_slot.has(writer.slot_of(entry.name)));
+  return kept;
+}
+
 }  // namespace
 
 Checkpoint detail::save(const Slots& slots, Adapter adapter, const ModelCast& cast) {
@@ -129,13 +149,9 @@ Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& c
   if (cast.dtype == Precision::as_model)
     fail(Errc::invalid_argument, "save", "as_model means nothing here: the tensors are the model's");
   const DType dtype = target_dtype(cast.dtype);
-  const KeptWide kept(slots, cast);
+  const std::vector<bool> kept = kept_wide(slots, cast, writer, out);
   return cast_where(
-      out, dtype,
-      [&](std::size_t i) {
-        return !is_narrower(out[i].dtype, dtype) || !kept.has(writer.slot_of(out[i].name));
-      },
-      cast.count);
+      out, dtype, [&](std::size_t i) { return !is_narrower(out[i].dtype, dtype) || !kept[i]; }, cast.count);
 }
 
 }  // namespace ballast

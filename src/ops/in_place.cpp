@@ -30,10 +30,18 @@ void require_writable_as(const char* op, const Tensor& a, const Tensor& result) 
   }
 }
 
+void require_value(const Tensor& number, const Tensor& to) {
+  if (is_floating(to.dtype()) || is_floating(number.dtype())) return;
+  const Tensor held = ops::narrowed(number.to(DType::i64), to.dtype()).to(DType::i64);
+  if (held.item<std::int64_t>() != number.item<std::int64_t>())
+    fail(Errc::not_representable, "assign", "{} does not have the number {}", info(to.dtype()).code,
+         number.item<std::int64_t>());
+}
+
 // As PyTorch's integers: the upper bits are dropped.
 Tensor in_dtype(const Tensor& result, DType dtype) {
   if (is_floating(dtype) || is_floating(result.dtype())) return result.to(dtype);
-  return ops::narrowed(result.to(DType::i64), dtype);
+  return ops::narrowed(result.to(DType::i64).contiguous(), dtype);
 }
 
 template <class Compute>
@@ -71,6 +79,15 @@ Tensor& operator*=(Tensor& a, const Operand& b) {
 
 Tensor& operator/=(Tensor& a, const Operand& b) {
   return in_place("div in place", a, [&] { return div(a, b); });
+}
+
+void assign(Tensor to, const Operand& values) {
+  in_place("assign", to, [&] {
+    const Tensor& given = values.tensor();
+    if (values.is_number()) require_value(given, to);
+    // What is read while it is written would be read changed.
+    return (given.storage() == to.storage() ? given.clone() : given).expand(to.shape());
+  });
 }
 
 }  // namespace ballast

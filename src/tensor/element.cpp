@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <string>
 
 #include "ballast/tensor.h"
 #include "base/checked.h"
@@ -24,6 +25,14 @@ Value only_element(const Tensor& tensor) {
 bool is_integer(DType dtype) {
   const DTypeKind kind = info(dtype).kind;
   return kind == DTypeKind::signed_integer || kind == DTypeKind::unsigned_integer;
+}
+
+// Every digit of it: an I64 may be more than a double has.
+std::string text_of(const Tensor& value) {
+  if (is_floating(value.dtype())) return fmt::format("{}", only_element<double>(value));
+  return info(value.dtype()).kind == DTypeKind::unsigned_integer
+             ? fmt::format("{}", only_element<std::uint64_t>(value))
+             : fmt::format("{}", only_element<std::int64_t>(value));
 }
 
 // True when `dtype`, an integer's, has the value with its fraction cut off.
@@ -81,7 +90,7 @@ void Tensor::read_item(DType dtype, std::span<std::byte> out) const {
                                          : true;
   if (!held)
     fail(Errc::not_representable, describe(dtype_, shape_), "holds {}, which {} does not have",
-         only_element<double>(*this), info(dtype).code);
+         text_of(*this), info(dtype).code);
 }
 
 double Tensor::item() const {

@@ -109,6 +109,33 @@ class OnePipeline(CliTest):
         self.run_tool("diff", source, out, "--rename", "fc=hand", "--dtype", "bf16", "--no-renames", code=1)
         self.run_tool("diff", source, out, "--rename", "fc=head", "--dtype", "f16", "--no-renames", code=1)
 
+    def test_a_release_of_one_of_two_state_dicts_is_compared_by_the_root_that_made_it(self):
+        both = [(f"{part}.w", "F32", [1], floats(value)) for part, value in (("ema", 1), ("model", 2))]
+        source, out, other = self.file("two.safetensors", safetensors(both)), self.path("ema.safetensors"), self.path("model.safetensors")
+        self.run_tool("convert", source, out, "--root", "ema")
+        self.run_tool("convert", source, other, "--root", "model")
+        _, said = self.run_tool("diff", source, out, "--root", "ema")
+        self.assertIn('has nothing under "ema", compared as a whole', said)
+        self.run_tool("diff", source, other, "--root", "ema", code=1)
+        _, said = self.run_tool("diff", source, source, "--root", "ema")
+        self.assertNotIn("as a whole", said)
+        self.run_tool("diff", out, source, "--root", "ema", code=2)  # the steps are A's
+
+    def test_a_pattern_that_matches_in_one_of_two_files_is_no_slip(self):
+        source, out = self.source(), self.path("out.safetensors")
+        self.run_tool("convert", source, out, "--exclude", "bias")
+        for a, b in ((source, out), (out, source)):
+            _, said = self.run_tool("diff", a, b, "--exclude", "bias")
+            self.assertNotIn("matched nothing", said)
+        _, said = self.run_tool("diff", source, out, "--exclude", "bias", "--exclude", "zzz")
+        self.assertEqual(said.count("matched nothing"), 1)
+
+    def test_a_dtype_is_a_word(self):
+        source = self.source()
+        self.run_tool("convert", source, self.path("o.safetensors"), "--dtype", "", code=2)
+        self.run_tool("convert", source, self.path("o.safetensors"), "--dtype", "keep")
+        self.run_tool("diff", source, self.path("o.safetensors"))
+
     def test_stats_and_verify_look_at_what_the_steps_leave(self):
         big = self.file("big.safetensors", safetensors([("a.w", "F32", [1], floats(70000)), ("a.v", "F32", [2], floats(1, 2))]))
         self.run_tool("verify", big)

@@ -5,6 +5,7 @@
 #include "ballast/init.h"
 #include "ballast/load.h"
 #include "ballast/nn.h"
+#include "base/error_of.h"
 
 namespace ballast {
 namespace {
@@ -66,6 +67,26 @@ TEST(KeepDtype, LoadingAndSavingAModelLeaveTheSameTensorsWide) {
     load(saved, to_checkpoint(source, Adapter::pytorch, cast));
     EXPECT_EQ(dtypes(saved), wanted);
   }
+}
+
+TEST(KeepDtype, SavingAModelTakesTheNamesOfTheFileToo) {
+  const auto dtype_of_norm = [](std::vector<std::string> keep) {
+    return to_checkpoint(filled(), Adapter::pytorch, {.dtype = DType::f16, .keep_dtype = std::move(keep)})
+        .tensor("norm.weight")
+        .dtype();
+  };
+  EXPECT_EQ(dtype_of_norm({"norm.weight"}), DType::f32);  // gamma in the model, weight in the file
+  EXPECT_EQ(dtype_of_norm({"norm.gamma"}), DType::f32);
+  EXPECT_EQ(dtype_of_norm({"layers"}), DType::f16);
+}
+
+TEST(KeepDtype, SavingAModelRefusesAPatternThatMatchesNothing) {
+  const auto save = [](Precision dtype) {
+    static_cast<void>(
+        to_checkpoint(filled(), Adapter::pytorch, {.dtype = dtype, .keep_dtype = {".", "zzz"}}));
+  };
+  EXPECT_EQ(code_of([&] { save(DType::f16); }), Errc::not_found);
+  save(Precision::keep);  // nothing is cast
 }
 
 TEST(KeepDtype, PatternsThatMatchNothingOfTheModelAreNoted) {

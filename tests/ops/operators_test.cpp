@@ -174,5 +174,47 @@ TEST(Operators, AReductionTakesADimensionAsANumber) {
   EXPECT_EQ(code_of([&] { static_cast<void>(sum(x, 3)); }), Errc::shape_mismatch);
 }
 
+// What one element becomes when it is written into a tensor of another dtype, by the rules of in-place
+// arithmetic: nothing goes down from floating to integer to BOOL.
+TEST(Operators, AssignWritesIntoTheViewAndNothingElseWhateverTheDtypes) {
+  const std::vector<DType> dtypes = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
+                                     DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
+  const auto kind = [](DType dtype) { return dtype == DType::boolean ? 0 : is_floating(dtype) ? 2 : 1; };
+  for (const DType to : dtypes)
+    for (const DType from : dtypes) {
+      SCOPED_TRACE(std::string(info(from).code) + " into " + std::string(info(to).code));
+      Tensor t = Tensor::from(std::vector<double>(12, 1), {3, 4}, to);
+      const Tensor row = Tensor::from({0.0, 1.0, 0.0, 1.0}, {4}, from);
+      if (kind(from) > kind(to)) {
+        EXPECT_EQ(code_of([&] { assign(t[1], row); }), Errc::bad_dtype);
+        continue;
+      }
+      assign(t[1], row);
+      assign(t.transpose(0, 1)[3], Tensor::zeros(from, {1}));  // a column, and one value for all of it
+      const Tensor seen = t.to(DType::f64);
+      EXPECT_THAT(std::vector<double>(seen.span<double>().begin(), seen.span<double>().end()),
+                  ElementsAre(1, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 0));
+    }
+}
+
+TEST(Operators, AssignReadsBeforeItWritesWhereBothAreOneMemory) {
+  Tensor t = Tensor::from({1, 2, 3, 4, 5}, {5});
+  assign(t.narrow(0, 1, 4), t.narrow(0, 0, 4));
+  EXPECT_THAT(std::vector<int>(t.span<int>().begin(), t.span<int>().end()), ElementsAre(1, 1, 2, 3, 4));
+}
+
+TEST(Operators, AssignRefusesWhatDoesNotFit) {
+  Tensor t = Tensor::zeros(DType::u8, {2, 2});
+  assign(t, 255);
+  EXPECT_EQ(code_of([&] { assign(t, 256); }), Errc::not_representable);
+  EXPECT_EQ(code_of([&] { assign(t, -1); }), Errc::not_representable);
+  EXPECT_EQ(code_of([&] { assign(t, 0.5); }), Errc::bad_dtype);
+  EXPECT_EQ(code_of([&] { assign(t[0], Tensor::zeros(DType::u8, {3})); }), Errc::shape_mismatch);
+  EXPECT_EQ(code_of([&] { assign(t[0], Tensor::zeros(DType::u8, {1, 2})); }), Errc::shape_mismatch);
+  EXPECT_EQ(code_of([&] { assign(t.expand({2, 2, 2}), 1); }), Errc::overlap);
+  EXPECT_THAT(std::vector<std::uint8_t>(t.span<std::uint8_t>().begin(), t.span<std::uint8_t>().end()),
+              ElementsAre(255, 255, 255, 255));
+}
+
 }  // namespace
 }  // namespace ballast

@@ -204,5 +204,18 @@ TEST(Element, SizesAreAskedForFromBothEnds) {
     EXPECT_EQ(code_of([&] { static_cast<void>(tensor.size(outside)); }), Errc::shape_mismatch);
 }
 
+TEST(Element, OfLongAndLongLongIsI64) {
+  EXPECT_EQ(dtype_of<long>, DType::i64);
+  EXPECT_EQ(dtype_of<long long>, DType::i64);
+  EXPECT_EQ(dtype_of<unsigned long long>, DType::u64);
+  EXPECT_EQ(Tensor::from({1LL << 40}, {1}).item<long long>(), 1LL << 40);
+}
+
+TEST(Element, AnErrorSaysEveryDigit) {
+  const Tensor beyond_double = Tensor::from({std::int64_t{9007199254740993}}, {1});
+  EXPECT_THAT(error_text([&] { static_cast<void>(beyond_double.item<int>()); }),
+              testing::HasSubstr("holds 9007199254740993, which I32 does not have"));
+}
+
 }  // namespace
 }  // namespace ballast

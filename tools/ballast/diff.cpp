@@ -2,6 +2,7 @@
 // ballast diff: what differs between two files, whatever their formats.
 #include "ballast/diff.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -183,24 +184,43 @@ void print_json(Session& session, const DiffArguments& arguments, const ballast:
   json.finish();
 }
 
-ballast::Checkpoint read(Session& session, const DiffArguments& arguments, const std::string& path,
-                         const ballast::Steps& steps) {
-  return apply_steps(session, session.open(path, {.io = ballast::Io::read, .inert = arguments.inert}), steps);
+struct Sides {
+  ballast::Checkpoint a;
+  ballast::Checkpoint b;
+};
+
+// The steps that made B of A are done to A; a pattern that both are asked for may match in one of them.
+Sides read(Session& session, const DiffArguments& arguments) {
+  const auto open = [&](const std::string& path) {
+    return session.open(path, {.io = ballast::Io::read, .inert = arguments.inert});
+  };
+  const ballast::Steps steps = steps_of(arguments.steps);
+  ballast::Checkpoint other = open(arguments.b);
+  const ballast::Steps of_b = ballast::steps_of_other(steps, other);
+  ballast::Stepped a = ballast::apply_steps(open(arguments.a), steps);
+  ballast::Stepped b = ballast::apply_steps(std::move(other), of_b);
+  note_found(session, arguments.a, a.root);
+  note_found(session, arguments.b, b.root);
+  if (of_b.root != steps.root)
+    session.note(fmt::format("{}: has nothing under {}, compared as a whole", ballast::display(arguments.b),
+                             ballast::quoted(*steps.root)));
+  std::erase_if(a.unmatched, [&](const std::string& pattern) {
+    const bool asked_of_b =
+        std::ranges::count(of_b.include, pattern) + std::ranges::count(of_b.exclude, pattern) > 0;
+    return asked_of_b && std::ranges::count(b.unmatched, pattern) == 0;
+  });
+  warn_unmatched(session, a.unmatched);
+  return {std::move(a.checkpoint), std::move(b.checkpoint)};
 }
 
 int diff(Session& session, const DiffArguments& arguments) {
-  // The steps that made B of A: what B is not made by itself is asked of A alone.
-  const ballast::Steps steps = steps_of(arguments.steps);
-  const ballast::Checkpoint a = read(session, arguments, arguments.a, steps);
-  const ballast::Checkpoint b =
-      read(session, arguments, arguments.b,
-           {.root = steps.root, .include = steps.include, .exclude = steps.exclude});
+  const Sides sides = read(session, arguments);
   ballast::DiffOptions options = arguments.options;
   options.find_renamed = !arguments.no_renames;
   const ballast::DiffReport report = [&] {
     ProgressBar bar = session.progress("diff", arguments.b);
     options.progress = bar.callback();
-    return ballast::diff(a, b, options);
+    return ballast::diff(sides.a, sides.b, options);
   }();
   if (session.json)
     print_json(session, arguments, report);

@@ -82,7 +82,7 @@ ballast::Steps steps_of(const StepArguments& arguments) {
   ballast::Steps steps = arguments.steps;
   steps.rename = parse_renames(arguments.rename);
   if (!arguments.rules.empty()) steps.rules = ballast::rules::read(arguments.rules);
-  if (!arguments.dtype.empty() && arguments.dtype != "keep") steps.dtype = parse_dtype(arguments.dtype);
+  if (arguments.dtype && *arguments.dtype != "keep") steps.dtype = parse_dtype(*arguments.dtype);
   return steps;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct StepArguments {
   ballast::Steps steps;  ///< but for what is still text:
   std::vector<std::string> rename;
   std::string rules;
-  std::string dtype;
+  std::optional<std::string> dtype;
 };
 
 /// --include and --exclude alone.

@@ -65,6 +65,11 @@ inline Tensor operator/=(Tensor&& a, const Operand& b) {
   return a /= b;
 }
 
+/// Writes `values` into the elements `to` looks at, under the same conditions: assign(t[0], x) is PyTorch's
+/// t[0] = x. They are spread to the shape and rounded to the dtype; a number an integer's dtype does not have
+/// is refused (Errc::not_representable).
+void assign(Tensor to, const Operand& values);
+
 [[nodiscard]] Tensor neg(const Tensor& x);
 
 [[nodiscard]] inline Tensor operator-(const Tensor& x) {

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "containers/confine.h"
+#include "containers/expansion.h"
 
 namespace ballast::onnx_file {
 namespace {
@@ -66,6 +67,7 @@ std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& t
     fail(Errc::offset_out_of_range, where, "{} bytes at offset {} of {}, which has {} bytes (cut short?)",
          tensor.bytes, place.offset, quoted(place.location), opened.file->size());
   }
+  shown_ = checked_add(shown_, tensor.bytes, where);
   const std::uint64_t item = std::max<std::uint64_t>(info(*tensor.type->dtype).bits / 8, 1);
   if (tensor.bytes == 0) return range_of(*opened.file, 0, 0);
   const Span span{place.offset, place.offset + tensor.bytes, item};
@@ -82,7 +84,10 @@ std::shared_ptr<const Storage> ExternalFiles::storage(const TensorDescription& t
 
 // Spans are sorted. The same bytes for two tensors are a tied weight; a part of another's is a trick, or a
 // mistake.
-void ExternalFiles::check_overlaps() {
+void ExternalFiles::check_overlaps(double expansion) {
+  std::uint64_t held = 0;
+  for (const auto& [location, opened] : files_) held += opened.file->size();
+  containers::require_shown(shown_, held, expansion, source_.where());
   for (const auto& [location, opened] : files_) {
     const std::pair<const Span, std::pair<std::shared_ptr<const Storage>, std::string>>* last = nullptr;
     for (const auto& span : opened.spans) {

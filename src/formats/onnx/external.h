@@ -46,8 +46,8 @@ class ExternalFiles {
   /// The bytes of an external tensor. Errc::path_escape, missing_storage, size_mismatch, offset_out_of_range,
   /// too_many.
   [[nodiscard]] std::shared_ptr<const Storage> storage(const TensorDescription& tensor);
-  /// When all tensors were asked for: Errc::overlap.
-  void check_overlaps();
+  /// When all tensors were asked for: Errc::overlap, and Errc::expanded_view where many have the same bytes.
+  void check_overlaps(double expansion);
 
  private:
   struct Span {
@@ -69,6 +69,7 @@ class ExternalFiles {
 
   const ByteSource& source_;
   std::map<std::string, Opened> files_;  // by location
+  std::uint64_t shown_ = 0;              // bytes of all tensors
 };
 
 }  // namespace ballast::onnx_file

@@ -15,8 +15,8 @@ Likeness recognise_onnx(const FileHead& head) {
   return head.name.ends_with(".onnx") ? Likeness::doubtful : Likeness::none;
 }
 
-Checkpoint open_onnx(const ByteSource& source, const OpenOptions&) {
-  return onnx_file::open_onnx(source);
+Checkpoint open_onnx(const ByteSource& source, const OpenOptions& options) {
+  return onnx_file::open_onnx(source, options.expansion);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace ballast::onnx_file {
 /// Never true for a file of another format Ballast reads.
 [[nodiscard]] bool is_onnx(std::span<const std::byte> head) noexcept;
 
-[[nodiscard]] Checkpoint open_onnx(const ByteSource& source);
+[[nodiscard]] Checkpoint open_onnx(const ByteSource& source, double expansion);
 
 /// Compares the SHA-1 of every external file that has one in the model: Errc::bad_crc.
 [[nodiscard]] Checksums check_external(const ByteSource& source);

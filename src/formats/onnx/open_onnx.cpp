@@ -24,13 +24,14 @@ struct Skipped {
 
 class Collector {
  public:
-  explicit Collector(const ByteSource& source) : source_(source), external_(source) {}
+  Collector(const ByteSource& source, double expansion)
+      : source_(source), expansion_(expansion), external_(source) {}
 
   Checkpoint collect() {
     const TensorSink sink{.tensor = [this](const TensorDescription& tensor, Origin) { add(tensor); },
                           .sparse = [this](const SparseDescription& sparse, Origin) { add_sparse(sparse); }};
     const Info info = read_model(source_, sink);
-    external_.check_overlaps();
+    external_.check_overlaps(expansion_);
     checkpoint_.format = formats::onnx;
     if (!info.metadata.empty()) checkpoint_.metadata = info.metadata;
     note(info);
@@ -95,6 +96,7 @@ class Collector {
   }
 
   const ByteSource& source_;
+  double expansion_;
   ExternalFiles external_;
   Checkpoint checkpoint_;
   std::vector<Skipped> skipped_;
@@ -104,8 +106,8 @@ class Collector {
 
 }  // namespace
 
-Checkpoint open_onnx(const ByteSource& source) {
-  return Collector(source).collect();
+Checkpoint open_onnx(const ByteSource& source, double expansion) {
+  return Collector(source, expansion).collect();
 }
 
 }  // namespace ballast::onnx_file

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shards as one Checkpoint: headers read side by side, data left where it is.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "ballast/display.h"
 #include "base/fail.h"
@@ -40,7 +43,7 @@ class ShardReader {
     out_.reserve(index_.map.size());
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) add(shard);
     if (out_.size() != index_.map.size()) report_absent();
-    if (!ties_.empty()) marks::set_ties(out_, ties_);
+    add_metadata();
     if (!unmapped_.empty())
       out_.notes.push_back(fmt::format("left out, as the index does not know them: {}", list_of(unmapped_)));
     if (index_.total_size != 0 && index_.total_size != out_.total_bytes())
@@ -51,17 +54,7 @@ class ShardReader {
 
  private:
   void open_shards() {
-    const std::string folder = containers::folder_of(path_);
-    std::vector<std::string> missing;
-    std::vector<std::string> paths;
-    for (const std::string& file : index_.files) {
-      paths.push_back(locate(folder, file));
-      if (paths.back().empty()) missing.push_back(file);
-    }
-    if (!missing.empty()) {
-      fail(Errc::missing_shard, where_, "{} of {} shards {} not there: {}", missing.size(),
-           index_.files.size(), missing.size() == 1 ? "is" : "are", list_of(missing));
-    }
+    const std::vector<std::string> paths = locate_all(path_, index_);
     shards_.resize(paths.size());
     parallel_for(paths.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
       for (std::uint64_t i = begin; i < end; ++i) shards_[i] = open_single(paths[i], options_);
@@ -106,15 +99,17 @@ class ShardReader {
     }
     for (const std::string& note : part.notes)
       out_.notes.push_back(display(index_.files[shard]) + ": " + note);
-    if (!part.metadata) return;
-    if (!out_.metadata) out_.metadata.emplace();
-    ties_.merge(marks::ties_of(part));
-    for (const auto& [key, value] : *part.metadata) {
-      if (key == marks::kTiesKey) continue;  // each shard speaks of its own tensors
-      if (out_.metadata->emplace(key, value).first->second != value)
-        out_.notes.push_back(
-            fmt::format("shards differ in metadata {}; the first one counts", ballast::quoted(key)));
+  }
+
+  // Each shard speaks of its own tensors; what they say together is what a merged file would say.
+  void add_metadata() {
+    marks::Ties ties;
+    for (Checkpoint& part : shards_) {
+      ties.merge(marks::ties_of(part));
+      if (part.metadata) part.metadata->erase(marks::kTiesKey);
     }
+    marks::merge_metadata(shards_, out_);
+    if (!ties.empty()) marks::set_ties(out_, ties);
   }
 
   [[noreturn]] void report_absent() {
@@ -136,11 +131,35 @@ class ShardReader {
   Index index_;
   std::vector<Checkpoint> shards_;
   std::vector<std::string> unmapped_;
-  marks::Ties ties_;
   Checkpoint out_;
 };
 
 }  // namespace
+
+std::vector<std::string> locate_all(const std::string& path, const Index& index) {
+  const std::string folder = containers::folder_of(path);
+  std::vector<std::string> missing;
+  std::vector<std::string> paths;
+  std::map<std::pair<dev_t, ino_t>, std::string_view> taken;
+  for (const std::string& file : index.files) {
+    paths.push_back(locate(folder, file));
+    struct stat status {};
+    if (paths.back().empty() || stat(paths.back().c_str(), &status) != 0) {
+      missing.push_back(file);
+      continue;
+    }
+    const auto [other, is_new] = taken.emplace(std::pair(status.st_dev, status.st_ino), file);
+    if (!is_new)
+      fail(Errc::duplicate_key, display(path),
+           "shards {} and {} are one file, so its tensors are there twice", quoted(other->second),
+           quoted(file));
+  }
+  if (!missing.empty()) {
+    fail(Errc::missing_shard, display(path), "{} of {} shards {} not there: {}", missing.size(),
+         index.files.size(), missing.size() == 1 ? "is" : "are", list_of(missing));
+  }
+  return paths;
+}
 
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> names;

@@ -30,6 +30,10 @@ inline constexpr std::size_t kMaxShards = 10'000;
 /// is for the caller: empty when there is no such file.
 [[nodiscard]] std::string locate(const std::string& folder, const std::string& file);
 
+/// All shards of the index at `path`, in the order of its files. Errc::missing_shard with a list;
+/// Errc::duplicate_key when two of its names lead to one file.
+[[nodiscard]] std::vector<std::string> locate_all(const std::string& path, const Index& index);
+
 [[nodiscard]] bool is_folder(const std::string& path) noexcept;
 /// The names of its regular files, in order.
 [[nodiscard]] std::vector<std::string> files_in(const std::string& folder);

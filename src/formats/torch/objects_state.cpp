@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ballast/display.h"
+#include "containers/expansion.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {
@@ -196,14 +197,7 @@ Ref Objects::storage(const StorageInfo& info, TypeId type) {
 
 // All of them together: a file of a kilobyte must not become a terabyte because it says so often enough.
 void Objects::check_expansion(std::uint64_t shown) const {
-  const auto most =
-      static_cast<double>(Budget::kBytes) + settings_.expansion * static_cast<double>(settings_.input_bytes);
-  if (static_cast<double>(shown) <= most) return;
-  refuse(Errc::expanded_view,
-         "its tensors show {} bytes, more than 64 MiB and {} times the {} bytes of the file (made large by "
-         "strides, "
-         "zeros or many names? open it with a larger expansion if it is meant to be)",
-         shown, settings_.expansion, settings_.input_bytes);
+  containers::require_shown(shown, settings_.input_bytes, settings_.expansion, location());
 }
 
 void Objects::expect_no_hooks(TypeId type, Ref hooks) {
