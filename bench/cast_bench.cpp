@@ -10,8 +10,8 @@
 #include <functional>
 #include <vector>
 
+#include "ballast/runtime.h"
 #include "ballast/tensor.h"
-#include "ballast/threads.h"
 #include "base/thread_pool.h"
 #include "tensor/cast.h"
 #include "tensor/copy.h"

@@ -15,7 +15,7 @@
 #include "../examples/models/mobilenet_v2.h"
 #include "../examples/models/resnet.h"
 #include "../examples/models/vit_b_16.h"
-#include "ballast/init.h"
+#include "ballast/module.h"
 #include "ballast/ops.h"
 #include "serve.h"
 

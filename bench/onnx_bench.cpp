@@ -9,8 +9,8 @@
 
 #include "../examples/models/gpt2.h"
 #include "../examples/models/resnet.h"
-#include "ballast/init.h"
 #include "ballast/load_file.h"
+#include "ballast/module.h"
 #include "ballast/onnx.h"
 #include "ballast/safetensors.h"
 

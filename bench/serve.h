@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 
 namespace ballast::bench {
 

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "ballast/error.h"
-#include "ballast/root.h"
 #include "ballast/scan.h"
+#include "ballast/steps.h"
 #include "formats/open.h"
 #include "torch_mutator.h"
 #include "watched.h"

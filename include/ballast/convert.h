@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // convert(): one file into another, with the steps of steps.h between. Streams; the output appears whole or
-// not at all. Part of ballast::import.
+// not at all. Receipts: what a conversion read, did and wrote, by SHA-256, so that others can check it
+// later. Part of ballast::import.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,10 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/hash.h"
 #include "ballast/io.h"
-#include "ballast/progress.h"
 #include "ballast/quantized.h"
+#include "ballast/runtime.h"
 #include "ballast/steps.h"
 
 namespace ballast {
@@ -39,7 +41,7 @@ struct ConvertOptions {
   Format format = {};                  ///< by the extension when none is said
   bool simplify = false;  ///< to .pt: foreign classes as the dicts, lists, numbers and text they are made of
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
-  std::string receipt = {};       ///< where to write a receipt (receipt.h); none when empty
+  std::string receipt = {};       ///< where to write a Receipt; none when empty
   bool overwrite = false;         ///< the output, and the receipt
   Progress progress = {};
 };
@@ -56,5 +58,68 @@ struct Converted : Stepped {
 
 /// Returns what was written. Input, output and receipt must be different files (require_apart()).
 Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options = {});
+
+/// A plain struct and a JSON file (docs/proof.md).
+struct Receipt {
+  struct File {
+    std::string name;  ///< without folders
+    std::uint64_t bytes = 0;
+    std::string sha256;
+  };
+
+  struct Side {
+    std::string format;
+    std::vector<File> files;
+    std::string root;  ///< of its Manifest: equal roots, equal tensors
+    std::vector<TensorHash> tensors;
+  };
+
+  struct Rename {
+    std::string pattern;
+    std::string to;
+  };
+
+  struct Steps {
+    std::string root;   ///< the key that was taken, asked for or found; empty for everything
+    std::string rules;  ///< as a rules file; empty when there were none
+    std::vector<Rename> rename;
+    std::optional<bool> strip_prefixes = {};  ///< true when they were removed
+    std::vector<std::string> include;
+    std::vector<std::string> exclude;
+    std::vector<std::string> reindex;
+    std::vector<std::string> keep_positions;
+    std::string dtype;                         ///< Safetensors' code; empty when nothing was cast
+    std::optional<bool> keep_statistics = {};  ///< of batch norms, in their dtype; none when nothing was cast
+    std::vector<std::string> keep_dtype;
+    std::string quantize;                ///< "int8" or empty
+    std::uint64_t rounded = 0;           ///< values the cast changed
+    std::uint64_t overflowed = 0;        ///< finite values that are finite no more
+    std::optional<bool> unchecked = {};  ///< true: the checksums of the input were not compared
+  };
+
+  std::int64_t schema = 1;
+  std::string producer;  ///< "ballast 0.1.0"
+  Side input;
+  Steps steps;
+  Side output;
+};
+
+/// Reads all of it, twice: the files, and the tensors.
+[[nodiscard]] Receipt::Side receipt_side(const Checkpoint& checkpoint, const Progress& progress = {});
+
+/// For a conversion that is done; `input` was made before, because the output may have taken its place.
+[[nodiscard]] Receipt make_receipt(Receipt::Side input, const Converted& done, const std::string& out,
+                                   const ConvertOptions& options);
+
+[[nodiscard]] Receipt read_receipt(const std::string& path);
+
+struct ReceiptCheck {
+  bool is_input = false;              ///< the file is what the conversion read, not what it wrote
+  std::vector<std::string> problems;  ///< sentences; empty when everything is as the receipt says
+};
+
+/// Is this file what the receipt speaks of: the file's bytes and every tensor.
+[[nodiscard]] ReceiptCheck check_receipt(const std::string& path, const Receipt& receipt,
+                                         const Progress& progress = {});
 
 }  // namespace ballast

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one exception of the library. Everything that cannot be done ends in an Error: a stable code to test,
-// the place it happened in (file, tensor, byte offset) and a sentence with the numbers and the likely cause.
-// docs/errors.md explains every code.
+// the place it happened in (file, tensor, byte offset) and a sentence with the numbers and the likely
+// cause. docs/errors.md explains every code. And what such sentences are made of: names from files made
+// safe to show, and the names that may have been meant.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ballast {
 
@@ -95,5 +99,40 @@ class Error : public std::runtime_error {
   Errc code_;
   std::string where_;
 };
+
+// Text from a file, made safe to show: terminal control bytes, bidirectional overrides and invalid UTF-8
+// become visible escapes, and overlong text is cut with its length shown. Every message of the library and
+// every table of the tool goes through here; so should a program that prints names it found in a file.
+inline constexpr std::size_t kDisplayLimit = 512;  // bytes of source text shown before it is cut
+
+/// `text` with everything unprintable as `\xNN` or `\u{...}`; cut after `limit` bytes as "abc… (12345
+/// bytes)".
+[[nodiscard]] std::string display(std::string_view text, std::size_t limit = kDisplayLimit);
+
+/// display() in double quotes, with quotes and backslashes escaped: for names inside sentences.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+// Where <iomanip> is included, std::quoted() would be found for these, and would fit better.
+[[nodiscard]] inline std::string quoted(const std::string& text) {
+  return quoted(std::string_view(text));
+}
+
+[[nodiscard]] inline std::string quoted(std::string& text) {
+  return quoted(std::string_view(text));
+}
+
+[[nodiscard]] inline std::string quoted(const char* text) {
+  return quoted(std::string_view(text));
+}
+
+// "Did you mean": messages of the library end with it; a program that asks for names of its own can do the
+// same.
+/// Up to `count` of `names`, nearest first; only those near enough to be meant.
+[[nodiscard]] std::vector<std::string_view> nearest(std::string_view wanted,
+                                                    std::span<const std::string_view> names,
+                                                    std::size_t count = 3);
+
+/// "; did you mean "a" or "b"?", or nothing.
+[[nodiscard]] std::string did_you_mean(std::string_view wanted, std::span<const std::string_view> names);
 
 }  // namespace ballast

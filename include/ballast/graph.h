@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/attribute.h"
+#include "ballast/detail/attribute.h"
+#include "ballast/detail/slots.h"
 #include "ballast/module.h"
-#include "ballast/slots.h"
 #include "ballast/tensor.h"
 
 namespace ballast {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 

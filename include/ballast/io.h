@@ -11,8 +11,7 @@
 
 #include "ballast/byte_source.h"
 #include "ballast/checkpoint.h"
-#include "ballast/io_mode.h"
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 

@@ -9,7 +9,7 @@
 #include "ballast/config.h"
 #include "ballast/io.h"
 #include "ballast/load.h"
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model is a struct: its fields are its parameter names. This header finds them by reflection and hands
-// them on as Slots; all work is done elsewhere, on those. Members of a model may be
-//   - Tensor, and layers (ballast/nn/, or your own with `static constexpr LayerKind kind`),
+// A model is a struct: its fields are its parameter names. They are found by reflection.
+// Members of a model may be
+//   - Tensor, and layers (nn.h, or your own with `static constexpr LayerKind kind`),
 //   - structs of such members: aggregates of up to 64 fields as they are, other classes with
 //   BALLAST_FIELDS(a, b),
 //   - std::vector, array, tuple (path segments 0, 1, …), std::map<std::string, …> (its keys), std::optional,
@@ -12,28 +12,19 @@
 // A trailing underscore is not part of a name: `default_` has the key "default".
 #pragma once
 
-#include <array>
-#include <concepts>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <map>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "ballast/detail/reflect.h"
-#include "ballast/layer_kind.h"
-#include "ballast/slots.h"
+#include "ballast/detail/collect.h"
+#include "ballast/detail/copied.h"
 #include "ballast/tensor.h"
 
 namespace ballast {
@@ -70,254 +61,6 @@ struct Flat {
 
   static constexpr void visit_fields(auto& self, auto&& visit) { visit(std::string_view(), self.value); }
 };
-
-namespace detail {
-
-template <class T, template <class...> class Template>
-inline constexpr bool kIsA = false;
-template <template <class...> class Template, class... Args>
-inline constexpr bool kIsA<Template<Args...>, Template> = true;
-
-template <class T>
-inline constexpr bool kIsArray = false;
-template <class T, std::size_t N>
-inline constexpr bool kIsArray<std::array<T, N>> = true;
-
-template <class T>
-inline constexpr bool kIsPointer = kIsA<T, std::unique_ptr> || kIsA<T, std::shared_ptr>;
-
-template <class T>
-inline constexpr bool kIsFlat = false;
-template <class T>
-inline constexpr bool kIsFlat<Flat<T>> = true;
-
-template <class T>
-consteval bool is_configuration();
-
-template <class... Args>
-consteval bool all_configuration(std::type_identity<std::tuple<Args...>>) {
-  return (is_configuration<Args>() && ...);
-}
-
-template <class... Args>
-consteval bool all_configuration(std::type_identity<std::variant<Args...>>) {
-  return (is_configuration<Args>() && ...);
-}
-
-template <class A, class B>
-consteval bool all_configuration(std::type_identity<std::pair<A, B>>) {
-  return is_configuration<A>() && is_configuration<B>();
-}
-
-template <class T>
-consteval bool is_configuration() {
-  if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || kIsA<T, std::basic_string> ||
-                kIsA<T, std::basic_string_view> || kIsA<T, std::function> ||
-                std::is_same_v<std::remove_cv_t<T>, const char*>) {
-    return true;
-  } else if constexpr (kIsA<T, std::vector> || kIsArray<T> || kIsA<T, std::optional>) {
-    return is_configuration<typename T::value_type>();
-  } else if constexpr (kIsA<T, std::map>) {
-    return is_configuration<typename T::mapped_type>();
-  } else if constexpr (kIsA<T, std::tuple> || kIsA<T, std::variant> || kIsA<T, std::pair>) {
-    return all_configuration(std::type_identity<T>{});
-  } else {
-    return false;
-  }
-}
-
-/// A static `kind`: a member of that name is a member like any other.
-template <class T>
-concept HasKind = requires {
-  requires std::is_same_v<decltype(&T::kind), const LayerKind*>;
-};
-
-template <class T>
-consteval LayerKind kind_of() {
-  if constexpr (HasKind<T>)
-    return T::kind;
-  else
-    return LayerKind::none;
-}
-
-template <class T>
-Node node_of(T& object) {
-  Node node{.path = {},
-            .type = std::string(type_name<T>()),
-            .kind = kind_of<T>(),
-            .first_slot = 0,
-            .object = &object,
-            .rtti = &typeid(T)};
-  if constexpr (requires {
-                  { object.place.path } -> std::same_as<std::string&>;
-                })
-    node.layer_path = &object.place.path;
-  if constexpr (requires(std::string_view field, Tensor & value) { object.adjust_initial(field, value); })
-    node.adjust_initial = [&object](std::string_view field, Tensor& value) {
-      object.adjust_initial(field, value);
-    };
-  return node;
-}
-
-template <class T>
-void collect(Collector& out, T& member);
-
-template <class T>
-void collect_struct(Collector& out, T& object) {
-  if constexpr (!kIsFlat<T>) out.node(node_of(object));
-  const auto visit = [&out](std::string_view name, auto& field) {
-    const Collector::Scope scope(out,
-                                 kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);
-    collect(out, field);
-  };
-  if constexpr (HasKind<T>) {
-    const Collector::LayerScope layer(out, T::kind);
-    for_each_field(object, visit);
-  } else {
-    for_each_field(object, visit);
-  }
-}
-
-template <class T>
-void collect_indexed(Collector& out, std::size_t index, T& element) {
-  const Collector::Scope scope(out, index);
-  collect(out, element);
-}
-
-// A layer of which the file's shapes say all there is to know, such as nn::Linear: every one there may be,
-// still without sizes, and how it takes them.
-template <class T>
-concept MadeFromShapes = requires(T& layer, std::span<const Shape> shapes) {
-  { T::without_sizes() } -> std::same_as<std::vector<T>>;
-  { layer.take_sizes(shapes) } -> std::same_as<bool>;
-};
-
-template <class T, class Emplace>
-void collect_value(Collector& out, std::uint32_t choice, T value, const Emplace& emplace) {
-  const auto fresh = std::make_shared<T>(std::move(value));
-  std::function<bool(std::span<const Shape>)> take_sizes;
-  if constexpr (MadeFromShapes<T>)
-    take_sizes = [fresh](std::span<const Shape> shapes) { return fresh->take_sizes(shapes); };
-  out.begin_alternative(
-      choice, type_name<T>(), [fresh, emplace] { emplace(std::move(*fresh)); }, std::move(take_sizes));
-  collect(out, *fresh);
-  out.end_alternative(choice);
-}
-
-// One alternative of a variant, or the value of an empty optional or pointer; `emplace(T&&)` puts it into the
-// model.
-template <class T, class Emplace>
-void collect_fresh(Collector& out, std::uint32_t choice, const Emplace& emplace) {
-  // NOLINTNEXTLINE(bugprone-branch-clone): what is no constructible T must not be looked at further
-  if constexpr (!std::is_move_constructible_v<T>) {
-    out.alternative_without_default(choice, type_name<T>());
-  } else if constexpr (MadeFromShapes<T>) {
-    for (T& each : T::without_sizes()) collect_value<T>(out, choice, std::move(each), emplace);
-  } else if constexpr (std::is_default_constructible_v<T>) {
-    collect_value<T>(out, choice, T(), emplace);
-  } else {
-    out.alternative_without_default(choice, type_name<T>());
-  }
-}
-
-template <std::size_t I, class Variant>
-void collect_alternative(Collector& out, std::uint32_t choice, Variant& variant) {
-  using T = std::variant_alternative_t<I, Variant>;
-  if (T* held = std::get_if<I>(&variant)) {
-    out.begin_alternative(choice, type_name<T>(), {});
-    collect(out, *held);
-    out.end_alternative(choice);
-  } else {
-    collect_fresh<T>(out, choice, [&variant](T&& value) { variant.template emplace<I>(std::move(value)); });
-  }
-}
-
-template <class Variant>
-void collect_variant(Collector& out, Variant& variant) {
-  if (!out.all_alternatives()) return std::visit([&out](auto& held) { collect(out, held); }, variant);
-  const std::uint32_t choice = out.begin_choice(false);
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (collect_alternative<I>(out, choice, variant), ...);
-  }
-  (std::make_index_sequence<std::variant_size_v<Variant>>{});
-}
-
-template <class T>
-void collect_optional(Collector& out, std::optional<T>& optional) {
-  if (optional) return collect(out, *optional);
-  if (!out.all_alternatives()) return;
-  collect_fresh<T>(out, out.begin_choice(true),
-                   [&optional](T&& value) { optional.emplace(std::move(value)); });
-}
-
-template <class Pointer>
-void collect_pointer(Collector& out, Pointer& pointer) {
-  if (pointer) return collect(out, *pointer);
-  if (!out.all_alternatives()) return;
-  using T = typename Pointer::element_type;
-  const std::uint32_t choice = out.begin_choice(true);
-  if (!out.file_may_have_this()) return;
-  if constexpr (std::is_same_v<Pointer, std::unique_ptr<T>> || std::is_same_v<Pointer, std::shared_ptr<T>>)
-    collect_fresh<T>(out, choice, [&pointer](T&& value) { pointer = std::make_unique<T>(std::move(value)); });
-  else
-    out.alternative_without_default(choice, type_name<T>());  // a deleter of its own
-}
-
-template <class Tuple>
-void collect_tuple(Collector& out, Tuple& tuple) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (collect_indexed(out, I, std::get<I>(tuple)), ...);
-  }
-  (std::make_index_sequence<std::tuple_size_v<Tuple>>{});
-}
-
-template <class T>
-void collect(Collector& out, T& member) {
-  if constexpr (std::is_same_v<T, Tensor>) {
-    out.tensor(member);
-  } else if constexpr (is_configuration<T>() || std::is_same_v<T, std::monostate>) {
-    // not a parameter
-  } else if constexpr (kIsA<T, std::vector> || kIsArray<T>) {
-    for (std::size_t i = 0; i < member.size(); ++i) collect_indexed(out, i, member[i]);
-  } else if constexpr (kIsA<T, std::tuple> || kIsA<T, std::pair>) {
-    collect_tuple(out, member);
-  } else if constexpr (kIsA<T, std::map>) {
-    static_assert(
-        std::is_same_v<typename T::key_type, std::string>,
-        "ballast: the key of a std::map in a model must be std::string: it is part of the parameters' names");
-    for (auto& [name, value] : member) {
-      const Collector::Scope scope(out, std::string_view(name));
-      collect(out, value);
-    }
-  } else if constexpr (kIsPointer<T>) {
-    collect_pointer(out, member);
-  } else if constexpr (kIsA<T, std::optional>) {
-    collect_optional(out, member);
-  } else if constexpr (kIsA<T, std::variant>) {
-    collect_variant(out, member);
-  } else {
-    static_assert(std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>),
-                  "ballast: a member of this type is neither a Tensor, a layer, a struct, a standard "
-                  "container of those nor configuration: "
-                  "list the fields of a class of your own with BALLAST_FIELDS(...), or wrap what holds no "
-                  "parameters in ballast::Skip<T>");
-    if constexpr (std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>))
-      collect_struct(out, member);
-  }
-}
-
-/// The model is not changed, but the slots point into it: a const model's slots must be treated as const.
-template <class Model>
-Slots collect_slots(const Model& model, Collector::Alternatives which, const FileHas& file_has = {}) {
-  Collector collector(which, file_has);
-  collect(collector, const_cast<Model&>(model));
-  return collector.take();
-}
-
-[[nodiscard]] bool is_buffer(const Slot& slot) noexcept;
-void print(const Slots& slots, std::string_view type, std::ostream& out);
-
-}  // namespace detail
 
 /// Something load() and save() take for a model.
 template <class T>
@@ -361,6 +104,28 @@ template <Module Model>
 void print(const Model& model, std::ostream& out) {
   detail::print(detail::collect_slots(model, detail::Collector::Alternatives::held_only),
                 detail::type_name<Model>(), out);
+}
+
+/// A model of its own: every tensor in new memory, in the layout it had, and nothing shared with the
+/// original, not even through shared pointers. What is tied there (the same bytes under two names, as they
+/// are or transposed; one module behind two shared pointers) is tied here. Reads the bytes, and throws what
+/// that throws; tensors without bytes stay so. Members in Skip<T> and fields a class does not list are copied
+/// as C++ copies them. (Copying the struct itself copies views: both models look at the same weights.)
+template <Module Model>
+[[nodiscard]] Model copy(const Model& model) {
+  detail::TensorCopies copies(detail::collect_slots(model, detail::Collector::Alternatives::held_only));
+  return detail::copied(model, copies);
+}
+
+namespace detail {
+std::vector<std::string> initialize(const Slots& slots, std::uint64_t seed);
+}
+
+/// Gives every tensor that has no data yet its first value: what was loaded stays. The same seed gives the
+/// same model everywhere. Tensors outside layers become zeros. Returns the paths of those it filled.
+template <Module Model>
+std::vector<std::string> init(Model& model, std::uint64_t seed = 0) {
+  return detail::initialize(detail::collect_slots(model, detail::Collector::Alternatives::held_only), seed);
 }
 
 }  // namespace ballast

@@ -1,18 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// All operations on tensors: free functions that take tensors and give tensors. ballast/ops/operand.h says
-// what they have in common. Part of ballast::nn.
+// All operations on tensors: free functions that take tensors and give tensors, named as in PyTorch. Part of
+// ballast::nn.
+//
+// Dtypes: results have the dtype PyTorch gives them (F16 + F32 is F32, I64 / I64 is F32, a number never
+// widens a tensor of its kind). F16 and BF16 are computed in F32 and rounded once at the end. F64 is computed
+// in F64 by elementwise operations, reductions and movement; the operations of layers (matmul, convolutions,
+// norms, …) compute in F32 and refuse F64. BOOL, U8, I8, I16, I32, I64 where they make sense. Shapes: NumPy's
+// broadcasting. Results are row-major. NaN and infinities flow as they do in PyTorch. Refusals:
+// Errc::shape_mismatch, bad_dtype, invalid_argument, offset_out_of_range (an index); where() names the
+// operation. Threads: ballast::set_thread_count. Every function may be called from several threads at once.
+//
+// By the part of detail/ops/ they are declared in:
+//   create.h       zeros, ones, full, arange, …
+//   elementwise.h  + - * /, comparisons, exp, sqrt, where, clamp, …
+//   activation.h   relu, gelu, softmax, …
+//   reduce.h       sum, mean, max, argmax, sort, topk, …
+//   movement.h     concat, split, pad, gather, roll, …
+//   matmul.h       matmul, linear, scaled_dot_product_attention
+//   conv.h, pool.h, norm.h, resize.h, rnn.h    what layers are made of
+//   cache.h        what a caller keeps of one call for the next
 #pragma once
 
-#include "ballast/ops/activation.h"
-#include "ballast/ops/cache.h"
-#include "ballast/ops/conv.h"
-#include "ballast/ops/create.h"
-#include "ballast/ops/elementwise.h"
-#include "ballast/ops/matmul.h"
-#include "ballast/ops/movement.h"
-#include "ballast/ops/norm.h"
-#include "ballast/ops/operand.h"
-#include "ballast/ops/pool.h"
-#include "ballast/ops/reduce.h"
-#include "ballast/ops/resize.h"
-#include "ballast/ops/rnn.h"
+#include "ballast/detail/ops/activation.h"
+#include "ballast/detail/ops/cache.h"
+#include "ballast/detail/ops/conv.h"
+#include "ballast/detail/ops/create.h"
+#include "ballast/detail/ops/elementwise.h"
+#include "ballast/detail/ops/matmul.h"
+#include "ballast/detail/ops/movement.h"
+#include "ballast/detail/ops/norm.h"
+#include "ballast/detail/ops/operand.h"
+#include "ballast/detail/ops/pool.h"
+#include "ballast/detail/ops/reduce.h"
+#include "ballast/detail/ops/resize.h"
+#include "ballast/detail/ops/rnn.h"

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "ballast/config.h"
+#include "ballast/detail/record_file.h"
 #include "ballast/load.h"
 #include "ballast/quantized.h"
-#include "ballast/record_file.h"
 
 namespace ballast {
 

@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
-#include "ballast/io_mode.h"
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 
 namespace ballast::safetensors {
 

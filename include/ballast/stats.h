@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 #include "ballast/tensor.h"
 
 namespace ballast {

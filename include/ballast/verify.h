@@ -12,8 +12,7 @@
 
 #include "ballast/dtype.h"
 #include "ballast/format.h"
-#include "ballast/io_mode.h"
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 #include "ballast/shape.h"
 #include "ballast/steps.h"
 
@@ -35,7 +34,7 @@ struct VerifyOptions {
   Precision dtype = Precision::keep;
   std::vector<std::string> keep_dtype = {};
   bool keep_statistics = true;
-  std::string receipt = {};  ///< compare the file and every tensor with this receipt (receipt.h)
+  std::string receipt = {};  ///< compare the file and every tensor with this Receipt (convert.h)
   bool allow_zeros = false;  ///< tensors of nothing but zeros are fine; a single zero always is
   double max_abs = 0;        ///< not 0: a larger magnitude is a finding
   Progress progress = {};    ///< for each pass over the data anew

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "ballast/quantized.h"
-#include "ballast/root.h"
 #include "ballast/steps.h"
 #include "boxed.h"
 #include "frameworks.h"

@@ -3,8 +3,8 @@
 
 #include "ballast/convert.h"
 #include "ballast/io.h"
+#include "ballast/runtime.h"
 #include "ballast/safetensors.h"
-#include "ballast/threads.h"
 #include "checkpoint.h"
 #include "memory.h"
 #include "steps.h"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 
 namespace py {
 namespace {

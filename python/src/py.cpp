@@ -3,7 +3,7 @@
 
 #include <new>
 
-#include "ballast/io_mode.h"
+#include "ballast/runtime.h"
 
 namespace py {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/error.h"
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 #include "ballast/shape.h"
 
 namespace py {

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/file.h"

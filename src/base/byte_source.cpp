@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/byte_source.h"
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 
 namespace ballast {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "ballast/byte_source.h"
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 

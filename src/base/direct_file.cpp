@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 
 namespace ballast {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/display.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
 
+#include "ballast/error.h"
 #include "base/utf8.h"
 
 namespace ballast {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one way to throw: fail(code, where, "format {}", numbers...). Strings that come from a file go through
-// display() (display.h) first.
+// display() (error.h) first.
 #pragma once
 
 #include <fmt/format.h>

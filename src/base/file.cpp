@@ -19,7 +19,7 @@
 #include <mutex>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/direct_file.h"
 

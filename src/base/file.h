@@ -10,7 +10,7 @@
 #include <string>
 
 #include "ballast/byte_source.h"
-#include "ballast/io_mode.h"
+#include "ballast/runtime.h"
 
 struct stat;
 

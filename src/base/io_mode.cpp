@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/io_mode.h"
-
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
+#include "ballast/runtime.h"
 #include "base/fail.h"
 
 namespace ballast {

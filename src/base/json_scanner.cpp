@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 
 namespace ballast {
 namespace {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nearest.h"
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 
 namespace ballast {
 namespace {

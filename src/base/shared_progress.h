@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ballast/display.h"
-#include "ballast/nearest.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "checkpoint/value_tree.h"

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/steps.h"
 #include "base/checked.h"
 #include "base/sizes.h"

@@ -5,7 +5,7 @@
 #include <compare>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "base/json_writer.h"
 #include "checkpoint/record_metadata.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 

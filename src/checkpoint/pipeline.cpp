@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/quantized.h"
-#include "ballast/root.h"
+#include "ballast/steps.h"
 #include "base/fail.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <set>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/quantized.h"
 #include "base/fail.h"
 #include "base/hash.h"

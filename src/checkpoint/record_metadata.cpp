@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 
 namespace ballast::record {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/root.h"
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
+#include "ballast/steps.h"
 #include "base/fail.h"
 #include "base/key_path.h"
 #include "checkpoint/flatten.h"

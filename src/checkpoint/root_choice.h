@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ballast/root.h"
+#include "ballast/steps.h"
 
 namespace ballast {
 

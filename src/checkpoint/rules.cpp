@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/quantized.h"
 #include "base/fail.h"
 #include "base/hash.h"

@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ballast/display.h"
-#include "ballast/nearest.h"
+#include "ballast/error.h"
 #include "ballast/steps.h"
 #include "base/fail.h"
 #include "checkpoint/value_json.h"

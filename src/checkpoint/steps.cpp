@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "checkpoint/marks.h"

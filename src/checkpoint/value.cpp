@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "checkpoint/object_classes.h"
 #include "checkpoint/value_tree.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/json_scanner.h"

@@ -3,7 +3,7 @@
 // sharing.
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "checkpoint/value_tree.h"
 

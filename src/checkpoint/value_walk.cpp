@@ -5,8 +5,7 @@
 #include <charconv>
 #include <unordered_set>
 
-#include "ballast/display.h"
-#include "ballast/nearest.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "checkpoint/value_tree.h"
 

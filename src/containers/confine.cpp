@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 
 namespace ballast::containers {

@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 #include "ballast/storage.h"
 #include "base/atomic_file.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 

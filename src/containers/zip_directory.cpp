@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/hash.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "containers/zip.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 

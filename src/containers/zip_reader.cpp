@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/blocks.h"
 #include "base/bytes.h"
 #include "base/crc32.h"

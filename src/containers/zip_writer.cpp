@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "containers/zip_records.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/io.h"
 #include "base/fail.h"
 #include "containers/confine.h"

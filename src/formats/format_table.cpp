@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "containers/magic.h"

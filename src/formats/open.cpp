@@ -2,7 +2,7 @@
 // ballast::open(): what a file is, by its content.
 #include "formats/open.h"
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "checkpoint/marks.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/io.h"
 #include "base/fail.h"
 #include "base/file.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast::save(): a checkpoint in a format of the table.
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/io.h"
 #include "ballast/quantized.h"
 #include "base/atomic_file.h"

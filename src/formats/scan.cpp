@@ -8,7 +8,7 @@
 #include <set>
 #include <unordered_set>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/io.h"
 #include "base/bytes.h"
 #include "base/fail.h"

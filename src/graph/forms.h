@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ballast/attribute.h"
+#include "ballast/detail/attribute.h"
 #include "ballast/tensor.h"
 
 namespace ballast::graph {

@@ -3,7 +3,7 @@
 
 #include <ostream>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/graph.h"
 
 namespace ballast {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 
 namespace ballast::graph {

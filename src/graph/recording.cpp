@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "graph/forms.h"
 #include "graph/probe.h"
 

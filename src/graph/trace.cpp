@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/graph.h"
 #include "base/fail.h"
 #include "graph/merge.h"

@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "ballast/config.h"
-#include "ballast/display.h"
-#include "ballast/receipt.h"
+#include "ballast/error.h"
 #include "ballast/scan.h"
 #include "base/fail.h"
 #include "checkpoint/record_metadata.h"

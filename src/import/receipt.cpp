@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/receipt.h"
-
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "ballast/config.h"
-#include "ballast/display.h"
-#include "ballast/root.h"
+#include "ballast/convert.h"
+#include "ballast/error.h"
+#include "ballast/steps.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"

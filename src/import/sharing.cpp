@@ -10,7 +10,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "tensor/sound.h"
 
 namespace ballast {

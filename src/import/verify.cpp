@@ -5,11 +5,10 @@
 
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/convert.h"
+#include "ballast/detail/record_file.h"
 #include "ballast/error.h"
 #include "ballast/io.h"
-#include "ballast/receipt.h"
-#include "ballast/record_file.h"
 #include "ballast/scan.h"
 #include "ballast/stats.h"
 #include "ballast/steps.h"

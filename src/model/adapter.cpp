@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "checkpoint/record_metadata.h"
 #include "tensor/concat.h"

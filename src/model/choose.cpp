@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 
 namespace ballast {

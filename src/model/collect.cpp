@@ -2,8 +2,8 @@
 #include <charconv>
 #include <utility>
 
-#include "ballast/display.h"
-#include "ballast/slots.h"
+#include "ballast/detail/slots.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 
 namespace ballast {

@@ -4,8 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ballast/display.h"
-#include "ballast/nearest.h"
+#include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "checkpoint/value_json.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/copy.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "ballast/module.h"
 #include "base/checked.h"
 
 namespace ballast::detail {

@@ -7,8 +7,8 @@
 #include <numbers>
 #include <vector>
 
-#include "ballast/display.h"
-#include "ballast/init.h"
+#include "ballast/error.h"
+#include "ballast/module.h"
 #include "base/fail.h"
 
 namespace ballast {

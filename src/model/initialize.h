@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ballast/slots.h"
+#include "ballast/detail/slots.h"
 
 namespace ballast {
 

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ballast/display.h"
-#include "ballast/nearest.h"
-#include "ballast/root.h"
+#include "ballast/error.h"
+#include "ballast/steps.h"
 #include "base/fail.h"
 #include "checkpoint/pattern.h"
 #include "checkpoint/steps.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <unordered_set>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "checkpoint/pipeline.h"
 #include "model/adapter.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/module.h"
 #include "base/key_path.h"
 

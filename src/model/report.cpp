@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/report.h"
-
 #include <ostream>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
+#include "ballast/load.h"
 #include "base/fail.h"
 #include "base/json_writer.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/load.h"
 #include "base/fail.h"
 #include "checkpoint/marks.h"

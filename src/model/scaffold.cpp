@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/hash.h"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "model/scaffold_names.h"
 

@@ -5,7 +5,7 @@
 #include <exception>
 #include <set>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/quantized.h"
 #include "base/fail.h"
 #include "checkpoint/pattern.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "ballast/nearest.h"
+#include "ballast/error.h"
 #include "base/key_path.h"
 #include "checkpoint/pattern.h"
 

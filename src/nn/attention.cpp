@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/attention.h"
+#include "ballast/detail/nn/attention.h"
 
 #include <limits>
 
-#include "ballast/ops/create.h"
-#include "ballast/ops/elementwise.h"
-#include "ballast/ops/matmul.h"
-#include "ballast/ops/movement.h"
+#include "ballast/detail/ops/create.h"
+#include "ballast/detail/ops/elementwise.h"
+#include "ballast/detail/ops/matmul.h"
+#include "ballast/detail/ops/movement.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/conv.h"
+#include "ballast/detail/nn/conv.h"
 
-#include "ballast/display.h"
-#include "ballast/ops/conv.h"
+#include "ballast/detail/ops/conv.h"
+#include "ballast/error.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/embedding.h"
+#include "ballast/detail/nn/embedding.h"
 
 #include <cstring>
 
-#include "ballast/nn/activation.h"
-#include "ballast/ops/create.h"
-#include "ballast/ops/movement.h"
+#include "ballast/detail/nn/activation.h"
+#include "ballast/detail/ops/create.h"
+#include "ballast/detail/ops/movement.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {

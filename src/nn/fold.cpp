@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/fold.h"
 
-#include "ballast/ops/elementwise.h"
+#include "ballast/detail/ops/elementwise.h"
 
 namespace ballast::nn {
 namespace {

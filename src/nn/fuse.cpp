@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/fuse.h"
+#include "ballast/detail/nn/fuse.h"
 
 #include <typeinfo>
 #include <utility>
 
-#include "ballast/nn/conv.h"
-#include "ballast/nn/linear.h"
-#include "ballast/nn/norm.h"
-#include "ballast/ops/create.h"
-#include "ballast/ops/elementwise.h"
-#include "ballast/ops/reduce.h"
+#include "ballast/detail/nn/conv.h"
+#include "ballast/detail/nn/linear.h"
+#include "ballast/detail/nn/norm.h"
+#include "ballast/detail/ops/create.h"
+#include "ballast/detail/ops/elementwise.h"
+#include "ballast/detail/ops/reduce.h"
 #include "base/fail.h"
 #include "nn/fold.h"
 

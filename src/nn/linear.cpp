@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/linear.h"
+#include "ballast/detail/nn/linear.h"
 
-#include "ballast/ops/matmul.h"
+#include "ballast/detail/ops/matmul.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {

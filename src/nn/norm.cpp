@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/norm.h"
+#include "ballast/detail/nn/norm.h"
 
-#include "ballast/ops/norm.h"
-#include "ballast/ops/reduce.h"
+#include "ballast/detail/ops/norm.h"
+#include "ballast/detail/ops/reduce.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ballast/nn/size.h"
+#include "ballast/detail/nn/size.h"
 #include "ballast/tensor.h"
 #include "base/fail.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/place.h"
+#include "ballast/detail/nn/place.h"
 
 #include <string_view>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "tensor/trace.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/pool.h"
+#include "ballast/detail/nn/pool.h"
 
-#include "ballast/ops/movement.h"
-#include "ballast/ops/pool.h"
-#include "ballast/ops/resize.h"
+#include "ballast/detail/ops/movement.h"
+#include "ballast/detail/ops/pool.h"
+#include "ballast/detail/ops/resize.h"
 #include "nn/parameters.h"
 
 namespace ballast::nn {

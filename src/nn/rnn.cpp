@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nn/rnn.h"
+#include "ballast/detail/nn/rnn.h"
 
 #include "nn/parameters.h"
 

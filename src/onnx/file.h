@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ballast/attribute.h"
+#include "ballast/detail/attribute.h"
 #include "ballast/tensor.h"
 
 namespace ballast::onnx {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations; where an opset has no operator for one, what it is made of.
-#include "ballast/ops/create.h"
+#include "ballast/detail/ops/create.h"
 #include "onnx/lowering.h"
 
 namespace ballast::onnx {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LSTM, GRU and RNN: gates in ONNX's order, directions side by side, layer after layer.
 
-#include "ballast/ops/create.h"
+#include "ballast/detail/ops/create.h"
 #include "onnx/lowering.h"
 
 namespace ballast::onnx {

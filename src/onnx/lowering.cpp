@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "onnx/fold_norm.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/onnx.h"
 #include "ballast/safetensors.h"
 #include "base/atomic_file.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/activation.h"
+#include "ballast/detail/ops/activation.h"
 
 #include <cmath>
 
-#include "ballast/ops/elementwise.h"
+#include "ballast/detail/ops/elementwise.h"
 #include "ops/activation.h"
 #include "ops/args.h"
 #include "ops/elementwise.h"

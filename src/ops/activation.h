@@ -2,7 +2,7 @@
 // Activations for operations that end with one.
 #pragma once
 
-#include "ballast/ops/activation.h"
+#include "ballast/detail/ops/activation.h"
 #include "ops/kernels.h"
 
 namespace ballast::ops {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ballast/ops/operand.h"
+#include "ballast/detail/ops/operand.h"
 #include "ballast/tensor.h"
 #include "base/fail.h"
 #include "ops/memory.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ballast/ops/elementwise.h"
+#include "ballast/detail/ops/elementwise.h"
 #include "ops/args.h"
 #include "ops/elementwise.h"
 #include "ops/walk.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "ballast/ops/matmul.h"
+#include "ballast/detail/ops/matmul.h"
 #include "ops/args.h"
 #include "ops/batches.h"
 #include "ops/gemm.h"

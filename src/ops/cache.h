@@ -10,8 +10,8 @@
 #include <typeinfo>
 #include <vector>
 
-#include "ballast/ops/activation.h"
-#include "ballast/ops/cache.h"
+#include "ballast/detail/ops/activation.h"
+#include "ballast/detail/ops/cache.h"
 #include "ballast/tensor.h"
 
 namespace ballast::ops {

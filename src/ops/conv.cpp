@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions by oneDNN, with the channels innermost: for f32 that is the order its fastest kernels want.
-#include "ballast/ops/conv.h"
+#include "ballast/detail/ops/conv.h"
 
 #include <optional>
 #include <utility>
 
-#include "ballast/ops/movement.h"
+#include "ballast/detail/ops/movement.h"
 #include "ops/activation.h"
 #include "ops/args.h"
 #include "ops/cache.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ballast/ops/conv.h"
+#include "ballast/detail/ops/conv.h"
 #include "ballast/tensor.h"
 
 namespace ballast::ops {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/create.h"
+#include "ballast/detail/ops/create.h"
 
 #include <algorithm>
 #include <array>

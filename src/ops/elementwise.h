@@ -2,8 +2,8 @@
 // The machinery behind elementwise operations, for the other files of this room.
 #pragma once
 
-#include "ballast/ops/activation.h"
-#include "ballast/ops/operand.h"
+#include "ballast/detail/ops/activation.h"
+#include "ballast/detail/ops/operand.h"
 #include "ops/kernels.h"
 
 namespace ballast::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic whose result is written over its left side.
+#include "ballast/detail/ops/elementwise.h"
 #include "ballast/error.h"
-#include "ballast/ops/elementwise.h"
 #include "ops/args.h"
 #include "ops/copy_into.h"
 #include "ops/elementwise.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ballast/ops/matmul.h"
+#include "ballast/detail/ops/matmul.h"
 #include "ops/activation.h"
 #include "ops/args.h"
 #include "ops/cache.h"

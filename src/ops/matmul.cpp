@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/matmul.h"
+#include "ballast/detail/ops/matmul.h"
 
-#include "ballast/ops/elementwise.h"
+#include "ballast/detail/ops/elementwise.h"
 #include "ops/args.h"
 #include "ops/batches.h"
 #include "ops/gemm.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/movement.h"
+#include "ballast/detail/ops/movement.h"
 
 #include <algorithm>
 #include <utility>

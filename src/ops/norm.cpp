@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/norm.h"
+#include "ballast/detail/ops/norm.h"
 
 #include <cmath>
 #include <vector>

@@ -7,7 +7,7 @@
 #include <new>
 #include <unordered_map>
 
-#include "ballast/ops/activation.h"
+#include "ballast/detail/ops/activation.h"
 #include "ballast/tensor.h"
 #include "base/fail.h"
 

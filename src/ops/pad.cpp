@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "ballast/ops/create.h"
-#include "ballast/ops/movement.h"
+#include "ballast/detail/ops/create.h"
+#include "ballast/detail/ops/movement.h"
 #include "ops/args.h"
 #include "ops/copy_into.h"
 #include "ops/walk.h"

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <exception>
 
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 #include "base/thread_pool.h"
 
 // libgomp's interface, declared here because clang has neither its header nor code generation for it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/pool.h"
+#include "ballast/detail/ops/pool.h"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/reduce.h"
+#include "ballast/detail/ops/reduce.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
-#include "ballast/ops/elementwise.h"
+#include "ballast/detail/ops/elementwise.h"
 #include "ops/args.h"
 #include "ops/fold.h"
 #include "ops/kernels.h"

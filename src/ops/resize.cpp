@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/resize.h"
+#include "ballast/detail/ops/resize.h"
 
 #include <algorithm>
 #include <cmath>

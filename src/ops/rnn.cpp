@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/ops/rnn.h"
+#include "ballast/detail/ops/rnn.h"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "ballast/ops/elementwise.h"
-#include "ballast/ops/matmul.h"
-#include "ballast/ops/movement.h"
+#include "ballast/detail/ops/elementwise.h"
+#include "ballast/detail/ops/matmul.h"
+#include "ballast/detail/ops/movement.h"
 #include "ops/args.h"
 #include "ops/cache.h"
 #include "ops/elementwise.h"

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ballast/ops/reduce.h"
+#include "ballast/detail/ops/reduce.h"
 #include "ops/args.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"

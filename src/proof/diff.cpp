@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/quantized.h"
 #include "base/fail.h"
 #include "base/hash_xxh3.h"

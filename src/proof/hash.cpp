@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/fail.h"

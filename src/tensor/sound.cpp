@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/sound.h"
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 
 namespace ballast {

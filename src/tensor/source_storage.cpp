@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/lazy.h"
 #include "base/sizes.h"

@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/lazy.h"
 #include "base/sizes.h"

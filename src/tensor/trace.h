@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/attribute.h"
+#include "ballast/detail/attribute.h"
 #include "ballast/tensor.h"
 
 namespace ballast::tracing {

@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 #include "base/scratch.h"
 
 namespace ballast {

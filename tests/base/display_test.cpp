@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/display.h"
-
 #include <gmock/gmock.h>
+
+#include "ballast/error.h"
 
 namespace ballast {
 namespace {

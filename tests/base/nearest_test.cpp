@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/nearest.h"
-
 #include <gmock/gmock.h>
 
+#include "ballast/error.h"
 #include "base/hash.h"
 
 namespace ballast {

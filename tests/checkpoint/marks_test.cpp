@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "ballast/quantized.h"
-#include "ballast/root.h"
 #include "ballast/steps.h"
 #include "base/error_of.h"
 

@@ -129,7 +129,7 @@ class CommandLine(CliTest):
             self.assertEqual(self.run_tool(flag)[0], f"ballast {version}\n")
         self.assertIn(f'"Ballast {version}"', (SOURCE / "docs/man/ballast.1").read_text().splitlines()[1])
         self.assertEqual(re.search(r"^## (?!Unreleased)(\S+)", (SOURCE / "CHANGELOG.md").read_text(), re.M).group(1), version)
-        for page in ("docs/proof.md", "docs/formats/record.md", "include/ballast/receipt.h"):
+        for page in ("docs/proof.md", "docs/formats/record.md", "include/ballast/convert.h"):
             self.assertEqual(set(re.findall(r"ballast (\d+\.\d+\.\d+)", (SOURCE / page).read_text())), {version}, page)
         parts = version.split(".")
         for page in ("README.md", "tests/package/CMakeLists.txt"):

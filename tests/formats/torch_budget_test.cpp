@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ballast/error.h"
-#include "ballast/root.h"
+#include "ballast/steps.h"
 #include "formats/pickle_asm.h"
 
 namespace ballast {

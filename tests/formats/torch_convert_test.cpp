@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "ballast/io.h"
-#include "ballast/root.h"
 #include "ballast/steps.h"
 
 namespace ballast {

@@ -5,8 +5,8 @@
 
 #include "ballast/error.h"
 #include "ballast/io.h"
-#include "ballast/optimizer.h"
-#include "ballast/root.h"
+#include "ballast/steps.h"
+#include "ballast/torch.h"
 #include "base/error_of.h"
 
 namespace ballast {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "ballast/init.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ballast/ops.h"
 #include "tensor/trace.h"

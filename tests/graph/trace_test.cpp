@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "ballast/graph.h"
-#include "ballast/init.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ballast/ops.h"
 #include "base/error_of.h"

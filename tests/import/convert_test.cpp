@@ -6,9 +6,8 @@
 #include <set>
 
 #include "ballast/config.h"
-#include "ballast/init.h"
 #include "ballast/load_file.h"
-#include "ballast/receipt.h"
+#include "ballast/module.h"
 #include "ballast/record.h"
 #include "base/scratch.h"
 #include "model/model_kit.h"

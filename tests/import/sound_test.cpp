@@ -2,9 +2,9 @@
 // Damage that a checksum in the file can tell: what is loaded with `verify` and what is saved.
 #include <gmock/gmock.h>
 
-#include "ballast/display.h"
-#include "ballast/init.h"
+#include "ballast/error.h"
 #include "ballast/load_file.h"
+#include "ballast/module.h"
 #include "base/scratch.h"
 #include "model/model_kit.h"
 

@@ -4,9 +4,8 @@
 #include <fstream>
 
 #include "ballast/convert.h"
-#include "ballast/optimizer.h"
-#include "ballast/root.h"
 #include "ballast/safetensors.h"
+#include "ballast/steps.h"
 #include "ballast/torch.h"
 #include "model/import_kit.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/copy.h"
-
 #include <array>
 #include <map>
 #include <memory>
@@ -9,6 +7,7 @@
 #include <variant>
 
 #include "ballast/error.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ballast/ops.h"
 #include "model/model_kit.h"

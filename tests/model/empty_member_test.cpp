@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Members that are empty before the load: every wrapper, with every kind of layer in it, of every format.
 // What comes out is compared with the same model whose member was there from the start.
-#include "ballast/init.h"
 #include "ballast/load_file.h"
+#include "ballast/module.h"
 #include "base/scratch.h"
 #include "model/model_kit.h"
 

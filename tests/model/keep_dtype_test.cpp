@@ -2,8 +2,8 @@
 // What stays wide when a model is loaded or saved in 16 bits, and patterns that match nothing of it.
 #include <gmock/gmock.h>
 
-#include "ballast/init.h"
 #include "ballast/load.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "base/error_of.h"
 

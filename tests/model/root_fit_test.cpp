@@ -2,7 +2,7 @@
 // A file with several state dicts: the one that fits the model is taken, else the error lists them. Every
 // pair of names people use, and every way two of them can fit.
 #include "ballast/io.h"
-#include "ballast/root.h"
+#include "ballast/steps.h"
 #include "ballast/torch.h"
 #include "base/scratch.h"
 #include "model/model_kit.h"

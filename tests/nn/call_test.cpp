@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "ballast/init.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ballast/ops.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ballast/init.h"
 #include "ballast/load.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "base/error_of.h"
 #include "ops/cases.h"

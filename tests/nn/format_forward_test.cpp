@@ -6,9 +6,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "ballast/init.h"
 #include "ballast/io.h"
 #include "ballast/load_file.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ballast/record.h"
 #include "base/scratch.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "ballast/init.h"
 #include "ballast/load.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ops/cases.h"
 

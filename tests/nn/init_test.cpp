@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/init.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <fstream>
 
 #include "ballast/load.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ops/cases.h"
 

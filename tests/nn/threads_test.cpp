@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models on several threads at once; run under ThreadSanitizer too (preset tsan).
-#include "ballast/threads.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,8 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "ballast/init.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
+#include "ballast/runtime.h"
 #include "ops/cases.h"
 
 namespace ballast {

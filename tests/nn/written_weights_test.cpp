@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "ballast/init.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ops/cache.h"
 #include "ops/cases.h"

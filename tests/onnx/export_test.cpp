@@ -6,8 +6,8 @@
 #include <fstream>
 #include <map>
 
-#include "ballast/init.h"
 #include "ballast/load_file.h"
+#include "ballast/module.h"
 #include "ballast/nn.h"
 #include "ballast/onnx.h"
 #include "ballast/ops.h"

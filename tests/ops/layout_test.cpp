@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "ballast/ops.h"
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 #include "ops/cache.h"
 #include "ops/cases.h"
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 
 // As a program compiled with -fopenmp calls it.
 extern "C" void omp_set_dynamic(int dynamic);

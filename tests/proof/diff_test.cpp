@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "ballast/error.h"
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 namespace {

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <random>
 
+#include "ballast/runtime.h"
 #include "ballast/tensor.h"
-#include "ballast/threads.h"
 #include "tensor/cast_support.h"
 #include "tensor/reference_floats.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "ballast/error.h"
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 #include "tensor/cast_support.h"
 #include "tensor/transpose.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "ballast/error.h"
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 
 namespace ballast {
 namespace {

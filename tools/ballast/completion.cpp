@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/io.h"
 #include "commands.h"
 #include "help.h"

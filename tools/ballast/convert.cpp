@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "commands.h"
 #include "rows.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "commands.h"
 #include "rows.h"
 #include "state_dict.h"

@@ -6,9 +6,8 @@
 #include <cctype>
 #include <filesystem>
 
-#include "ballast/display.h"
+#include "ballast/detail/record_file.h"
 #include "ballast/error.h"
-#include "ballast/record_file.h"
 #include "commands.h"
 
 namespace tool {
@@ -54,7 +53,7 @@ std::string enumerator(ballast::DType dtype) {
 constexpr const char* kHeaderTop = R"(// Made by ballast embed from a record; do not edit.
 #pragma once
 
-#include <ballast/embedded.h>
+#include <ballast/detail/embedded.h>
 
 namespace {0} {{
 

@@ -2,7 +2,7 @@
 // ballast hash: SHA-256 of every tensor, and a root that is the same wherever the tensors are the same.
 #include "ballast/hash.h"
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "commands.h"
 #include "state_dict.h"
 #include "steps.h"

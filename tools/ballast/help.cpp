@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "text.h"
 
 namespace tool {

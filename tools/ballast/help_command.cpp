@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast help [COMMAND]
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "commands.h"
 #include "help.h"

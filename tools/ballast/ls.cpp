@@ -2,7 +2,7 @@
 // ballast ls: the tensors of a file as a table, a tree, plain lines or JSON. Only headers are read.
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/onnx_file.h"
 #include "commands.h"
 #include "rows.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "commands.h"
 #include "help.h"
 #include "session.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/quantized.h"
 #include "ballast/steps.h"

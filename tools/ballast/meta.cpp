@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast meta: the string metadata of a file: list, get, set, remove. Editing rewrites the header alone; the
 // data is copied by the kernel and is the same to the byte.
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/safetensors.h"
 #include "commands.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast new: a C++ header with the struct that loads a file, from its keys and shapes.
 #include "ballast/convert.h"
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/scaffold.h"
 #include "ballast/steps.h"
 #include "commands.h"

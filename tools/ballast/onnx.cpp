@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast onnx info: what an ONNX model is. What goes in and comes out, which operators it needs, and where
 // its weights lie. Only the structure is read.
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/onnx_file.h"
 #include "commands.h"
 #include "table.h"

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 #include "terminal.h"
 
 namespace tool {

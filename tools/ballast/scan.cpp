@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "commands.h"
 #include "signals.h"
 #include "table.h"

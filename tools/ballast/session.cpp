@@ -7,9 +7,8 @@
 #include <exception>
 #include <new>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
-#include "ballast/threads.h"
+#include "ballast/runtime.h"
 #include "help.h"
 #include "signals.h"
 #include "text.h"

@@ -3,7 +3,6 @@
 // as a tree of types and one-line values; for a single tensor its place, its first values and their range.
 #include <algorithm>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/stats.h"
 #include "commands.h"

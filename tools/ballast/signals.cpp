@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "ballast/io.h"
 #include "json.h"

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "ballast/display.h"
-#include "ballast/root.h"
+#include "ballast/error.h"
+#include "ballast/steps.h"
 
 namespace tool {
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "state_dict.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ballast/nearest.h"
+#include "ballast/error.h"
 
 namespace tool {
 namespace {

@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "table.h"
 #include "text.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "table.h"
 #include "text.h"
 

@@ -2,7 +2,7 @@
 // ballast verify: is this file sound? Its structure (by opening it), its checksums, and its values.
 #include "ballast/verify.h"
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "commands.h"
 #include "state_dict.h"
 #include "steps.h"

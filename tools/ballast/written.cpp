@@ -7,7 +7,6 @@
 #include <array>
 #include <charconv>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "rows.h"
 #include "text.h"

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "formats/burn/burn.h"

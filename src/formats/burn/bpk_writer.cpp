@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/utf8.h"

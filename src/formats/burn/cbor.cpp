@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/utf8.h"
 #include "formats/burn/burn.h"
 #include "tensor/half.h"

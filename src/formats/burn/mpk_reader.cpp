@@ -12,7 +12,7 @@
 // names and shapes is read; tensors stay in the file.
 #include <optional>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "formats/burn/burn.h"

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/blocks.h"
 #include "base/bytes.h"
 #include "base/fail.h"

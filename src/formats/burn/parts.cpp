@@ -7,7 +7,7 @@
 #include <charconv>
 #include <limits>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/json_scanner.h"
 #include "base/json_writer.h"

@@ -13,7 +13,7 @@
 #include <charconv>
 #include <optional>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "formats/npy/npy.h"

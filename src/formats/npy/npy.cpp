@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/fail.h"

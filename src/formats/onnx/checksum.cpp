@@ -3,7 +3,7 @@
 #include <map>
 #include <memory>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/file.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/shape.h"
 #include "base/checked.h"
 #include "base/file.h"

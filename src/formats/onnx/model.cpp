@@ -15,7 +15,7 @@
 #include <set>
 #include <utility>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "formats/onnx/fields.h"
 #include "formats/onnx/names.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/shape.h"
 #include "base/fail.h"
 #include "base/file.h"

@@ -2,7 +2,7 @@
 // From a model's tensors to a Checkpoint.
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "containers/expansion.h"
 #include "formats/onnx/external.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/shape.h"
 #include "base/bytes.h"
 #include "base/checked.h"

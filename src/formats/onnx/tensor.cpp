@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/shape.h"
 #include "base/checked.h"
 #include "formats/onnx/fields.h"

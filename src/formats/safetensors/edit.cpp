@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Another header before the same data.
 
-#include "ballast/display.h"
-#include "ballast/nearest.h"
+#include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/file.h"

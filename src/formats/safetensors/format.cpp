@@ -2,8 +2,8 @@
 // The rows of Safetensors files and of records, which are Safetensors files that say more.
 #include "ballast/format.h"
 
+#include "ballast/detail/record_file.h"
 #include "ballast/io.h"
-#include "ballast/record_file.h"
 #include "ballast/safetensors.h"
 #include "base/bytes.h"
 #include "containers/magic.h"

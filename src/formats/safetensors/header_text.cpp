@@ -8,7 +8,7 @@
 #include <array>
 #include <limits>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/json_scanner.h"
 #include "formats/safetensors/header.h"

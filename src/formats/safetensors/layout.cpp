@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/json_scanner.h"
 #include "base/json_writer.h"

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "base/file.h"
 #include "checkpoint/record_metadata.h"

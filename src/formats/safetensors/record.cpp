@@ -3,8 +3,8 @@
 // them, and the header is written again when they are known.
 #include <algorithm>
 
-#include "ballast/display.h"
-#include "ballast/record_file.h"
+#include "ballast/detail/record_file.h"
+#include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/hash_xxh3.h"

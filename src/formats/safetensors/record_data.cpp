@@ -5,7 +5,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/blocks.h"
 #include "base/fail.h"
 #include "base/hash.h"

@@ -3,8 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "ballast/display.h"
-#include "ballast/nearest.h"
+#include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/hash.h"

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "checkpoint/require_data.h"

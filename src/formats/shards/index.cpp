@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"

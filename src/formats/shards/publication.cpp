@@ -5,7 +5,6 @@
 #include <deque>
 #include <filesystem>
 
-#include "ballast/display.h"
 #include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/file.h"

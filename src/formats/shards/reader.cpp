@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "base/thread_pool.h"
 #include "checkpoint/marks.h"

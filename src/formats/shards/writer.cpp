@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/safetensors.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"

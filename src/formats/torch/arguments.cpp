@@ -3,7 +3,7 @@
 // is.
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "formats/torch/objects.h"
 

@@ -11,7 +11,7 @@
 // The storages come after the pickles that use them: until then their tensors look at an empty promise.
 #include "formats/torch/legacy.h"
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "formats/torch/reader.h"

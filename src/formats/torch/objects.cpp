@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "formats/torch/modules.h"
 
 namespace ballast::torch {

@@ -2,7 +2,7 @@
 // What a scan is told of globals and calls, and the refusal of those that could run code.
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "containers/expansion.h"
 #include "formats/torch/objects.h"
 

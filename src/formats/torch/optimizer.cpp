@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/optimizer.h"
-
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "ballast/display.h"
-#include "ballast/nearest.h"
+#include "ballast/error.h"
+#include "ballast/torch.h"
 #include "base/fail.h"
 #include "base/key_path.h"
 #include "checkpoint/flatten.h"

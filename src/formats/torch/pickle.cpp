@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle_text.h"

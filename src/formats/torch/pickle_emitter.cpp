@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "formats/torch/pickle_text.h"
 

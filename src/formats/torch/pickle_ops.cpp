@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "formats/torch/objects.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle_text.h"

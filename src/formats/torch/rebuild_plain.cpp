@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {

@@ -2,7 +2,7 @@
 // Quantized tensors: the integers, and the numbers that turn them back into reals.
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {

@@ -2,7 +2,7 @@
 // PyTorch's functions that make tensors, and the classes that become one when their state comes.
 #include <algorithm>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/checked.h"
 #include "formats/torch/objects.h"
 #include "tensor/source_storage.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "ballast/torch.h"
 #include "base/bytes.h"
 #include "base/fail.h"

@@ -11,7 +11,7 @@
 #include <charconv>
 #include <map>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "formats/torch/reader.h"

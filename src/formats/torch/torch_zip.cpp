@@ -10,7 +10,7 @@
 #include <deque>
 #include <optional>
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/crc32.h"

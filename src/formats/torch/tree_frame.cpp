@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/torch/tree_frame.h"
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "checkpoint/value_tree.h"
 
 namespace ballast::torch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/torch/tree_survey.h"
 
-#include "ballast/display.h"
+#include "ballast/error.h"
 #include "base/fail.h"
 #include "formats/torch/pickle_text.h"
 #include "formats/torch/roles.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ballast/progress.h"
+#include "ballast/runtime.h"
 #include "base/atomic_file.h"
 #include "formats/torch/storage_table.h"
 

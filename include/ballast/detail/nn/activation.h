@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations and dropout. PReLU is the only one with a parameter. Those with activation() can be applied by
+// the layer before them: conv.forward(x, relu.activation()), which is what Sequential does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ballast/detail/nn/place.h"
+#include "ballast/detail/ops/activation.h"
+#include "ballast/module.h"
+
+namespace ballast::nn {
+
+struct PReLUOptions {
+  double init = 0.25;
+};
+
+struct PReLU {
+  static constexpr LayerKind kind = LayerKind::prelu;
+  std::int64_t num_parameters;
+  PReLUOptions options;
+  Tensor alpha;  ///< [num_parameters]
+  Place place;
+
+  PReLU() : PReLU(1) {}
+
+  PReLU(std::int64_t parameters, const PReLUOptions& options = {});
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("PReLU", [&] { return prelu(x, alpha); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  /// For load(), as in Linear.
+  [[nodiscard]] static std::vector<PReLU> without_sizes();
+  bool take_sizes(std::span<const Shape> shapes);
+
+  void adjust_initial(std::string_view field, Tensor& value) const;
+
+  BALLAST_FIELDS(alpha);
+};
+
+struct ReLU {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("ReLU", [&] { return ballast::relu(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] static Activation activation() { return Activation::Kind::relu; }
+
+  BALLAST_FIELDS();
+};
+
+struct ReLU6 {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("ReLU6", [&] { return ballast::relu6(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] static Activation activation() { return Activation::Kind::relu6; }
+
+  BALLAST_FIELDS();
+};
+
+struct SELU {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("SELU", [&] { return ballast::selu(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct SiLU {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("SiLU", [&] { return ballast::silu(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] static Activation activation() { return Activation::Kind::silu; }
+
+  BALLAST_FIELDS();
+};
+
+struct Mish {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Mish", [&] { return ballast::mish(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] static Activation activation() { return Activation::Kind::mish; }
+
+  BALLAST_FIELDS();
+};
+
+struct Sigmoid {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Sigmoid", [&] { return ballast::sigmoid(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] static Activation activation() { return Activation::Kind::sigmoid; }
+
+  BALLAST_FIELDS();
+};
+
+struct LogSigmoid {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("LogSigmoid", [&] { return ballast::log_sigmoid(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Tanh {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Tanh", [&] { return ballast::tanh(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] static Activation activation() { return Activation::Kind::tanh; }
+
+  BALLAST_FIELDS();
+};
+
+struct Softsign {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Softsign", [&] { return ballast::softsign(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Hardswish {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Hardswish", [&] { return ballast::hardswish(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] static Activation activation() { return Activation::Kind::hardswish; }
+
+  BALLAST_FIELDS();
+};
+
+struct Hardsigmoid {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Hardsigmoid", [&] { return ballast::hardsigmoid(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] static Activation activation() { return Activation::Kind::hardsigmoid; }
+
+  BALLAST_FIELDS();
+};
+
+enum class GELUApproximation : std::uint8_t { none, tanh };
+
+struct GELU {
+  GELUApproximation approximate = GELUApproximation::none;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("GELU", [&] { return approximate == GELUApproximation::tanh ? gelu_tanh(x) : gelu(x); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] Activation activation() const {
+    return approximate == GELUApproximation::tanh ? Activation::Kind::gelu_tanh : Activation::Kind::gelu;
+  }
+
+  BALLAST_FIELDS();
+};
+
+struct LeakyReLU {
+  double negative_slope = 0.01;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("LeakyReLU", [&] { return leaky_relu(x, negative_slope); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] Activation activation() const { return {Activation::Kind::leaky_relu, negative_slope}; }
+
+  BALLAST_FIELDS();
+};
+
+struct ELU {
+  double alpha = 1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("ELU", [&] { return elu(x, alpha); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  [[nodiscard]] Activation activation() const { return {Activation::Kind::elu, alpha}; }
+
+  BALLAST_FIELDS();
+};
+
+struct Hardtanh {
+  double min_val = -1;
+  double max_val = 1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Hardtanh", [&] { return hardtanh(x, min_val, max_val); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Softplus {
+  double beta = 1;
+  double threshold = 20;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Softplus", [&] { return softplus(x, beta, threshold); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Softmax {
+  std::int64_t dim = -1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("Softmax", [&] { return softmax(x, dim); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct LogSoftmax {
+  std::int64_t dim = -1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const {
+    return place.run("LogSoftmax", [&] { return log_softmax(x, dim); });
+  }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+// Dropping out belongs to training; here they pass on what they get.
+struct Dropout {
+  double p = 0.5;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Dropout1d {
+  double p = 0.5;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Dropout2d {
+  double p = 0.5;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Dropout3d {
+  double p = 0.5;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+}  // namespace ballast::nn

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows looked up by number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ballast/detail/nn/place.h"
+#include "ballast/module.h"
+
+namespace ballast::nn {
+
+struct EmbeddingOptions {
+  std::optional<std::int64_t> padding_idx = {};
+};
+
+struct Embedding {
+  static constexpr LayerKind kind = LayerKind::embedding;
+  std::int64_t num_embeddings;
+  std::int64_t embedding_dim;
+  EmbeddingOptions options;
+  Tensor weight;  ///< [num_embeddings, embedding_dim]
+  Place place;
+
+  Embedding(std::int64_t count, std::int64_t dim, const EmbeddingOptions& options = {});
+
+  /// Integers [...] → [..., embedding_dim].
+  [[nodiscard]] Tensor forward(const Tensor& index) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  /// For load(), as in Linear. A padding index changes first values only, not what the file holds.
+  [[nodiscard]] static std::vector<Embedding> without_sizes();
+  bool take_sizes(std::span<const Shape> shapes);
+
+  void adjust_initial(std::string_view field, Tensor& value) const;
+  BALLAST_FIELDS(weight);
+};
+
+}  // namespace ballast::nn

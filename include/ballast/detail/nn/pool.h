@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling, and layers that only change a shape.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "ballast/detail/nn/place.h"
+#include "ballast/detail/nn/size.h"
+#include "ballast/module.h"
+
+namespace ballast::nn {
+
+template <std::size_t N>
+struct MaxPoolOptions {
+  std::optional<Size<N>> stride = {};  ///< the kernel's size when absent
+  Size<N> padding = 0;
+  Size<N> dilation = 1;
+  bool ceil_mode = false;
+};
+
+template <std::size_t N>
+struct MaxPool {
+  Size<N> kernel_size;
+  MaxPoolOptions<N> options;
+  Place place;
+
+  MaxPool(Size<N> kernel, const MaxPoolOptions<N>& pool_options = {})
+      : kernel_size(kernel), options(pool_options) {}
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct MaxPool1d : MaxPool<1> {
+  using MaxPool<1>::MaxPool;
+};
+
+struct MaxPool2d : MaxPool<2> {
+  using MaxPool<2>::MaxPool;
+};
+
+struct MaxPool3d : MaxPool<3> {
+  using MaxPool<3>::MaxPool;
+};
+
+template <std::size_t N>
+struct AvgPoolOptions {
+  std::optional<Size<N>> stride = {};
+  Size<N> padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+  std::optional<std::int64_t> divisor_override = {};
+};
+
+template <std::size_t N>
+struct AvgPool {
+  Size<N> kernel_size;
+  AvgPoolOptions<N> options;
+  Place place;
+
+  AvgPool(Size<N> kernel, const AvgPoolOptions<N>& pool_options = {})
+      : kernel_size(kernel), options(pool_options) {}
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct AvgPool1d : AvgPool<1> {
+  using AvgPool<1>::AvgPool;
+};
+
+struct AvgPool2d : AvgPool<2> {
+  using AvgPool<2>::AvgPool;
+};
+
+struct AvgPool3d : AvgPool<3> {
+  using AvgPool<3>::AvgPool;
+};
+
+/// An absent output size keeps the input's in that dimension.
+template <std::size_t N>
+struct AdaptivePool {
+  std::array<std::optional<std::int64_t>, N> output_size;
+  Place place;
+
+  AdaptivePool(std::int64_t all) { output_size.fill(all); }
+
+  AdaptivePool(const std::array<std::optional<std::int64_t>, N>& each) : output_size(each) {}
+
+  [[nodiscard]] Tensor average(const Tensor& x) const;
+  [[nodiscard]] Tensor maximum(const Tensor& x) const;
+
+  BALLAST_FIELDS();
+};
+
+struct AdaptiveAvgPool1d : AdaptivePool<1> {
+  using AdaptivePool<1>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+};
+
+struct AdaptiveAvgPool2d : AdaptivePool<2> {
+  using AdaptivePool<2>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+};
+
+struct AdaptiveAvgPool3d : AdaptivePool<3> {
+  using AdaptivePool<3>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return average(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+};
+
+struct AdaptiveMaxPool1d : AdaptivePool<1> {
+  using AdaptivePool<1>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+};
+
+struct AdaptiveMaxPool2d : AdaptivePool<2> {
+  using AdaptivePool<2>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+};
+
+struct AdaptiveMaxPool3d : AdaptivePool<3> {
+  using AdaptivePool<3>::AdaptivePool;
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const { return maximum(x); }
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+};
+
+struct Flatten {
+  std::int64_t start_dim = 1;
+  std::int64_t end_dim = -1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+enum class UpsampleMode : std::uint8_t { nearest, linear, bilinear, bicubic, trilinear };
+
+struct Upsample {
+  std::optional<Shape> size = {};
+  std::optional<double> scale_factor = {};
+  UpsampleMode mode = UpsampleMode::nearest;
+  bool align_corners = false;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+extern template struct MaxPool<1>;
+extern template struct MaxPool<2>;
+extern template struct MaxPool<3>;
+extern template struct AvgPool<1>;
+extern template struct AvgPool<2>;
+extern template struct AvgPool<3>;
+extern template struct AdaptivePool<1>;
+extern template struct AdaptivePool<2>;
+extern template struct AdaptivePool<3>;
+
+}  // namespace ballast::nn

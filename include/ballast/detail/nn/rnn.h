@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers, with PyTorch's parameter names (weight_ih_l0, weight_hh_l0_reverse, …) and, like Linear,
+// weights stored [in, out]. Gates lie side by side in PyTorch's order: LSTM input, forget, cell, output; GRU
+// reset, update, new.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ballast/detail/nn/place.h"
+#include "ballast/detail/ops/rnn.h"
+#include "ballast/module.h"
+
+namespace ballast::nn {
+
+using RecurrentCell = RecurrentWeights;  ///< one layer in one direction
+
+struct LSTMOptions {
+  std::int64_t num_layers = 1;
+  bool bias = true;
+  bool batch_first = false;
+  double dropout = 0;
+  bool bidirectional = false;
+  std::int64_t proj_size = 0;
+};
+
+struct GRUOptions {
+  std::int64_t num_layers = 1;
+  bool bias = true;
+  bool batch_first = false;
+  double dropout = 0;
+  bool bidirectional = false;
+};
+
+using RNNNonlinearity = RnnNonlinearity;
+
+struct RNNOptions {
+  std::int64_t num_layers = 1;
+  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;
+  bool bias = true;
+  bool batch_first = false;
+  double dropout = 0;
+  bool bidirectional = false;
+};
+
+namespace detail {
+
+struct RecurrentSizes {
+  std::int64_t input;
+  std::int64_t hidden;
+  std::int64_t gates;
+  std::int64_t layers;
+  std::int64_t projection;
+  bool bias;
+  bool bidirectional;
+};
+
+[[nodiscard]] std::vector<RecurrentCell> make_cells(const RecurrentSizes& sizes);
+/// "_l1_reverse" for the fourth cell of a bidirectional layer.
+[[nodiscard]] std::string cell_suffix(std::size_t cell, bool bidirectional);
+
+constexpr void visit_cells(auto& cells, bool bias, bool bidirectional, bool projected, auto&& visit) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string suffix = cell_suffix(i, bidirectional);
+    visit("weight_ih" + suffix, cells[i].weight_ih);
+    visit("weight_hh" + suffix, cells[i].weight_hh);
+    if (bias) visit("bias_ih" + suffix, cells[i].bias_ih);
+    if (bias) visit("bias_hh" + suffix, cells[i].bias_hh);
+    if (projected) visit("weight_hr" + suffix, cells[i].weight_hr);
+  }
+}
+
+}  // namespace detail
+
+struct LSTM {
+  static constexpr LayerKind kind = LayerKind::lstm;
+  std::int64_t input_size;
+  std::int64_t hidden_size;
+  LSTMOptions options;
+  std::vector<RecurrentCell> cells;  ///< layer by layer, forward before backward
+  Place place;
+
+  LSTM(std::int64_t input, std::int64_t hidden, const LSTMOptions& options = {});
+
+  /// x [steps, batch, in] (or batch first, or without batch); undefined initial states are zeros.
+  [[nodiscard]] LstmResult forward(const Tensor& x, const Tensor& hidden = {}, const Tensor& cell = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  static void visit_fields(auto& self, auto&& visit) {
+    detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, self.options.proj_size > 0,
+                        visit);
+  }
+};
+
+struct GRU {
+  static constexpr LayerKind kind = LayerKind::gru;
+  std::int64_t input_size;
+  std::int64_t hidden_size;
+  GRUOptions options;
+  std::vector<RecurrentCell> cells;
+  Place place;
+
+  GRU(std::int64_t input, std::int64_t hidden, const GRUOptions& options = {});
+
+  [[nodiscard]] RecurrentResult forward(const Tensor& x, const Tensor& hidden = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  static void visit_fields(auto& self, auto&& visit) {
+    detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, false, visit);
+  }
+};
+
+struct RNN {
+  static constexpr LayerKind kind = LayerKind::rnn;
+  std::int64_t input_size;
+  std::int64_t hidden_size;
+  RNNOptions options;
+  std::vector<RecurrentCell> cells;
+  Place place;
+
+  RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& options = {});
+
+  [[nodiscard]] RecurrentResult forward(const Tensor& x, const Tensor& hidden = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  static void visit_fields(auto& self, auto&& visit) {
+    detail::visit_cells(self.cells, self.options.bias, self.options.bidirectional, false, visit);
+  }
+};
+
+}  // namespace ballast::nn

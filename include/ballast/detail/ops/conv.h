@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of 1, 2 and 3 spatial dimensions; the weight's rank says which. Numbers for spatial dimensions
+// are lists of one (for all of them) or one each.
+#pragma once
+
+#include <cstdint>
+
+#include "ballast/detail/ops/activation.h"
+#include "ballast/detail/ops/cache.h"
+#include "ballast/detail/ops/movement.h"
+#include "ballast/detail/ops/operand.h"
+
+namespace ballast {
+
+struct ConvArgs {
+  Dims stride = {1};
+  Dims padding = {0};
+  bool same = false;  ///< pad so that the size stays: padding is ignored, the stride must be 1
+  Dims dilation = {1};
+  std::int64_t groups = 1;
+  PadMode padding_mode = PadMode::constant;
+  Activation activation = {};
+  OpCache* cache = nullptr;
+};
+
+/// x [batch, in, size…] (or without batch), weight [out, in / groups, kernel…], bias [out] when defined.
+[[nodiscard]] Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                          const ConvArgs& args = {});
+
+struct ConvTransposeArgs {
+  Dims stride = {1};
+  Dims padding = {0};
+  Dims output_padding = {0};
+  Dims dilation = {1};
+  std::int64_t groups = 1;
+  Activation activation = {};
+  OpCache* cache = nullptr;
+};
+
+/// weight [in, out / groups, kernel…].
+[[nodiscard]] Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                                    const ConvTransposeArgs& args = {});
+
+}  // namespace ballast

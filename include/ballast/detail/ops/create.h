@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors from nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "ballast/detail/ops/operand.h"
+
+namespace ballast {
+
+[[nodiscard]] Tensor zeros(const Shape& shape, DType dtype = DType::f32);
+[[nodiscard]] Tensor ones(const Shape& shape, DType dtype = DType::f32);
+/// The number is converted to `dtype`.
+[[nodiscard]] Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
+/// I64: start, start + step, … before stop.
+[[nodiscard]] Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step = 1);
+/// The same in `dtype`.
+[[nodiscard]] Tensor arange(double start, double stop, double step, DType dtype);
+/// F32, both ends included.
+[[nodiscard]] Tensor linspace(double start, double stop, std::int64_t steps);
+[[nodiscard]] Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype = DType::f32);
+
+/// Random numbers that depend on the seed and their own place alone, not on threads or machines:
+/// Philox-4x32-10 with the seed as its key and, for element i of call number c, (i / 4, c) as its counter;
+/// word i % 4 is element i's. rand takes the word's upper 24 bits times 2^-24; randn makes elements 2k and 2k
+/// + 1 from words 2k and 2k + 1 by Box and Muller.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) noexcept : seed_(seed) {}
+
+  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+
+  /// The number of this call: 0, 1, …
+  std::uint64_t next_call() noexcept { return calls_++; }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t calls_ = 0;
+};
+
+/// F32, uniform in [0, 1).
+[[nodiscard]] Tensor rand(const Shape& shape, Generator& generator);
+/// F32, normal with mean 0 and variance 1.
+[[nodiscard]] Tensor randn(const Shape& shape, Generator& generator);
+
+}  // namespace ballast

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element by element, with broadcasting.
+#pragma once
+
+#include <optional>
+
+#include "ballast/detail/ops/activation.h"
+#include "ballast/detail/ops/operand.h"
+
+namespace ballast {
+
+[[nodiscard]] Tensor add(const Operand& a, const Operand& b);
+/// With the activation applied to the sum: the end of a residual block.
+[[nodiscard]] Tensor add(const Operand& a, const Operand& b, Activation activation);
+[[nodiscard]] Tensor sub(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor mul(const Operand& a, const Operand& b);
+/// True division: of integers it gives F32.
+[[nodiscard]] Tensor div(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor pow(const Operand& base, const Operand& exponent);
+/// NaN when either is. A number that is the answer but no value of an integer dtype (minimum(U8, -1)) is
+/// refused.
+[[nodiscard]] Tensor minimum(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor maximum(const Operand& a, const Operand& b);
+
+[[nodiscard]] inline Tensor operator+(const Operand& a, const Operand& b) {
+  return add(a, b);
+}
+
+[[nodiscard]] inline Tensor operator-(const Operand& a, const Operand& b) {
+  return sub(a, b);
+}
+
+[[nodiscard]] inline Tensor operator*(const Operand& a, const Operand& b) {
+  return mul(a, b);
+}
+
+[[nodiscard]] inline Tensor operator/(const Operand& a, const Operand& b) {
+  return div(a, b);
+}
+
+/// In place, as in PyTorch: the elements `a` looks at are written, and every other view of them sees it; so
+/// `t[0] += 1` changes t. `a` keeps its shape and dtype: what broadcasting or the kind of `b` would make
+/// something else of is refused (Errc::shape_mismatch; Errc::bad_dtype for an I64 that would become
+/// floating), as is memory that may not be written, an element seen at several positions (Errc::overlap), and
+/// in a model that is traced a value that depends on its inputs (Errc::traced_value: there, write x = x + y).
+Tensor& operator+=(Tensor& a, const Operand& b);
+Tensor& operator-=(Tensor& a, const Operand& b);
+Tensor& operator*=(Tensor& a, const Operand& b);
+Tensor& operator/=(Tensor& a, const Operand& b);
+
+// Of a view without a name: t[0] += 1.
+inline Tensor operator+=(Tensor&& a, const Operand& b) {
+  return a += b;
+}
+
+inline Tensor operator-=(Tensor&& a, const Operand& b) {
+  return a -= b;
+}
+
+inline Tensor operator*=(Tensor&& a, const Operand& b) {
+  return a *= b;
+}
+
+inline Tensor operator/=(Tensor&& a, const Operand& b) {
+  return a /= b;
+}
+
+/// Writes `values` into the elements `to` looks at, under the same conditions: assign(t[0], x) is PyTorch's
+/// t[0] = x. They are spread to the shape and rounded to the dtype; a number an integer's dtype does not have
+/// is refused (Errc::not_representable).
+void assign(Tensor to, const Operand& values);
+
+[[nodiscard]] Tensor neg(const Tensor& x);
+
+[[nodiscard]] inline Tensor operator-(const Tensor& x) {
+  return neg(x);
+}
+
+[[nodiscard]] Tensor abs(const Tensor& x);
+[[nodiscard]] Tensor sign(const Tensor& x);
+[[nodiscard]] Tensor square(const Tensor& x);
+// Of integers these give F32.
+[[nodiscard]] Tensor exp(const Tensor& x);
+[[nodiscard]] Tensor expm1(const Tensor& x);
+[[nodiscard]] Tensor log(const Tensor& x);
+[[nodiscard]] Tensor log1p(const Tensor& x);
+[[nodiscard]] Tensor sqrt(const Tensor& x);
+[[nodiscard]] Tensor rsqrt(const Tensor& x);
+[[nodiscard]] Tensor reciprocal(const Tensor& x);
+[[nodiscard]] Tensor sin(const Tensor& x);
+[[nodiscard]] Tensor cos(const Tensor& x);
+[[nodiscard]] Tensor tan(const Tensor& x);
+[[nodiscard]] Tensor erf(const Tensor& x);
+// Integers are their own floor.
+[[nodiscard]] Tensor floor(const Tensor& x);
+[[nodiscard]] Tensor ceil(const Tensor& x);
+/// Half way goes to the even neighbour.
+[[nodiscard]] Tensor round(const Tensor& x);
+[[nodiscard]] Tensor trunc(const Tensor& x);
+
+/// To [low, high]; what is absent does not bound. NaN stays, and a bound that is NaN makes all NaN. Integers
+/// with a bound that is not whole become F32, as in PyTorch.
+[[nodiscard]] Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);
+/// a where the condition (BOOL) holds, else b.
+[[nodiscard]] Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
+/// x with `value` where the mask (BOOL) holds.
+[[nodiscard]] Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+
+// Comparisons and logic give BOOL. For logic, what is not zero is true.
+[[nodiscard]] Tensor eq(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor ne(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor lt(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor le(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor gt(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor ge(const Operand& a, const Operand& b);
+
+// Element by element too, as in PyTorch: all(a == b).item<bool>() asks for all of them. A Tensor is no bool,
+// so what takes == for a question with one answer (std::find, EXPECT_EQ) does not compile instead of meaning
+// something else. Tensor::same_view() asks whether two are the same elements.
+[[nodiscard]] inline Tensor operator==(const Operand& a, const Operand& b) {
+  return eq(a, b);
+}
+
+[[nodiscard]] inline Tensor operator!=(const Operand& a, const Operand& b) {
+  return ne(a, b);
+}
+
+[[nodiscard]] inline Tensor operator<(const Operand& a, const Operand& b) {
+  return lt(a, b);
+}
+
+[[nodiscard]] inline Tensor operator<=(const Operand& a, const Operand& b) {
+  return le(a, b);
+}
+
+[[nodiscard]] inline Tensor operator>(const Operand& a, const Operand& b) {
+  return gt(a, b);
+}
+
+[[nodiscard]] inline Tensor operator>=(const Operand& a, const Operand& b) {
+  return ge(a, b);
+}
+
+[[nodiscard]] Tensor logical_and(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor logical_or(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor logical_xor(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor logical_not(const Tensor& x);
+[[nodiscard]] Tensor isnan(const Tensor& x);
+[[nodiscard]] Tensor isinf(const Tensor& x);
+
+}  // namespace ballast

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements moved, not changed: every dtype of whole bytes. Views where views are enough (split, chunk,
+// expand), copies otherwise.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "ballast/detail/ops/operand.h"
+
+namespace ballast {
+
+[[nodiscard]] Tensor concat(std::span<const Tensor> tensors, std::int64_t dim = 0);
+
+[[nodiscard]] inline Tensor concat(std::initializer_list<Tensor> tensors, std::int64_t dim = 0) {
+  return concat(std::span(tensors.begin(), tensors.size()), dim);
+}
+
+[[nodiscard]] Tensor stack(std::span<const Tensor> tensors, std::int64_t dim = 0);
+
+[[nodiscard]] inline Tensor stack(std::initializer_list<Tensor> tensors, std::int64_t dim = 0) {
+  return stack(std::span(tensors.begin(), tensors.size()), dim);
+}
+
+/// Views of `size` each, the last one perhaps shorter.
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim = 0);
+/// Views of these sizes, which must add up.
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, const Dims& sizes, std::int64_t dim = 0);
+/// At most `count` views of equal size, the last one perhaps shorter.
+[[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t count, std::int64_t dim = 0);
+
+/// Dimensions from `start` to `end` made one, as nn.Flatten does.
+[[nodiscard]] Tensor flatten(const Tensor& x, std::int64_t start = 1, std::int64_t end = -1);
+
+enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
+/// PyTorch's order: {left, right} of the last dimension, then of the one before it, … Negative amounts cut
+/// (constant mode).
+[[nodiscard]] Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode = PadMode::constant,
+                         double value = 0);
+
+/// out[i][j] = x[index[i][j]][j] along dimension 0, and so on. `index` is I64 and nowhere larger than x
+/// except in `dim`.
+[[nodiscard]] Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index);
+/// A copy of x with out[index[i][j]][j] = source[i][j]; of several writes to one place the last in row-major
+/// order stays.
+[[nodiscard]] Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& source);
+/// The slices of `dim` with these numbers (a list of I64 or I32).
+[[nodiscard]] Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);
+/// Rows of weight [count, features] by their numbers: [...] → [..., features].
+[[nodiscard]] Tensor embedding(const Tensor& index, const Tensor& weight);
+
+[[nodiscard]] Tensor flip(const Tensor& x, const Dims& dims);
+/// Elements pushed beyond the end come in again at the beginning. Without dims, in row-major order.
+[[nodiscard]] Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims = {});
+/// Zero above (below) the diagonal of the last two dimensions.
+[[nodiscard]] Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
+[[nodiscard]] Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
+/// x laid side by side, `repeats` times in each dimension, as Tensor.repeat in PyTorch.
+[[nodiscard]] Tensor repeat(const Tensor& x, const Dims& repeats);
+[[nodiscard]] Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::int64_t dim);
+
+/// [..., c * r * r, h, w] → [..., c, h * r, w * r], and back.
+[[nodiscard]] Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
+[[nodiscard]] Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
+/// I64 [...] → I64 [..., classes]; classes = largest + 1 when -1.
+[[nodiscard]] Tensor one_hot(const Tensor& index, std::int64_t classes = -1);
+
+}  // namespace ballast

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operand: what operations take, a tensor or a number. What they all have in common stands in ops.h.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "ballast/tensor.h"
+
+namespace ballast {
+
+/// A tensor or a number.
+class Operand {
+ public:
+  Operand(Tensor tensor) : tensor_(std::move(tensor)) {}  // add(x, y)
+  template <class Number>
+  requires std::is_arithmetic_v<Number> Operand(Number number);  // add(x, 2)
+
+  [[nodiscard]] const Tensor& tensor() const noexcept {
+    return tensor_;
+  }  ///< of a number: a tensor without dimensions
+
+  [[nodiscard]] bool is_number() const noexcept { return is_number_; }
+
+ private:
+  static Tensor wrap(double value);
+  static Tensor wrap(std::int64_t value);
+  static Tensor wrap(bool value);
+
+  Tensor tensor_;
+  bool is_number_ = false;
+};
+
+template <class Number>
+
+requires std::is_arithmetic_v<Number> Operand::Operand(Number number) : is_number_(true) {
+  if constexpr (std::is_same_v<Number, bool>) {
+    tensor_ = wrap(number);
+  } else if constexpr (std::is_floating_point_v<Number>) {
+    tensor_ = wrap(static_cast<double>(number));
+  } else {
+    tensor_ = wrap(static_cast<std::int64_t>(number));
+  }
+}
+
+}  // namespace ballast

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling over the last dimensions, as many as the kernel has. x is [batch, channels, size…] or [channels,
+// size…].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ballast/detail/ops/operand.h"
+
+namespace ballast {
+
+struct MaxPoolArgs {
+  Dims stride = {};  ///< the kernel's when empty; like the others: one number for all dimensions, or one each
+  Dims padding = {0};
+  Dims dilation = {1};
+  bool ceil_mode = false;
+};
+
+[[nodiscard]] Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args = {});
+
+struct AvgPoolArgs {
+  Dims stride = {};
+  Dims padding = {0};
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+  std::optional<std::int64_t> divisor_override = {};
+};
+
+[[nodiscard]] Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args = {});
+
+/// To `output` sizes, one for each of the last dimensions; -1 keeps a dimension's.
+[[nodiscard]] Tensor adaptive_avg_pool(const Tensor& x, const Dims& output);
+[[nodiscard]] Tensor adaptive_max_pool(const Tensor& x, const Dims& output);
+/// All dimensions after the second become 1.
+[[nodiscard]] Tensor global_avg_pool(const Tensor& x);
+[[nodiscard]] Tensor global_max_pool(const Tensor& x);
+
+}  // namespace ballast

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ballast records as files: Safetensors files with everything aligned, a checksum for each tensor, and a few
+// words about themselves in the metadata. docs/formats/record.md is their specification. record.h has the
+// same for models. Part of ballast::core.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ballast/checkpoint.h"
+#include "ballast/runtime.h"
+
+namespace ballast {
+
+struct RecordFileOptions {
+  std::string precision =
+      {};  ///< what is said about it: keep, full, half, bf16, double; what the checkpoint says when empty
+  std::optional<Value> config = {};  ///< anything JSON can hold
+  std::string config_type = {};      ///< the name of its type, for people
+  bool overwrite = false;
+  Progress progress = {};
+};
+
+/// The tensors as they are, under the names they have; the layout is what the checkpoint says it is. Atomic,
+/// and memory stays flat.
+void save_record(const Checkpoint& checkpoint, const std::string& path,
+                 const RecordFileOptions& options = {});
+
+struct OpenRecordOptions {
+  bool verify = false;  ///< compare all checksums first: reads every byte; Errc::bad_crc when one is wrong
+};
+
+/// A mapped record. Errc::unknown_format when the file is a Safetensors file and no record,
+/// Errc::unsupported when it is of a version that is not known yet.
+[[nodiscard]] Checkpoint open_record(const std::string& path, const OpenRecordOptions& options = {});
+/// A record that lies in memory for as long as the program runs: one linked into it.
+[[nodiscard]] Checkpoint open_record(std::span<const std::byte> bytes, const OpenRecordOptions& options = {});
+
+/// A tensor whose bytes are not what the checksum says, or that has none.
+struct RecordFault {
+  std::string name;
+  bool has_checksum = true;
+  std::string expected;
+  std::string found;
+};
+
+/// Compares all checksums, on several threads; empty when everything is as it was written.
+[[nodiscard]] std::vector<RecordFault> check_record(const Checkpoint& checkpoint,
+                                                    const Progress& progress = {});
+
+/// The configuration in it. Errc::not_found when there is none.
+[[nodiscard]] Value record_config_value(const Checkpoint& checkpoint);
+
+}  // namespace ballast
