@@ -15,72 +15,74 @@
 
 namespace ballast {
 
+/// The numbers never change, and none is used again: they may be kept in logs and in other languages. A new
+/// code takes the next free number of its group.
 enum class Errc : std::uint8_t {
   // What the caller asked for
-  invalid_argument,   ///< an argument that makes no sense by itself
-  not_found,          ///< no such tensor, key or path
-  already_exists,     ///< the output is there and overwriting was not asked for
-  unsupported,        ///< understood, but not something Ballast does
-  not_representable,  ///< the target format cannot hold this value
+  invalid_argument = 1,   ///< an argument that makes no sense by itself
+  not_found = 2,          ///< no such tensor, key or path
+  already_exists = 3,     ///< the output is there and overwriting was not asked for
+  unsupported = 4,        ///< understood, but not something Ballast does
+  not_representable = 5,  ///< the target format cannot hold this value
   // The file as a whole
-  file_not_found,     ///< no such file or folder
-  permission_denied,  ///< the operating system does not allow it
-  io_error,           ///< the operating system said no; the message carries its reason
-  no_space,           ///< the disk is full, or the file may not grow that far
-  not_regular_file,   ///< a folder, pipe or device where a file is needed
-  file_changed,       ///< the file changed or shrank while it was read
-  unknown_format,     ///< none of the formats Ballast reads; the message says what it looks like
-  truncated,          ///< the file ends before what it promises
-  trailing_data,      ///< bytes after the end that the format does not allow
+  file_not_found = 20,     ///< no such file or folder
+  permission_denied = 21,  ///< the operating system does not allow it
+  io_error = 22,           ///< the operating system said no; the message carries its reason
+  no_space = 23,           ///< the disk is full, or the file may not grow that far
+  not_regular_file = 24,   ///< a folder, pipe or device where a file is needed
+  file_changed = 25,       ///< the file changed or shrank while it was read
+  unknown_format = 26,     ///< none of the formats Ballast reads; the message says what it looks like
+  truncated = 27,          ///< the file ends before what it promises
+  trailing_data = 28,      ///< bytes after the end that the format does not allow
   // Headers, names, sizes
-  header_too_large,     ///< a header beyond the format's limit
-  bad_utf8,             ///< text that is not UTF-8
-  bad_json,             ///< text that is not the JSON the format asks for
-  duplicate_key,        ///< one name twice
-  bad_name,             ///< a name the format or the reader does not allow
-  bad_dtype,            ///< an element type that does not exist or does not fit here
-  size_overflow,        ///< a size that does not fit into 64 bits
-  size_mismatch,        ///< two sizes that must agree and do not
-  misaligned,           ///< sub-byte elements that do not end on a byte
-  offset_out_of_range,  ///< a position outside the data
-  overlap,              ///< two things on the same bytes
-  gap,                  ///< bytes that belong to nothing
-  shape_mismatch,       ///< shapes that cannot be used together
+  header_too_large = 40,     ///< a header beyond the format's limit
+  bad_utf8 = 41,             ///< text that is not UTF-8
+  bad_json = 42,             ///< text that is not the JSON the format asks for
+  duplicate_key = 43,        ///< one name twice
+  bad_name = 44,             ///< a name the format or the reader does not allow
+  bad_dtype = 45,            ///< an element type that does not exist or does not fit here
+  size_overflow = 46,        ///< a size that does not fit into 64 bits
+  size_mismatch = 47,        ///< two sizes that must agree and do not
+  misaligned = 48,           ///< sub-byte elements that do not end on a byte
+  offset_out_of_range = 49,  ///< a position outside the data
+  overlap = 50,              ///< two things on the same bytes
+  gap = 51,                  ///< bytes that belong to nothing
+  shape_mismatch = 52,       ///< shapes that cannot be used together
   // Pickle
-  forbidden_global,  ///< a call able to run code
-  forbidden_opcode,  ///< an opcode a model file has no use for
-  bad_pickle,        ///< not a well-formed pickle
-  frame_violation,   ///< an opcode across the end of its frame
-  type_mismatch,     ///< an operand of the wrong kind
-  memo_range,        ///< a memo slot that was never set, or is absurd
-  too_deep,          ///< nested beyond the limit
-  too_many,          ///< more items than the limit
-  expansion_limit,   ///< small input that unfolds into something huge
-  expanded_view,     ///< a view that shows far more elements than its storage holds
-  missing_storage,   ///< a tensor whose bytes are not in the file
+  forbidden_global = 70,  ///< a call able to run code
+  forbidden_opcode = 71,  ///< an opcode a model file has no use for
+  bad_pickle = 72,        ///< not a well-formed pickle
+  frame_violation = 73,   ///< an opcode across the end of its frame
+  type_mismatch = 74,     ///< an operand of the wrong kind
+  memo_range = 75,        ///< a memo slot that was never set, or is absurd
+  too_deep = 76,          ///< nested beyond the limit
+  too_many = 77,          ///< more items than the limit
+  expansion_limit = 78,   ///< small input that unfolds into something huge
+  expanded_view = 79,     ///< a view that shows far more elements than its storage holds
+  missing_storage = 80,   ///< a tensor whose bytes are not in the file
   // Containers
-  bad_zip,             ///< not a well-formed zip archive
-  zip_ambiguous,       ///< a zip that different readers would read differently
-  name_mismatch,       ///< the two directories of a zip name an entry differently
-  duplicate_entry,     ///< two entries with one name
-  encrypted_flag,      ///< an entry marked as encrypted
-  unsupported_method,  ///< a compression method Ballast does not read
-  bad_crc,             ///< a checksum that does not match the data
-  bad_tar,             ///< not a well-formed tar archive
-  bad_gzip,            ///< not a well-formed gzip file
-  bad_burn,            ///< not the structure of a Burn file
-  bad_npy,             ///< not a well-formed NumPy header
-  bad_onnx,            ///< not the structure of an ONNX file
-  path_escape,         ///< a path that leaves its folder
-  missing_shard,       ///< a shard named by the index that is not there
-  index_mismatch,      ///< index and shards disagree
+  bad_zip = 100,             ///< not a well-formed zip archive
+  zip_ambiguous = 101,       ///< a zip that different readers would read differently
+  name_mismatch = 102,       ///< the two directories of a zip name an entry differently
+  duplicate_entry = 103,     ///< two entries with one name
+  encrypted_flag = 104,      ///< an entry marked as encrypted
+  unsupported_method = 105,  ///< a compression method Ballast does not read
+  bad_crc = 106,             ///< a checksum that does not match the data
+  bad_tar = 107,             ///< not a well-formed tar archive
+  bad_gzip = 108,            ///< not a well-formed gzip file
+  bad_burn = 109,            ///< not the structure of a Burn file
+  bad_npy = 110,             ///< not a well-formed NumPy header
+  bad_onnx = 111,            ///< not the structure of an ONNX file
+  path_escape = 112,         ///< a path that leaves its folder
+  missing_shard = 113,       ///< a shard named by the index that is not there
+  index_mismatch = 114,      ///< index and shards disagree
   // Loading
-  load_failed,  ///< the model and the checkpoint do not fit; the report says where
+  load_failed = 140,  ///< the model and the checkpoint do not fit; the report says where
   // Graphs and ONNX
-  traced_value,     ///< the model's code reads a value that depends on its inputs while it is traced
-  baked_dimension,  ///< a dimension was given a name, and the model takes one size of it
-  not_exportable,   ///< operations that the file cannot hold; the message names all of them
-  onnx_invalid,     ///< ONNX's own checker or shape inference refuses what was made
+  traced_value = 150,     ///< the model's code reads a value that depends on its inputs while it is traced
+  baked_dimension = 151,  ///< a dimension was given a name, and the model takes one size of it
+  not_exportable = 152,   ///< operations that the file cannot hold; the message names all of them
+  onnx_invalid = 153,     ///< ONNX's own checker or shape inference refuses what was made
 };
 
 /// The stable spelling used in JSON, docs and tests: "size-mismatch".
