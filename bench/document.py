@@ -3,6 +3,7 @@
 import pathlib
 import re
 
+import glance
 from measure import Table
 
 REMARKS = pathlib.Path(__file__).with_name("remarks.md")
@@ -27,9 +28,9 @@ def document(rows, machine, command):
     said = remarks()
     fewest, most = min(row["rounds"] for row in rows), max(row["rounds"] for row in rows)
     rounds = f"{most}" if fewest == most else f"{fewest} to {most}"
-    text = f"# Performance\n\nWhat `{command}` printed on: {machine}. Ours and the peer's were measured in turn; medians of {rounds} rounds after one that does not count; "
+    text = f"# Performance\n\n{glance.BEGIN}{glance.END}What `{command}` printed on: {machine}. Ours and the peer's were measured in turn; medians of {rounds} rounds after one that does not count; "
     text += f"a ratio below 1 is faster.\n\n{said['all']}\n\n{aims(rows)}\n"
     for job in dict.fromkeys(row["section"] for row in rows):
         lines = "\n".join(Table.line(row) for row in rows if row["section"] == job)
         text += f"\n## {job}\n\n" + (said[job] + "\n\n" if job in said else "") + f"{Table.HEAD}\n{lines}\n"
-    return text + (f"\n## GPU\n\n{said['gpu']}\n" if "gpu" in said else "")
+    return glance.with_glance(text + (f"\n## GPU\n\n{said['gpu']}\n" if "gpu" in said else ""))

@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 
+import glance
 from document import document
 from measure import Table
 
@@ -54,7 +55,9 @@ def main():
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps({"schema": 1, "machine": machine(), "rounds": options.rounds, "rows": table.rows}, indent=1) + "\n")
     if options.markdown:
-        pathlib.Path(options.markdown).write_text(document(table.rows, machine(), "scripts/bench"))
+        page = pathlib.Path(options.markdown)
+        page.write_text(document(table.rows, machine(), "scripts/bench"))
+        page.with_suffix(".svg").write_text(glance.picture_of(glance.headlines(page.read_text())))
 
 
 if __name__ == "__main__":
