@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 #include <string>
 #include <thread>
 
+#include "ballast/io.h"
 #include "formats/safetensors_properties.h"
 #include "formats/safetensors_testing.h"
 
@@ -323,6 +325,39 @@ TEST(SafetensorsEdit, RenamesAllAtOnceAlsoInPlace) {
   EXPECT_EQ(checkpoint[0].name, "a");
   EXPECT_THAT(checkpoint.tensor("a").span<std::uint8_t>(), testing::ElementsAre('a', 'b'));
   EXPECT_EQ(checkpoint.at("b").dtype, DType::f32);
+}
+
+// Three names for two tensors, c being a's other name, in Ballast's form and in that of save_model(): each
+// name has the same value under its new name, or nothing is written.
+TEST(SafetensorsEdit, EveryRenameKeepsTheTies) {
+  const std::map<std::string, std::uint8_t> before = {{"a", 'x'}, {"b", 'y'}, {"c", 'x'}};
+  for (const char* form : {R"("ballast.ties":"{\"c\":\"a\"}")", R"("c":"a")"}) {
+    const TemporaryFile in(file_of(std::string("{\"__metadata__\":{") + form +
+                                       R"(},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                                       R"("b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+                                   "xy"));
+    for (int code = 0; code < 64; ++code) {
+      HeaderEdit change;
+      std::map<std::string, std::uint8_t> after;
+      for (int i = 0; i < 3; ++i) {
+        const std::string from(1, "abc"[i]);
+        const std::string to(1, "abcz"[(code >> (2 * i)) & 3]);
+        if (from != to) change.rename.emplace_back(from, to);
+        after.emplace(to, before.at(from));
+      }
+      SCOPED_TRACE(fmt::format("{} {}", form, code));
+      const TemporaryFolder folder;
+      if (after.size() < 3) {
+        EXPECT_EQ(code_of([&] { edit(in.path(), folder.file("o"), change); }), Errc::duplicate_key);
+        continue;
+      }
+      edit(in.path(), folder.file("o"), change);
+      std::map<std::string, std::uint8_t> seen;
+      for (const Entry& entry : ballast::open(folder.file("o")))
+        seen.emplace(entry.name, entry.tensor().item<std::uint8_t>());
+      EXPECT_EQ(seen, after);
+    }
+  }
 }
 
 TEST(SafetensorsEdit, RefusesRenamesThatCollideOrFindNothing) {

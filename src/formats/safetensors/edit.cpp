@@ -29,56 +29,84 @@ Renames renames_of(const HeaderEdit& change, const std::string& where) {
   return renames;
 }
 
-// The header's lines under their new names; every rename must find its tensor.
-std::vector<HeaderLine> renamed_lines(const Header& header, Renames renames, const std::string& where) {
+std::string_view renamed(const Renames& renames, std::string_view name) {
+  const auto found = renames.find(name);
+  return found == renames.end() ? name : found->second;
+}
+
+// The names and the metadata alone: what is tied depends on both.
+Checkpoint names_of(const Header& header) {
+  Checkpoint names;
+  names.reserve(header.tensors.size());
+  for (const HeaderEntry& entry : header.tensors)
+    names.add(std::string(entry.name()), Tensor(DType::u8, {0}));
+  names.metadata = metadata_of(header);
+  return names;
+}
+
+// Every rename finds a tensor, or the second name of one.
+void require_found(const Checkpoint& names, const marks::Ties& ties, const Renames& renames,
+                   const std::string& where) {
+  for (const auto& [from, to] : renames) {
+    if (names.contains(from) || ties.contains(std::string(from))) continue;
+    std::vector<std::string_view> all;
+    for (const Entry& entry : names) all.push_back(entry.name);
+    fail(Errc::not_found, where, "has no tensor {} to rename{}", quoted(from), did_you_mean(from, all));
+  }
+}
+
+// The header's lines under their new names.
+std::vector<HeaderLine> renamed_lines(const Header& header, const Renames& renames) {
   std::vector<HeaderLine> lines;
   lines.reserve(header.tensors.size());
-  for (const HeaderEntry& entry : header.tensors) {
-    const auto rename = renames.find(entry.name());
-    const std::string_view name = rename == renames.end() ? entry.name() : rename->second;
-    if (rename != renames.end()) renames.erase(rename);
-    lines.push_back({name, entry.dtype, header.shape(entry), entry.begin, entry.end});
+  for (const HeaderEntry& entry : header.tensors)
+    lines.push_back(
+        {renamed(renames, entry.name()), entry.dtype, header.shape(entry), entry.begin, entry.end});
+  return lines;
+}
+
+// A second name that a tensor takes would be that tensor's from now on.
+marks::Ties renamed_ties(const Checkpoint& names, const marks::Ties& old, const Renames& renames,
+                         const std::string& where) {
+  marks::Ties ties;
+  for (const auto& [name, of] : old)
+    if (!ties.emplace(renamed(renames, name), renamed(renames, of)).second)
+      fail(Errc::duplicate_key, where, "two tied names become {}", quoted(renamed(renames, name)));
+  for (const Entry& entry : names) {
+    const std::string name(renamed(renames, entry.name));
+    if (ties.contains(name))
+      fail(Errc::duplicate_key, where, "tensor {} would get the name {}, which is tied to {}",
+           quoted(entry.name), quoted(name), quoted(ties.at(name)));
   }
-  if (renames.empty()) return lines;
-  std::vector<std::string_view> names;
-  for (const HeaderEntry& entry : header.tensors) names.push_back(entry.name());
-  const std::string_view wanted = renames.begin()->first;
-  fail(Errc::not_found, where, "has no tensor {} to rename{}", quoted(wanted), did_you_mean(wanted, names));
+  return ties;
 }
 
 // What the metadata says of tensors, under their new names.
-std::optional<Metadata> renamed_marks(std::optional<Metadata> metadata, const Renames& renames) {
-  Checkpoint shell;
-  shell.metadata = std::move(metadata);
-  const auto now = [&](const std::string& name) {
-    const auto found = renames.find(name);
-    return found == renames.end() ? name : std::string(found->second);
-  };
-  const marks::Ties old = marks::ties_of(shell);
+std::optional<Metadata> renamed_marks(Checkpoint names, const Renames& renames, const std::string& where) {
+  const marks::Ties old = marks::ties_of(names);
+  require_found(names, old, renames, where);
   if (!old.empty()) {
-    marks::Ties ties;
-    for (const auto& [name, of] : old) {
-      ties.emplace(name, now(of));
-      shell.metadata->erase(name);
-    }
-    marks::set_ties(shell, ties);
+    const marks::Ties ties = renamed_ties(names, old, renames, where);
+    for (const auto& [name, of] : old) names.metadata->erase(name);
+    marks::set_ties(names, ties);
   }
-  if (shell.metadata && shell.metadata->contains(marks::kQuantizedKey)) {
+  if (names.metadata && names.metadata->contains(marks::kQuantizedKey)) {
+    const auto now = [&](const std::string& name) { return std::string(renamed(renames, name)); };
     marks::Int8Tensors quantized;
-    for (const auto& [name, mark] : marks::quantized_of(shell))
+    for (const auto& [name, mark] : marks::quantized_of(names))
       quantized.emplace(now(name), marks::Int8{now(mark.scale), mark.axis, mark.dtype});
-    marks::set_quantized(shell, quantized);
+    marks::set_quantized(names, quantized);
   }
-  record::forget_checksums(shell);  // which are by name
-  return std::move(shell.metadata);
+  record::forget_checksums(names);  // which are by name
+  return std::move(names.metadata);
 }
 
-std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& change,
+std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& change, const Renames& renames,
                                      const std::string& where) {
+  std::optional<Metadata> kept =
+      renames.empty() ? metadata_of(header) : renamed_marks(names_of(header), renames, where);
   if (change.remove_metadata) return std::nullopt;
-  if (change.metadata) return change.metadata;
-  if (change.rename.empty()) return metadata_of(header);
-  return renamed_marks(metadata_of(header), renames_of(change, where));
+  return change.metadata ? change.metadata : std::move(kept);
 }
 
 }  // namespace
@@ -90,8 +118,9 @@ void edit(const std::string& in, const std::string& out, const HeaderEdit& chang
   const std::shared_ptr<const File> file = File::open(in);
   const Header header =
       read_header(*range_of(*file, 0, file->size(), Access::read), display(in), Mode::strict);
-  const auto lines = renamed_lines(header, renames_of(change, display(in)), display(in));
-  const std::string head = head_of(lines, new_metadata(header, change, display(in)), display(out));
+  const Renames renames = renames_of(change, display(in));
+  const auto metadata = new_metadata(header, change, renames, display(in));
+  const std::string head = head_of(renamed_lines(header, renames), metadata, display(out));
 
   AtomicFile target(out, options.overwrite);
   target.reserve(checked_add<std::uint64_t>(head.size(), header.data_size, display(out)));
