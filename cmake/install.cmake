@@ -9,7 +9,9 @@ function(ballast_component name)
   install(EXPORT ballast-${name} NAMESPACE ballast:: DESTINATION ${package_dir})
 endfunction()
 ballast_component(core FILE_SET HEADERS FILE_SET parts)
-ballast_component(digest)
+if(NOT BUILD_SHARED_LIBS)
+  ballast_component(digest)
+endif()
 ballast_component(import)
 ballast_component(nn FILE_SET HEADERS)
 if(BALLAST_BUILD_ONNX)
@@ -27,14 +29,20 @@ install(FILES ${PROJECT_BINARY_DIR}/ballastConfig.cmake ${PROJECT_BINARY_DIR}/ba
               ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake ${CMAKE_CURRENT_LIST_DIR}/ballastFunctions.cmake
         DESTINATION ${package_dir})
 
-# pkg-config: ballast-core loads models from Safetensors files and records, ballast reads and writes all formats, ballast-nn runs models too. The libraries are static, so what they use is public here.
+# pkg-config: ballast-core loads models from Safetensors files and records, ballast reads and writes all formats, ballast-nn runs models too. Where the libraries are static, what they use is public here.
 file(RELATIVE_PATH pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" pc_up ${pc_up})
 function(ballast_pkg_config pc_name pc_description pc_requires pc_libs)
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ballast.pc.in ${PROJECT_BINARY_DIR}/${pc_name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
-ballast_pkg_config(ballast-core "Models, Safetensors files and records of Ballast" "fmt re2 simdjson" "-lballast_core -pthread")
-ballast_pkg_config(ballast "${PROJECT_DESCRIPTION}" "ballast-core = ${PROJECT_VERSION} fmt libcrypto libdeflate zlib"
-                   "-lballast_import -lballast_digest -lballast_core")
-ballast_pkg_config(ballast-nn "Layers and operations of Ballast, on the CPU" "ballast = ${PROJECT_VERSION}" "-lballast_nn -ldnnl -lgomp")
+if(BUILD_SHARED_LIBS)
+  ballast_pkg_config(ballast-core "Models, Safetensors files and records of Ballast" "" "-lballast_core -pthread")
+  ballast_pkg_config(ballast "${PROJECT_DESCRIPTION}" "ballast-core = ${PROJECT_VERSION}" "-lballast_import")
+  ballast_pkg_config(ballast-nn "Layers and operations of Ballast, on the CPU" "ballast = ${PROJECT_VERSION}" "-lballast_nn")
+else()
+  ballast_pkg_config(ballast-core "Models, Safetensors files and records of Ballast" "fmt re2 simdjson" "-lballast_core -pthread")
+  ballast_pkg_config(ballast "${PROJECT_DESCRIPTION}" "ballast-core = ${PROJECT_VERSION} fmt libcrypto libdeflate zlib"
+                     "-lballast_import -lballast_digest -lballast_core")
+  ballast_pkg_config(ballast-nn "Layers and operations of Ballast, on the CPU" "ballast = ${PROJECT_VERSION}" "-lballast_nn -ldnnl -lgomp")
+endif()

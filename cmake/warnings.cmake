@@ -27,8 +27,19 @@ function(ballast_own target)
   endif()
 endfunction()
 
+# For the libraries users link. What is exported is what public headers declare between `#pragma GCC visibility push(default)` and pop,
+# and the few inner headers that one library of ours shares with another: scripts/check-layers. Below 1.0 every minor version has an ABI of its own.
+function(ballast_library target)
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH $ORIGIN)
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  if(BUILD_SHARED_LIBS)
+    # Nothing of the static libraries in it, and nothing left undefined.
+    target_link_options(${target} PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)
+  endif()
+endfunction()
+
 # For libraries that become part of shared ones, Python's module among them. Functions call each other directly all the same.
 function(ballast_relocatable target)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
 endfunction()

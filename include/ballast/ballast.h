@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of Ballast.
+// All of Ballast, but what few programs need and all would compile: graph.h (traces and operations of your
+// own), onnx.h and onnx_file.h.
 #pragma once
 
 #include "ballast/byte_source.h"
@@ -11,14 +12,12 @@
 #include "ballast/dtype.h"
 #include "ballast/error.h"
 #include "ballast/format.h"
-#include "ballast/graph.h"
 #include "ballast/hash.h"
 #include "ballast/io.h"
 #include "ballast/load.h"
 #include "ballast/load_file.h"
 #include "ballast/module.h"
 #include "ballast/nn.h"
-#include "ballast/onnx_file.h"
 #include "ballast/ops.h"
 #include "ballast/quantized.h"
 #include "ballast/record.h"

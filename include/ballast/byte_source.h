@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// Held by a std::shared_ptr: what is made from a source keeps it alive.
@@ -86,3 +88,5 @@ struct SourceSpan {
 [[nodiscard]] SourceSpan innermost(SourceSpan span);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

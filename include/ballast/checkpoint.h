@@ -19,9 +19,12 @@
 #include "ballast/tensor.h"
 #include "ballast/value.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 class Checkpoint;
+class CheckpointBuilder;
 
 /// One tensor of a Checkpoint, described without touching its bytes. Valid as long as the Checkpoint is, and
 /// unchanged.
@@ -45,6 +48,13 @@ using Metadata = std::map<std::string, std::string>;
 class Checkpoint {
  public:
   class Iterator;
+
+  Checkpoint();
+  Checkpoint(const Checkpoint& other);
+  Checkpoint& operator=(const Checkpoint& other);
+  Checkpoint(Checkpoint&& other) noexcept;
+  Checkpoint& operator=(Checkpoint&& other) noexcept;
+  ~Checkpoint();
 
   // Tensors, in order.
   [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
@@ -84,28 +94,11 @@ class Checkpoint {
   /// tree, is not there.
   [[nodiscard]] Value value(std::string_view dotted) const;
 
-  /// For readers: a row-major tensor of `storages()[storage]`, its name and shape taken as they are. The name
-  /// must stay where it is as long as something given to keep_alive() lives. False, and nothing added, when
-  /// the name is taken.
-  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage,
-                              std::uint64_t bit_offset);
-  /// The same with strides of its own; kNoStorage: shape only.
-  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides,
-                              std::uint32_t storage, std::uint64_t bit_offset);
-  [[nodiscard]] std::uint32_t add_storage(std::shared_ptr<const Storage> storage);
-
-  /// All storages at once, before anything is added.
-  void set_storages(std::vector<std::shared_ptr<const Storage>> storages) { storages_ = std::move(storages); }
-
-  /// A copy of the text that lives as long as the Checkpoint: for add_view.
-  [[nodiscard]] std::string_view store_name(std::string_view name) { return names_.store(name); }
-
-  static constexpr std::uint32_t kNoStorage = 0xFFFFFFFF;
-
-  void keep_alive(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
-
  private:
   friend struct Entry;
+  friend class CheckpointBuilder;
+
+  static constexpr std::uint32_t kNoStorage = 0xFFFFFFFF;
 
   // 40 bytes a tensor, so that listing 100,000 of them stays in cache; shapes and strides lie in one flat
   // vector.
@@ -125,9 +118,7 @@ class Checkpoint {
   class NameBlocks {
    public:
     NameBlocks() = default;
-
-    NameBlocks(const NameBlocks& other) : blocks_(other.blocks_) {}
-
+    NameBlocks(const NameBlocks& other);
     NameBlocks& operator=(const NameBlocks& other);
     NameBlocks(NameBlocks&&) = default;
     NameBlocks& operator=(NameBlocks&&) = default;
@@ -135,7 +126,7 @@ class Checkpoint {
     std::string_view store(std::string_view text);
 
    private:
-    std::vector<std::shared_ptr<char[]>> blocks_;
+    std::vector<std::shared_ptr<const void>> blocks_;
     std::size_t left_ = 0;
     char* next_ = nullptr;
   };
@@ -190,6 +181,38 @@ inline Checkpoint::Iterator Checkpoint::end() const {
   return {*this, size()};
 }
 
+/// For readers of formats: fills a Checkpoint with tensors that are views of a few storages, without a Tensor
+/// for each. What it adds is in the Checkpoint at once; one of them may be made for every call.
+class CheckpointBuilder {
+ public:
+  /// As the storage of a tensor: there is none, only a shape.
+  static constexpr std::uint32_t kNoStorage = Checkpoint::kNoStorage;
+
+  explicit CheckpointBuilder(Checkpoint& into) noexcept : into_(into) {}
+
+  /// The number of this storage, for add_view().
+  [[nodiscard]] std::uint32_t add_storage(std::shared_ptr<const Storage> storage);
+  /// All storages at once, before anything is added: their numbers are their positions.
+  void set_storages(std::vector<std::shared_ptr<const Storage>> storages);
+
+  /// A row-major tensor of a storage that begins `bit_offset` bits into it, its name and shape taken as they
+  /// are: the tensor must lie inside the storage. The name must stay where it is as long as something given
+  /// to keep_alive() lives. False, and nothing added, when the name is taken.
+  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage,
+                              std::uint64_t bit_offset);
+  /// The same with strides of its own.
+  [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides,
+                              std::uint32_t storage, std::uint64_t bit_offset);
+
+  /// A copy of the text that lives as long as the Checkpoint: for add_view().
+  [[nodiscard]] std::string_view store_name(std::string_view name);
+  /// What names point into.
+  void keep_alive(std::shared_ptr<const void> owner);
+
+ private:
+  Checkpoint& into_;
+};
+
 /// One tensor under two names, by positions: `tensor` is the very view that `first` is.
 struct Tie {
   std::size_t tensor;
@@ -202,3 +225,5 @@ struct Tie {
 [[nodiscard]] std::vector<Tie> ties(const Checkpoint& checkpoint);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -23,6 +23,8 @@
 #include "ballast/detail/reflect.h"
 #include "ballast/value.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 namespace detail {
 
@@ -233,3 +235,5 @@ void save_config(const T& config, const std::string& path, const SaveConfigOptio
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -16,6 +16,8 @@
 #include "ballast/runtime.h"
 #include "ballast/steps.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// In the order of work.
@@ -123,3 +125,5 @@ struct ReceiptCheck {
                                          const Progress& progress = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -14,6 +14,8 @@
 #include "ballast/checkpoint.h"
 #include "ballast/runtime.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 enum class Change : std::uint8_t {
@@ -75,3 +77,5 @@ struct DiffReport {
 [[nodiscard]] DiffReport diff(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

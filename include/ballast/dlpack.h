@@ -8,6 +8,8 @@
 
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::dlpack {
 
 /// DLDeviceType, as far as Ballast knows them.
@@ -98,3 +100,5 @@ namespace ballast {
 [[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensorVersioned* managed);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <type_traits>
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// The first 22 are Safetensors' own, in that format's order (its writer sorts by it); the rest is what
@@ -154,3 +156,5 @@ template <class T>
 inline constexpr DType dtype_of = detail::dtype_of_type<T>();
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// The numbers never change, and none is used again: they may be kept in logs and in other languages. A new
@@ -138,3 +140,5 @@ inline constexpr std::size_t kDisplayLimit = 512;  // bytes of source text shown
 [[nodiscard]] std::string did_you_mean(std::string_view wanted, std::span<const std::string_view> names);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

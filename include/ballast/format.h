@@ -15,6 +15,8 @@
 #include "ballast/byte_source.h"
 #include "ballast/dtype.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 class Checkpoint;
@@ -84,6 +86,8 @@ class Format {
   const FormatRow* row_ = nullptr;
 };
 
+std::ostream& operator<<(std::ostream& out, Format format);  // here too: a friend alone is not exported
+
 /// Those Ballast knows. The first two are part of ballast::core, the others of ballast::import.
 namespace formats {
 extern const FormatRow safetensors;
@@ -117,3 +121,5 @@ extern const FormatRow sharded;
 [[nodiscard]] Format format_for(const std::string& path, Format format = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

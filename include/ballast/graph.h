@@ -21,6 +21,8 @@
 #include "ballast/module.h"
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// A size of an input: a number, or a name for one that may differ from call to call.
@@ -219,3 +221,5 @@ template <Module Model>
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

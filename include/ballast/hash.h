@@ -11,6 +11,8 @@
 #include "ballast/checkpoint.h"
 #include "ballast/runtime.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// All hashes are 64 hexadecimal digits.
@@ -37,3 +39,5 @@ struct Manifest {
 [[nodiscard]] std::string hash_file(const std::string& path, const Progress& progress = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

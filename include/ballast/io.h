@@ -13,6 +13,8 @@
 #include "ballast/checkpoint.h"
 #include "ballast/runtime.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 struct OpenOptions {
@@ -84,3 +86,5 @@ void require_apart(const std::vector<std::string>& inputs, const std::vector<std
 void discard_unfinished_files() noexcept;
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -25,6 +25,8 @@
 #include "ballast/shape.h"
 #include "ballast/steps.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// What a load did, as data; text for people and JSON for programs. A load that fails throws LoadError, which
@@ -214,3 +216,5 @@ template <Module Model>
 [[nodiscard]] std::string debug_keys(const Checkpoint& before, const LoadOptions& options);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -11,7 +11,13 @@
 #include "ballast/load.h"
 #include "ballast/runtime.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
+
+namespace detail {
+[[nodiscard]] std::vector<Checkpoint> open_all(const std::vector<std::string>& paths);
+}
 
 /// The file's format is found by its content. Tensors are views of the mapped file; they keep it open as long
 /// as they live.
@@ -23,9 +29,7 @@ LoadReport load(Model& model, const std::string& path, const LoadOptions& option
 /// Several files make up one model.
 template <Module Model>
 LoadReport load(Model& model, const std::vector<std::string>& paths, const LoadOptions& options = {}) {
-  std::vector<Checkpoint> parts;
-  for (const std::string& path : paths) parts.push_back(open(path));
-  return load(model, parts, options);
+  return load(model, detail::open_all(paths), options);
 }
 
 struct SaveModelOptions {
@@ -59,3 +63,5 @@ template <class T>
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -27,6 +27,8 @@
 #include "ballast/detail/copied.h"
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// A member that holds no parameters, whatever its type.
@@ -129,3 +131,5 @@ std::vector<std::string> init(Model& model, std::uint64_t seed = 0) {
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -17,6 +17,8 @@
 #include "ballast/module.h"
 #include "ballast/steps.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::onnx {
 
 inline constexpr int kOldestOpset = 11;
@@ -114,3 +116,5 @@ SaveReport save(const Model& model, const std::string& path, const Options& opti
 }
 
 }  // namespace ballast::onnx
+
+#pragma GCC visibility pop

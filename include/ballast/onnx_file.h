@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
+
 namespace ballast::onnx_file {
 
 /// A size, a name for one that is known when the model runs, or neither.
@@ -78,3 +80,5 @@ struct Info {
 [[nodiscard]] Info read_info(const std::string& path);
 
 }  // namespace ballast::onnx_file
+
+#pragma GCC visibility pop

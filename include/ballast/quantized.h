@@ -13,6 +13,8 @@
 #include "ballast/checkpoint.h"
 #include "ballast/value.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// (q - zero_point) * scale as F32, computed when it is read. Errc::type_mismatch when the tensor is not
@@ -59,3 +61,5 @@ struct QuantizeOptions {
 [[nodiscard]] Checkpoint dequantize(const Checkpoint& in);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -17,6 +17,8 @@
 #include "ballast/load.h"
 #include "ballast/quantized.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// A configuration on its way into a record: any type that save_config() takes.
@@ -87,3 +89,5 @@ template <class T>
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

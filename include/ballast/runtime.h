@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// How many times the size of their file all tensors together may show, beside 64 MiB; see OpenOptions.
@@ -37,3 +39,5 @@ using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 void set_thread_count(int count);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -17,6 +17,8 @@
 #include "ballast/checkpoint.h"
 #include "ballast/runtime.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::safetensors {
 
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
@@ -95,3 +97,5 @@ void edit(const std::string& in, const std::string& out, const HeaderEdit& chang
           const SaveOptions& options = {});
 
 }  // namespace ballast::safetensors
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 
 #include "ballast/checkpoint.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 struct ScaffoldOptions {
@@ -24,3 +26,5 @@ struct ScaffoldOptions {
 void save_scaffold(std::string_view header, const std::string& path, bool overwrite = false);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

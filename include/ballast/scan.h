@@ -12,6 +12,8 @@
 #include "ballast/error.h"
 #include "ballast/format.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 enum class Severity : std::uint8_t {
@@ -87,3 +89,5 @@ struct Checksums {
 [[nodiscard]] Checksums check_integrity(const std::string& path);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 // all but a handful of the tensors in the world, and on the heap beyond.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -12,14 +13,33 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
+
+class Dims;
 
 /// A look at somebody's dimensions; prints like a Shape.
 class ShapeView : public std::span<const std::int64_t> {
  public:
-  using std::span<const std::int64_t>::span;
+  ShapeView() = default;
+
+  // One by one, not std::span's own: its tests of what a range is are dear to compile.
+  ShapeView(const std::int64_t* dims, std::size_t count) : std::span<const std::int64_t>(dims, count) {}
 
   ShapeView(std::span<const std::int64_t> dims) : std::span<const std::int64_t>(dims) {}
+
+  ShapeView(std::span<std::int64_t> dims) : std::span<const std::int64_t>(dims) {}
+
+  ShapeView(const std::vector<std::int64_t>& dims) : ShapeView(dims.data(), dims.size()) {}
+
+  ShapeView(const Dims& dims);
+
+  template <std::size_t N>
+  ShapeView(const std::int64_t (&dims)[N]) : ShapeView(dims, N) {}
+
+  template <std::size_t N>
+  ShapeView(const std::array<std::int64_t, N>& dims) : ShapeView(dims.data(), N) {}
 };
 
 class Dims {
@@ -83,6 +103,10 @@ class Dims {
   std::vector<std::int64_t> heap_;
 };
 
+bool operator==(const Dims& a, const Dims& b) noexcept;  // here too: a friend alone is not exported
+
+inline ShapeView::ShapeView(const Dims& dims) : ShapeView(dims.data(), dims.size()) {}
+
 using Shape = Dims;
 using Strides = Dims;  ///< in elements, like PyTorch's; may be 0 (expanded) or negative (reversed)
 
@@ -99,3 +123,5 @@ inline std::ostream& operator<<(std::ostream& out, const Dims& dims) {
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

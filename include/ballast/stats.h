@@ -11,6 +11,8 @@
 #include "ballast/runtime.h"
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 struct TensorStats {
@@ -48,3 +50,5 @@ struct TensorStats {
 [[nodiscard]] std::uint64_t count_not_finite(const Tensor& tensor);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

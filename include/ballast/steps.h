@@ -21,6 +21,8 @@
 
 #include "ballast/checkpoint.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 // Rules: renames and changes of tensors, from C++ or from a file that the tool reads too. What a rules file
@@ -68,7 +70,15 @@ struct Cast {
   DType dtype = DType::f32;
 };
 
-using Operation = std::variant<Transpose, Permute, Reshape, Slice, Cast>;
+/// One of these; std::visit, std::get and their like take it.
+struct Operation : std::variant<Transpose, Permute, Reshape, Slice, Cast> {
+  using variant::variant;
+  Operation(const Operation& other);
+  Operation& operator=(const Operation& other);
+  Operation(Operation&& other) noexcept;
+  Operation& operator=(Operation&& other) noexcept;
+  ~Operation();
+};
 
 /// Operations in order (a file's "do"), then the new name, if there is one.
 struct Change {
@@ -101,7 +111,15 @@ struct Stack {
   std::int64_t dim = 0;
 };
 
-using Rule = std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack>;
+/// One of these, as Operation is.
+struct Rule : std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack> {
+  using variant::variant;
+  Rule(const Rule& other);
+  Rule& operator=(const Rule& other);
+  Rule(Rule&& other) noexcept;
+  Rule& operator=(Rule&& other) noexcept;
+  ~Rule();
+};
 
 /// The rules of a file: {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to": "$1.weight"}, …]}.
 [[nodiscard]] std::vector<Rule> read(const std::string& path);
@@ -291,3 +309,5 @@ struct Stepped {
 [[nodiscard]] Steps steps_of_other(const Steps& steps, const Checkpoint& other);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

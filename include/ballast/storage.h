@@ -16,6 +16,8 @@
 
 #include "ballast/byte_source.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 enum class DeviceType : std::uint8_t { cpu, cuda };
@@ -115,3 +117,5 @@ class Storage {
 };
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

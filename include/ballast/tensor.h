@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -16,12 +17,13 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "ballast/dtype.h"
 #include "ballast/shape.h"
 #include "ballast/storage.h"
+
+#pragma GCC visibility push(default)
 
 namespace ballast {
 
@@ -38,7 +40,25 @@ struct NewAxis {};
 
 inline constexpr Ellipsis ellipsis{};
 inline constexpr NewAxis new_axis{};
-using Index = std::variant<std::int64_t, Slice, Ellipsis, NewAxis>;
+
+/// One of the indices of Tensor::index().
+struct Index {
+  enum class Kind : std::uint8_t { number, slice, dots, axis };
+
+  template <std::integral Number>
+  requires(!std::same_as<Number, bool>) Index(Number position)
+      : kind(Kind::number), number(static_cast<std::int64_t>(position)) {}
+
+  Index(const Slice& part) : kind(Kind::slice), slice(part) {}
+
+  Index(Ellipsis /*tag*/) : kind(Kind::dots) {}
+
+  Index(NewAxis /*tag*/) : kind(Kind::axis) {}
+
+  Kind kind;
+  std::int64_t number = 0;
+  Slice slice = {};
+};
 
 /// What casts did to the values that were read through them; a value read twice counts twice.
 struct CastCount {
@@ -329,3 +349,5 @@ KeptSpan<T> Tensor::mutable_span() && {
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

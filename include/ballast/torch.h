@@ -16,6 +16,8 @@
 #include "ballast/runtime.h"
 #include "ballast/value.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::torch {
 
 /// How much of a storage is written when tensors use a part of it.
@@ -84,3 +86,5 @@ struct OptimizerState {
 [[nodiscard]] OptimizerState optimizer_state(const Checkpoint& checkpoint, std::string_view path = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -18,6 +18,8 @@
 
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 class ValueTree;
@@ -255,3 +257,5 @@ class ValueWalk {
 };
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

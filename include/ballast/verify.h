@@ -16,6 +16,8 @@
 #include "ballast/shape.h"
 #include "ballast/steps.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// In the order of work.
@@ -70,3 +72,5 @@ struct VerifyReport {
 [[nodiscard]] VerifyReport verify(const std::string& path, const VerifyOptions& options = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

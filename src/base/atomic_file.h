@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 class ByteSource;
@@ -110,3 +112,5 @@ class NewFolder {
 void discard_unfinished_files() noexcept;
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 class Budget {
@@ -52,3 +54,5 @@ class Budget {
 };
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

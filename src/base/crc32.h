@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// The checksum of what `crc` is the checksum of, followed by `bytes`. Begin with 0.
@@ -21,3 +23,5 @@ namespace detail {
 }  // namespace detail
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 
 #include "ballast/error.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 [[noreturn]] void fail_text(Errc code, std::string where, const std::string& what);
@@ -24,3 +26,5 @@ template <class... Args>
 [[noreturn]] void fail_errno(int error_number, std::string where, const std::string& what);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

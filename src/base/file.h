@@ -14,6 +14,8 @@
 
 struct stat;
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 class DirectFile;
@@ -112,3 +114,5 @@ class File final : public ByteSource {
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 [[nodiscard]] std::uint64_t hash_name(std::string_view name) noexcept;
@@ -29,3 +31,5 @@ using NameSet = std::unordered_set<std::string, NameHash, std::equal_to<>>;
 using NameViewSet = std::unordered_set<std::string_view, NameHash, std::equal_to<>>;
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

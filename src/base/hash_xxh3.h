@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 class Xxh3 {
@@ -29,3 +31,5 @@ class Xxh3 {
 [[nodiscard]] std::string hex(std::uint64_t digest);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -13,6 +13,8 @@
 #include "base/fail.h"
 #include "base/utf8.h"  // is_utf8
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 class JsonScanner {
@@ -149,3 +151,5 @@ class JsonScanner {
 };
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

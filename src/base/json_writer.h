@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// `text` in quotes: \" \\ \b \f \n \r \t, other control characters as \u00xx, everything else as it is. It
@@ -63,3 +65,5 @@ class JsonWriter {
 };
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

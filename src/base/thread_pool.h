@@ -8,6 +8,8 @@
 
 #include "ballast/runtime.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// Calls work(begin, end) for disjoint pieces that cover [0, count), each of at least `grain` except the
@@ -16,3 +18,5 @@ void parallel_for(std::uint64_t count, std::uint64_t grain,
                   const std::function<void(std::uint64_t, std::uint64_t)>& work);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 struct CodePoint {
@@ -18,3 +20,5 @@ struct CodePoint {
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

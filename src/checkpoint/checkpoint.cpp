@@ -28,13 +28,24 @@ Tensor Entry::tensor() const {
   return {dtype, shape, strides, owner_->storages_[record.storage], record.bit_offset};
 }
 
+// Here and not in the header: everybody who includes it would compile them again.
+Checkpoint::Checkpoint() = default;
+Checkpoint::Checkpoint(const Checkpoint& other) = default;
+Checkpoint& Checkpoint::operator=(const Checkpoint& other) = default;
+Checkpoint::Checkpoint(Checkpoint&& other) noexcept = default;
+Checkpoint& Checkpoint::operator=(Checkpoint&& other) noexcept = default;
+Checkpoint::~Checkpoint() = default;
+
+Checkpoint::NameBlocks::NameBlocks(const NameBlocks& other) : blocks_(other.blocks_) {}
+
 std::string_view Checkpoint::NameBlocks::store(std::string_view text) {
   if (text.empty()) return "";  // there may be no block yet
   constexpr std::size_t kBlock = 64U << 10U;
   if (text.size() > left_) {
     left_ = std::max(kBlock, text.size());
-    blocks_.emplace_back(new char[left_]);
-    next_ = blocks_.back().get();
+    const std::shared_ptr<char[]> block(new char[left_]);
+    blocks_.push_back(block);
+    next_ = block.get();
   }
   std::memcpy(next_, text.data(), text.size());
   const std::string_view stored(next_, text.size());
@@ -71,50 +82,14 @@ std::optional<std::size_t> Checkpoint::position(std::string_view name) const noe
   return index_.find(hash_name(name), [&](std::size_t i) { return name_of(records_[i]) == name; });
 }
 
-std::uint32_t Checkpoint::add_storage(std::shared_ptr<const Storage> storage) {
-  storages_.push_back(std::move(storage));
-  return static_cast<std::uint32_t>(storages_.size() - 1);
-}
-
-bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage,
-                          std::uint64_t bit_offset) {
-  const Record record{.name = name.data(),
-                      .bit_offset = bit_offset,
-                      .name_size = static_cast<std::uint32_t>(name.size()),
-                      .rank = static_cast<std::uint32_t>(shape.size()),
-                      .storage = storage,
-                      .dtype = dtype,
-                      .strided = false,
-                      .dims = dims_.size()};
-  if (!append(record)) return false;
-  dims_.insert(dims_.end(), shape.begin(), shape.end());
-  return true;
-}
-
-bool Checkpoint::add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides,
-                          std::uint32_t storage, std::uint64_t bit_offset) {
-  bool strided = false;
-  std::uint64_t expected = 1;  // may wrap when a dimension is 0; then it does not matter
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 1) continue;  // its stride is never used
-    strided = strided || static_cast<std::uint64_t>(strides[i]) != expected;
-    expected *= static_cast<std::uint64_t>(shape[i]);
-  }
-  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
-  strided = strided && !is_empty && storage != kNoStorage;
-  if (!add_view(name, dtype, shape, storage, bit_offset)) return false;
-  records_.back().strided = strided;
-  if (strided) dims_.insert(dims_.end(), strides.begin(), strides.end());
-  return true;
-}
-
 void Checkpoint::add(std::string_view name, const Tensor& tensor) {
   if (!tensor.defined()) fail(Errc::invalid_argument, quoted(name), "an undefined tensor cannot be added");
   if (contains(name)) fail(Errc::duplicate_key, display(path), "tensor {} is there already", quoted(name));
   std::uint32_t storage = kNoStorage;
   if (tensor.has_data()) {
     const bool same_as_last = !storages_.empty() && storages_.back() == tensor.storage();
-    storage = same_as_last ? static_cast<std::uint32_t>(storages_.size() - 1) : add_storage(tensor.storage());
+    storage = same_as_last ? static_cast<std::uint32_t>(storages_.size() - 1)
+                           : CheckpointBuilder(*this).add_storage(tensor.storage());
   }
   const bool strided = !tensor.is_contiguous();
   const std::string_view stored = names_.store(name);
@@ -128,6 +103,55 @@ void Checkpoint::add(std::string_view name, const Tensor& tensor) {
           .dims = dims_.size()});
   dims_.insert(dims_.end(), tensor.shape().begin(), tensor.shape().end());
   if (strided) dims_.insert(dims_.end(), tensor.strides().begin(), tensor.strides().end());
+}
+
+std::uint32_t CheckpointBuilder::add_storage(std::shared_ptr<const Storage> storage) {
+  into_.storages_.push_back(std::move(storage));
+  return static_cast<std::uint32_t>(into_.storages_.size() - 1);
+}
+
+bool CheckpointBuilder::add_view(std::string_view name, DType dtype, ShapeView shape, std::uint32_t storage,
+                                 std::uint64_t bit_offset) {
+  const Checkpoint::Record record{.name = name.data(),
+                                  .bit_offset = bit_offset,
+                                  .name_size = static_cast<std::uint32_t>(name.size()),
+                                  .rank = static_cast<std::uint32_t>(shape.size()),
+                                  .storage = storage,
+                                  .dtype = dtype,
+                                  .strided = false,
+                                  .dims = into_.dims_.size()};
+  if (!into_.append(record)) return false;
+  into_.dims_.insert(into_.dims_.end(), shape.begin(), shape.end());
+  return true;
+}
+
+bool CheckpointBuilder::add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides,
+                                 std::uint32_t storage, std::uint64_t bit_offset) {
+  bool strided = false;
+  std::uint64_t expected = 1;  // may wrap when a dimension is 0; then it does not matter
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 1) continue;  // its stride is never used
+    strided = strided || static_cast<std::uint64_t>(strides[i]) != expected;
+    expected *= static_cast<std::uint64_t>(shape[i]);
+  }
+  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  strided = strided && !is_empty && storage != kNoStorage;
+  if (!add_view(name, dtype, shape, storage, bit_offset)) return false;
+  into_.records_.back().strided = strided;
+  if (strided) into_.dims_.insert(into_.dims_.end(), strides.begin(), strides.end());
+  return true;
+}
+
+void CheckpointBuilder::set_storages(std::vector<std::shared_ptr<const Storage>> storages) {
+  into_.storages_ = std::move(storages);
+}
+
+std::string_view CheckpointBuilder::store_name(std::string_view name) {
+  return into_.names_.store(name);
+}
+
+void CheckpointBuilder::keep_alive(std::shared_ptr<const void> owner) {
+  into_.owners_.push_back(std::move(owner));
 }
 
 Entry Checkpoint::at(std::string_view name) const {

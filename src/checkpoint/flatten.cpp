@@ -227,8 +227,9 @@ void Flattener::emit(const TensorRecord& record, std::string_view label, std::si
   if (name.size() > kLongestName)
     fail(Errc::too_many, display(out_.path), "a name of {} characters", name.size());
   if (spend_) spend_(kEntryFootprint + (is_key ? 0 : path_.size() * kNameCopies), tensor_bytes(record));
-  if (!is_key) name = out_.store_name(path_);
-  if (out_.add_view(name, record.dtype, record.shape(), record.strides(), record.storage, record.bit_offset))
+  if (!is_key) name = CheckpointBuilder(out_).store_name(path_);
+  if (CheckpointBuilder(out_).add_view(name, record.dtype, record.shape(), record.strides(), record.storage,
+                                       record.bit_offset))
     return;
   const Tensor there = out_.tensor(name);
   const Tensor here = tree_.tensor_of(record);
@@ -299,8 +300,8 @@ bool is_model(const Value& value) {
 void flatten(const Value& root, Checkpoint& out, const Spend& spend, const ObjectClasses* classes) {
   const auto& tree = ValueTree::tree(root);
   if (!tree) return;  // a number
-  out.keep_alive(tree);
-  out.set_storages(tree->storages);
+  CheckpointBuilder(out).keep_alive(tree);
+  CheckpointBuilder(out).set_storages(tree->storages);
   // A part may be one of very many: it takes room for what it holds itself.
   out.reserve(spend ? tree->tensors : std::min(tree->tensors, root.size()));
   Flattener flattener(tree, classes == nullptr ? tree->classes : classes, out, spend);

@@ -10,6 +10,8 @@
 
 #include "ballast/checkpoint.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 class ObjectClasses;
@@ -29,3 +31,5 @@ void flatten(const Value& root, Checkpoint& out, const Spend& spend = {},
 [[nodiscard]] std::string key_name(const Value& key);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

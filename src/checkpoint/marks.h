@@ -16,6 +16,8 @@
 
 #include "ballast/checkpoint.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::marks {
 
 inline constexpr const char* kTiesKey = "ballast.ties";
@@ -64,3 +66,5 @@ void follow_names(const Checkpoint& before, std::span<const std::optional<std::s
 void merge_metadata(std::span<const Checkpoint> parts, Checkpoint& out);
 
 }  // namespace ballast::marks
+
+#pragma GCC visibility pop

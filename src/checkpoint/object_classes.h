@@ -14,6 +14,8 @@
 
 #include "checkpoint/value_tree.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// The node, if it is one of this kind.
@@ -71,3 +73,5 @@ class ObjectClasses {
 };
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -7,6 +7,8 @@
 
 #include "ballast/checkpoint.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::record {
 
 inline constexpr int kVersion = 1;  // the newest this library reads, and the one it writes
@@ -49,3 +51,5 @@ void forget_checksums(Checkpoint& checkpoint);
 [[nodiscard]] Checkpoint without_record_metadata(const Checkpoint& in);
 
 }  // namespace ballast::record
+
+#pragma GCC visibility pop

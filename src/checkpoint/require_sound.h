@@ -5,6 +5,8 @@
 
 #include "ballast/checkpoint.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// Errc::bad_crc when the bytes of a tensor, or those it is computed from, are not what the checksums beside
@@ -12,3 +14,5 @@ namespace ballast {
 void require_sound(const Checkpoint& checkpoint);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -7,6 +7,8 @@
 
 #include "ballast/steps.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 struct RootChoice {
@@ -20,3 +22,5 @@ struct RootChoice {
 [[nodiscard]] FoundRoot take_found(const Checkpoint& checkpoint, const std::string& path);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -256,6 +256,19 @@ void follow_marks(const Checkpoint& in, const std::vector<Item>& items, Checkpoi
 
 }  // namespace
 
+// Here and not in the header: destroying a variant is dear to compile, and every options struct has rules.
+Operation::Operation(const Operation& other) = default;
+Operation& Operation::operator=(const Operation& other) = default;
+Operation::Operation(Operation&& other) noexcept = default;
+Operation& Operation::operator=(Operation&& other) noexcept = default;
+Operation::~Operation() = default;
+
+Rule::Rule(const Rule& other) = default;
+Rule& Rule::operator=(const Rule& other) = default;
+Rule::Rule(Rule&& other) noexcept = default;
+Rule& Rule::operator=(Rule&& other) noexcept = default;
+Rule::~Rule() = default;
+
 Applied apply(const Checkpoint& given, const std::vector<Rule>& rules,
               const std::shared_ptr<CastCount>& count) {
   const Checkpoint in = marks::with_ties(given);

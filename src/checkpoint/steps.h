@@ -9,6 +9,8 @@
 
 #include "ballast/steps.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// Everything of `in` but its tensors.
@@ -55,3 +57,5 @@ template <class Options>
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -11,6 +11,8 @@
 #include "ballast/checkpoint.h"
 #include "ballast/value.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 class TreeQuantization {
@@ -28,3 +30,5 @@ class TreeQuantization {
 [[nodiscard]] Checkpoint with_numbers_of_tree(const Checkpoint& in);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -8,6 +8,8 @@
 
 #include "ballast/value.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// Errc::bad_json or Errc::bad_utf8 with the offset; `where` is the place for messages. A key twice in one
@@ -23,3 +25,5 @@ namespace ballast {
 inline constexpr std::uint64_t kMaxJsonFile = 64U << 20U;
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

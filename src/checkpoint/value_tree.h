@@ -22,6 +22,8 @@
 #include "base/budget.h"
 #include "base/hash.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 struct ValueNode;
@@ -261,3 +263,5 @@ class ValueTree {
 [[nodiscard]] Value value_at(const Value& root, std::string_view path, const std::string& where);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::containers {
 
 inline constexpr std::size_t kMagicBytes =
@@ -31,3 +33,5 @@ inline constexpr std::size_t kMagicBytes =
 [[nodiscard]] bool is_json_text(std::span<const std::byte> first);
 
 }  // namespace ballast::containers
+
+#pragma GCC visibility pop

@@ -11,6 +11,8 @@
 #include "base/atomic_file.h"
 #include "tensor/source_storage.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 struct OtherReading {
@@ -36,3 +38,5 @@ void require_one_reading(const ByteSource& written, Meant meant);
 void require_one_reading(const AtomicFile& written, Meant meant);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

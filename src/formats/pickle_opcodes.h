@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// `size` is the bytes of a fixed argument, or of the number that says how long the text behind it is.
@@ -23,3 +25,5 @@ struct PickleArgument {
 [[nodiscard]] std::optional<std::size_t> pickle_opcode_length(std::span<const std::byte> code) noexcept;
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

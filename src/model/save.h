@@ -8,6 +8,8 @@
 
 #include "ballast/load.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// A slot's tensor in the checkpoint: part `part` of `parts` of that tensor's first dimension, transposed or
@@ -23,3 +25,5 @@ struct SavedAs {
                                        std::vector<SavedAs>& saved_as);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "ballast/detail/nn/activation.h"
-#include "ballast/detail/ops/create.h"
 #include "ballast/detail/ops/movement.h"
 #include "nn/parameters.h"
 
@@ -42,25 +40,6 @@ void Embedding::adjust_initial(std::string_view /*field*/, Tensor& value) const 
   const std::size_t bytes =
       static_cast<std::size_t>(value.size_bytes()) / static_cast<std::size_t>(num_embeddings);
   std::memset(value.mutable_data() + static_cast<std::size_t>(row) * bytes, 0, bytes);
-}
-
-PReLU::PReLU(std::int64_t parameters, const PReLUOptions& prelu_options)
-    : num_parameters(parameters), options(prelu_options), alpha(parameter({parameters})) {}
-
-std::vector<PReLU> PReLU::without_sizes() {
-  std::vector<PReLU> layers(1);
-  layers[0].alpha = {};
-  return layers;
-}
-
-bool PReLU::take_sizes(std::span<const Shape> shapes) {
-  if (shapes[0].size() != 1) return false;
-  *this = PReLU(shapes[0][0], options);
-  return true;
-}
-
-void PReLU::adjust_initial(std::string_view /*field*/, Tensor& value) const {
-  value = full(value.shape(), options.init, value.dtype());
 }
 
 }  // namespace ballast::nn

@@ -8,6 +8,8 @@
 
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::nn {
 
 struct NormToFold {
@@ -29,3 +31,5 @@ struct FoldedLayer {
                                     std::size_t output_dim, std::int64_t groups);
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

@@ -84,9 +84,16 @@ bool can_fold(const Slots& slots, const Foldable& layer, const nn::BatchNorm& no
 
 }  // namespace
 
-class Folder {
- public:
-  explicit Folder(Folding& folding) : folding_(folding) {}
+struct Folding::Changes {
+  template <class T>
+  struct Change {
+    T* target;
+    T other;  // what is not in the model now
+  };
+
+  std::vector<Change<Tensor>> tensors;
+  std::vector<Change<bool>> switches;
+  std::vector<Change<std::shared_ptr<const Storage>>> marks;
 
   void fold(const Foldable& layer, nn::BatchNorm& norm) {
     const nn::FoldedLayer folded =
@@ -95,12 +102,11 @@ class Folder {
                       layer.output_dim, layer.groups);
     put(*layer.weight, folded.weight);
     put(*layer.bias, folded.bias);
-    folding_.switches_.push_back({layer.has_bias, true});
+    switches.push_back({layer.has_bias, true});
     make_identity(norm);
   }
 
- private:
-  void put(Tensor& target, Tensor value) { folding_.tensors_.push_back({&target, std::move(value)}); }
+  void put(Tensor& target, Tensor value) { tensors.push_back({&target, std::move(value)}); }
 
   // So that a saved model still is what it was.
   void make_identity(nn::BatchNorm& norm) {
@@ -110,14 +116,11 @@ class Folder {
     put(norm.running_var, variance);
     if (norm.options.affine) put(norm.gamma, ones(shape));
     if (norm.options.affine) put(norm.beta, zeros(shape));
-    folding_.marks_.push_back({&norm.folded_into, variance.storage()});
+    marks.push_back({&norm.folded_into, variance.storage()});
   }
-
-  Folding& folding_;
 };
 
-Folding::Folding(const Slots& slots) {
-  Folder folder(*this);
+Folding::Folding(const Slots& slots) : changes_(std::make_shared<Changes>()) {
   for (std::size_t i = 0; i + 1 < slots.nodes.size(); ++i) {
     const Node& node = slots.nodes[i];
     const Node& next = slots.nodes[i + 1];
@@ -126,15 +129,15 @@ Folding::Folding(const Slots& slots) {
     if (layer.weight == nullptr || norm == nullptr || parent(node.path) != parent(next.path) ||
         !can_fold(slots, layer, *norm))
       continue;
-    folder.fold(layer, *norm);
+    changes_->fold(layer, *norm);
     pairs.push_back({node.path, next.path});
   }
 }
 
 void Folding::swap() noexcept {
-  for (auto& each : tensors_) std::swap(*each.target, each.other);
-  for (auto& each : switches_) std::swap(*each.target, each.other);
-  for (auto& each : marks_) std::swap(*each.target, each.other);
+  for (auto& each : changes_->tensors) std::swap(*each.target, each.other);
+  for (auto& each : changes_->switches) std::swap(*each.target, each.other);
+  for (auto& each : changes_->marks) std::swap(*each.target, each.other);
 }
 
 void require_same(const Tensor& before, const Tensor& after) {

@@ -40,6 +40,19 @@ ResizeMode resize_mode(UpsampleMode mode) {
 }  // namespace
 
 template <std::size_t N>
+MaxPool<N>::MaxPool(Size<N> kernel, const PoolOptions<N>& pool_options)
+    : kernel_size(kernel), options(pool_options) {
+  if (!options.count_include_pad || options.divisor_override)
+    fail(Errc::invalid_argument, "MaxPool", "count_include_pad and divisor_override are for average pools");
+}
+
+template <std::size_t N>
+AvgPool<N>::AvgPool(Size<N> kernel, const PoolOptions<N>& pool_options)
+    : kernel_size(kernel), options(pool_options) {
+  if (options.dilation != Size<N>(1)) fail(Errc::invalid_argument, "AvgPool", "dilation is for max pools");
+}
+
+template <std::size_t N>
 Tensor MaxPool<N>::forward(const Tensor& x) const {
   return place.run("MaxPool", [&] {
     return max_pool(x, dims_of(kernel_size),

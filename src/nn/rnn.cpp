@@ -33,11 +33,25 @@ std::string cell_suffix(std::size_t cell, bool bidirectional) {
 
 }  // namespace detail
 
-LSTM::LSTM(std::int64_t input, std::int64_t hidden, const LSTMOptions& lstm_options)
+namespace {
+
+// Cells, once the options are such as this layer knows.
+std::vector<RecurrentCell> make_known(const std::string& layer, const RecurrentOptions& options,
+                                      const detail::RecurrentSizes& sizes) {
+  if (options.proj_size != 0 && layer != "LSTM") fail(Errc::invalid_argument, layer, "proj_size is for LSTM");
+  if (options.nonlinearity != RNNNonlinearity::tanh && layer != "RNN")
+    fail(Errc::invalid_argument, layer, "nonlinearity is for RNN");
+  return detail::make_cells(sizes);
+}
+
+}  // namespace
+
+LSTM::LSTM(std::int64_t input, std::int64_t hidden, const RecurrentOptions& lstm_options)
     : input_size(input),
       hidden_size(hidden),
       options(lstm_options),
-      cells(detail::make_cells(
+      cells(make_known(
+          "LSTM", options,
           {input, hidden, 4, options.num_layers, options.proj_size, options.bias, options.bidirectional})) {
   if (options.proj_size < 0 || options.proj_size >= hidden) {
     fail(Errc::invalid_argument, "LSTM", "a projection to {} must be smaller than the hidden size {}",
@@ -53,12 +67,12 @@ LstmResult LSTM::forward(const Tensor& x, const Tensor& hidden, const Tensor& ce
   });
 }
 
-GRU::GRU(std::int64_t input, std::int64_t hidden, const GRUOptions& gru_options)
+GRU::GRU(std::int64_t input, std::int64_t hidden, const RecurrentOptions& gru_options)
     : input_size(input),
       hidden_size(hidden),
       options(gru_options),
-      cells(detail::make_cells(
-          {input, hidden, 3, options.num_layers, 0, options.bias, options.bidirectional})) {}
+      cells(make_known("GRU", options,
+                       {input, hidden, 3, options.num_layers, 0, options.bias, options.bidirectional})) {}
 
 RecurrentResult GRU::forward(const Tensor& x, const Tensor& hidden) const {
   return place.run("GRU", [&] {
@@ -68,12 +82,12 @@ RecurrentResult GRU::forward(const Tensor& x, const Tensor& hidden) const {
   });
 }
 
-RNN::RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& rnn_options)
+RNN::RNN(std::int64_t input, std::int64_t hidden, const RecurrentOptions& rnn_options)
     : input_size(input),
       hidden_size(hidden),
       options(rnn_options),
-      cells(detail::make_cells(
-          {input, hidden, 1, options.num_layers, 0, options.bias, options.bidirectional})) {}
+      cells(make_known("RNN", options,
+                       {input, hidden, 1, options.num_layers, 0, options.bias, options.bidirectional})) {}
 
 RecurrentResult RNN::forward(const Tensor& x, const Tensor& hidden) const {
   return place.run("RNN", [&] {

@@ -155,7 +155,7 @@ Tensor flip(const Tensor& x, const Dims& dims) {
   for (const std::int64_t dim : dims) {
     const std::size_t axis = axis_of("flip", dim, x);
     if (x.rank() == 0) continue;
-    if (std::get<Slice>(index[axis]).step)
+    if (index[axis].slice.step)
       fail(Errc::invalid_argument, "flip", "dimension {} appears twice in {}", axis, to_string(dims));
     index[axis] = Slice{{}, {}, -1};
   }

@@ -23,6 +23,8 @@
 #include "ballast/dtype.h"
 #include "tensor/isa.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// Converts `count` packed elements, on several threads when they are many. Both dtypes must be real
@@ -35,3 +37,5 @@ void cast_elements_with(Isa isa, DType from, const std::byte* in, DType to, std:
                         std::uint64_t count);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -8,6 +8,8 @@
 #include "ballast/tensor.h"
 #include "tensor/isa.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// Elements [first, first + count) of `source` in row-major order, packed to `out`, on the calling thread.
@@ -22,3 +24,5 @@ void copy_contiguous(const Tensor& source, std::byte* out);
 void copy_contiguous_with(Isa isa, const Tensor& source, std::byte* out);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 enum class Isa : std::uint8_t {
@@ -30,3 +32,5 @@ class PlainFloatingPoint {
 };
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -6,6 +6,8 @@
 
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 struct Meaning {
@@ -18,3 +20,5 @@ struct Meaning {
 [[nodiscard]] std::uint64_t values_in(const Tensor& tensor);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -7,6 +7,8 @@
 
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 struct ByteRange {
@@ -23,3 +25,5 @@ void check_sound(const Tensor& tensor);
 void check_sound(const Tensor& tensor, std::string_view name);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 #include "ballast/byte_source.h"
 #include "ballast/storage.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 enum class Access : std::uint8_t {
@@ -55,3 +57,5 @@ enum class Access : std::uint8_t {
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

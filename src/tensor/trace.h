@@ -15,6 +15,8 @@
 #include "ballast/detail/attribute.h"
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::tracing {
 
 using Run = std::function<std::vector<Tensor>()>;
@@ -61,3 +63,5 @@ Tensor record(const char* op, std::initializer_list<Tensor> inputs, Attributes a
 }
 
 }  // namespace ballast::tracing
+
+#pragma GCC visibility pop

@@ -69,9 +69,9 @@ struct IndexCounts {
 IndexCounts count_indices(std::span<const Index> indices) {
   IndexCounts counts;
   for (const Index& index : indices) {
-    if (std::holds_alternative<Ellipsis>(index))
+    if (index.kind == Index::Kind::dots)
       ++counts.ellipses;
-    else if (!std::holds_alternative<NewAxis>(index))
+    else if (index.kind != Index::Kind::axis)
       ++counts.dimensions;
   }
   return counts;
@@ -225,15 +225,16 @@ Tensor Tensor::index_step_by_step(std::span<const Index> indices) const {
   Tensor view = *this;
   std::int64_t dim = 0;  // of `view`
   for (const Index& index : indices) {
-    if (std::holds_alternative<NewAxis>(index)) {
+    if (index.kind == Index::Kind::axis) {
       view = view.unsqueeze(dim++);
-    } else if (std::holds_alternative<Ellipsis>(index)) {
+    } else if (index.kind == Index::Kind::dots) {
       dim += static_cast<std::int64_t>(whole);
-    } else if (const auto* slice = std::get_if<Slice>(&index)) {
-      if (slice->start || slice->stop || slice->step) view = view.slice_along(dim, *slice);
+    } else if (index.kind == Index::Kind::slice) {
+      const Slice& slice = index.slice;
+      if (slice.start || slice.stop || slice.step) view = view.slice_along(dim, slice);
       ++dim;
     } else {
-      view = view.select(dim, std::get<std::int64_t>(index));
+      view = view.select(dim, index.number);
     }
   }
   return view;
@@ -287,20 +288,20 @@ Tensor Tensor::index(std::span<const Index> indices) const {
     if (numel_ > 0) start += position * strides_[dim];
   };
   for (const Index& index : indices) {
-    if (std::holds_alternative<NewAxis>(index)) {
+    if (index.kind == Index::Kind::axis) {
       keep(1, 0);
-    } else if (std::holds_alternative<Ellipsis>(index)) {
+    } else if (index.kind == Index::Kind::dots) {
       keep_whole(rank() - counts.dimensions);
-    } else if (const auto* slice = std::get_if<Slice>(&index)) {
-      if (slice->step == 0)
+    } else if (index.kind == Index::Kind::slice) {
+      if (index.slice.step == 0)
         fail(Errc::invalid_argument, describe(dtype_, shape_), "a slice cannot have step 0");
-      const Range range = resolve(*slice, shape_[dim]);
+      const Range range = resolve(index.slice, shape_[dim]);
       if (range.length > 0) move(range.start);
       // A single element's stride is never used, and a step may be too large to multiply.
       keep(range.length, range.length > 1 && numel_ > 0 ? strides_[dim] * range.step : strides_[dim]);
       ++dim;
     } else {
-      const std::int64_t position = std::get<std::int64_t>(index);
+      const std::int64_t position = index.number;
       if (position < -shape_[dim] || position >= shape_[dim]) {
         fail(Errc::offset_out_of_range, describe(dtype_, shape_),
              "index {} is outside dimension {} of size {}", position, dim, shape_[dim]);

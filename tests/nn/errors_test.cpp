@@ -38,6 +38,18 @@ Model made() {
   return model;
 }
 
+TEST(LayerErrors, OptionsOfAnotherLayerOfTheFamilyAreRefused) {
+  EXPECT_EQ(code_of([] { nn::GRU(2, 4, {.proj_size = 1}); }), Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::RNN(2, 4, {.proj_size = 1}); }), Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::LSTM(2, 4, {.nonlinearity = nn::RNNNonlinearity::relu}); }),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::GRU(2, 4, {.nonlinearity = nn::RNNNonlinearity::relu}); }),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::AvgPool2d(2, {.dilation = 2}); }), Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::MaxPool2d(2, {.count_include_pad = false}); }), Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::MaxPool2d(2, {.divisor_override = 3}); }), Errc::invalid_argument);
+}
+
 TEST(LayerErrors, NameThePathTheOperationAndBothShapes) {
   const Model model = made();
   const Error conv = error_of([&] { return model.blocks[1].conv.forward(zeros({1, 5, 8, 8})); });

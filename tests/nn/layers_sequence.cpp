@@ -20,7 +20,7 @@ Options recurrent_options(const Json& a) {
 }
 
 Tensors lstm(const Case& one) {
-  auto options = recurrent_options<nn::LSTMOptions>(one.args);
+  auto options = recurrent_options<nn::RecurrentOptions>(one.args);
   options.proj_size = integer(one.args, "proj_size");
   const auto model = loaded(one, nn::LSTM(size(one.args, 0), size(one.args, 1), options));
   const LstmResult result = model.layer.forward(input(one, 0), input(one, 1), input(one, 2));
@@ -28,14 +28,14 @@ Tensors lstm(const Case& one) {
 }
 
 Tensors gru(const Case& one) {
-  const auto model =
-      loaded(one, nn::GRU(size(one.args, 0), size(one.args, 1), recurrent_options<nn::GRUOptions>(one.args)));
+  const auto model = loaded(
+      one, nn::GRU(size(one.args, 0), size(one.args, 1), recurrent_options<nn::RecurrentOptions>(one.args)));
   const RecurrentResult result = model.layer.forward(input(one, 0), input(one, 1));
   return {result.output, result.hidden};
 }
 
 Tensors rnn(const Case& one) {
-  auto options = recurrent_options<nn::RNNOptions>(one.args);
+  auto options = recurrent_options<nn::RecurrentOptions>(one.args);
   options.nonlinearity =
       one.args["nonlinearity"] == "tanh" ? nn::RNNNonlinearity::tanh : nn::RNNNonlinearity::relu;
   const auto model = loaded(one, nn::RNN(size(one.args, 0), size(one.args, 1), options));

@@ -9,6 +9,8 @@
 
 #include "ballast/shape.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 struct Attribute {
@@ -24,3 +26,5 @@ struct Attribute {
 using Attributes = std::vector<Attribute>;
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

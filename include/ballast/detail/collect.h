@@ -27,6 +27,8 @@
 #include "ballast/detail/slots.h"
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 template <class T>
@@ -281,3 +283,5 @@ void print(const Slots& slots, std::string_view type, std::ostream& out);
 }  // namespace detail
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -16,6 +16,8 @@
 
 #include "ballast/detail/collect.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 namespace detail {
 
@@ -128,3 +130,5 @@ T copied(const T& member, TensorCopies& copies) {
 
 }  // namespace detail
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -12,6 +12,8 @@
 #include "ballast/dtype.h"
 #include "ballast/record.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::embedded {
 
 /// A name as a template argument.
@@ -84,3 +86,5 @@ template <const auto& entries, std::size_t at>
 }
 
 }  // namespace ballast::embedded
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include <iosfwd>
 #include <string_view>
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 enum class LayerKind : std::uint8_t {
@@ -37,3 +39,5 @@ inline constexpr std::size_t kLayerKindCount = 16;
 std::ostream& operator<<(std::ostream& out, LayerKind kind);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

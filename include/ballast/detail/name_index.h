@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
+
 namespace ballast::detail {
 
 // Open addressing, at most half full. Half of each hash is kept, so that strangers are told apart without a
@@ -103,3 +105,5 @@ class NameIndex {
 };
 
 }  // namespace ballast::detail
+
+#pragma GCC visibility pop

@@ -13,6 +13,8 @@
 #include "ballast/checkpoint.h"
 #include "ballast/runtime.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 struct RecordFileOptions {
@@ -55,3 +57,5 @@ struct RecordFault {
 [[nodiscard]] Value record_config_value(const Checkpoint& checkpoint);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#pragma GCC visibility push(default)
+
 namespace ballast::detail {
 
 inline constexpr std::size_t kMaxFields = 64;
@@ -148,6 +150,8 @@ constexpr void for_each_field(T& object, Visit&& visit) {
 }
 
 }  // namespace ballast::detail
+
+#pragma GCC visibility pop
 
 /// Inside a class, in its public part: these are the fields. For classes that are not aggregates, or to leave
 /// fields out.

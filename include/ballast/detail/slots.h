@@ -17,6 +17,8 @@
 #include "ballast/detail/layer_kind.h"
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 inline constexpr std::uint32_t kAlways = 0xFFFFFFFF;
@@ -166,3 +168,5 @@ class Collector {
 
 }  // namespace detail
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -210,10 +210,12 @@ class BpkReader {
     check_size(*tensor.dtype, tensor.shape, tensor.end - tensor.begin, tensor.name, source_.where());
     const bool is_empty = tensor.begin == tensor.end;
     const std::uint32_t storage =
-        checkpoint_.add_storage(elements_of(source_, is_empty ? 0 : data_ + tensor.begin,
-                                            tensor.end - tensor.begin, info(*tensor.dtype).bits / 8));
-    static_cast<void>(checkpoint_.add_view(checkpoint_.store_name(tensor.name), *tensor.dtype, tensor.shape,
-                                           storage, 0));  // names were settled before
+        CheckpointBuilder(checkpoint_)
+            .add_storage(elements_of(source_, is_empty ? 0 : data_ + tensor.begin, tensor.end - tensor.begin,
+                                     info(*tensor.dtype).bits / 8));
+    static_cast<void>(CheckpointBuilder(checkpoint_)
+                          .add_view(CheckpointBuilder(checkpoint_).store_name(tensor.name), *tensor.dtype,
+                                    tensor.shape, storage, 0));  // names were settled before
   }
 
   // A copy in another format must still say whose layout it is.

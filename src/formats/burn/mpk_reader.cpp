@@ -210,9 +210,11 @@ class MpkReader {
     const auto shape = checked_shape(*leaf.shape, path_, where);
     check_size(*leaf.dtype, shape, leaf.bytes->size, path_, where);
     count_name();
-    const std::uint32_t storage = checkpoint_.add_storage(
-        elements_of(source_, leaf.bytes->offset, leaf.bytes->size, info(*leaf.dtype).bits / 8));
-    if (!checkpoint_.add_view(checkpoint_.store_name(path_), *leaf.dtype, shape, storage, 0))
+    const std::uint32_t storage = CheckpointBuilder(checkpoint_)
+                                      .add_storage(elements_of(source_, leaf.bytes->offset, leaf.bytes->size,
+                                                               info(*leaf.dtype).bits / 8));
+    if (!CheckpointBuilder(checkpoint_)
+             .add_view(CheckpointBuilder(checkpoint_).store_name(path_), *leaf.dtype, shape, storage, 0))
       fail(Errc::duplicate_key, where, "two tensors are called {}", quoted(path_));
     if (id) extras_.ids.emplace(path_, decode_id(*id));
   }

@@ -63,12 +63,14 @@ void add(Checkpoint& checkpoint, std::string_view name, const Header& header,
     storage = swapped(storage, offset, swapped_item(header.dtype));
     offset = 0;
   }
-  const std::uint32_t index = checkpoint.add_storage(std::move(storage));
-  const std::string_view stored = checkpoint.store_name(name);
-  const bool added = header.fortran_order
-                         ? checkpoint.add_view(stored, header.dtype, header.shape,
-                                               fortran_strides(header.shape), index, offset * 8)
-                         : checkpoint.add_view(stored, header.dtype, header.shape, index, offset * 8);
+  const std::uint32_t index = CheckpointBuilder(checkpoint).add_storage(std::move(storage));
+  const std::string_view stored = CheckpointBuilder(checkpoint).store_name(name);
+  const bool added =
+      header.fortran_order
+          ? CheckpointBuilder(checkpoint)
+                .add_view(stored, header.dtype, header.shape, fortran_strides(header.shape), index,
+                          offset * 8)
+          : CheckpointBuilder(checkpoint).add_view(stored, header.dtype, header.shape, index, offset * 8);
   if (!added) fail(Errc::duplicate_key, display(checkpoint.path), "two arrays are called {}", quoted(name));
 }
 

@@ -66,9 +66,10 @@ class Collector {
   }
 
   void put(const std::string& name, DType dtype, ShapeView shape, std::shared_ptr<const Storage> bytes) {
-    const std::uint32_t storage = checkpoint_.add_storage(std::move(bytes));
-    static_cast<void>(checkpoint_.add_view(checkpoint_.store_name(name), dtype, shape, storage,
-                                           0));  // names were settled before
+    const std::uint32_t storage = CheckpointBuilder(checkpoint_).add_storage(std::move(bytes));
+    static_cast<void>(CheckpointBuilder(checkpoint_)
+                          .add_view(CheckpointBuilder(checkpoint_).store_name(name), dtype, shape, storage,
+                                    0));  // names were settled before
   }
 
   void skip(const std::string& name, const std::string& why) {

@@ -7,6 +7,8 @@
 #include "base/atomic_file.h"
 #include "formats/safetensors/layout.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::safetensors {
 
 /// Every tensor of `checkpoint` to its place. Throws Errc::file_changed when a source changed meanwhile.
@@ -16,3 +18,5 @@ void copy_data(const Checkpoint& checkpoint, const Layout& layout, AtomicFile& o
 void copy_tensor(const Tensor& tensor, AtomicFile& out, std::uint64_t offset);
 
 }  // namespace ballast::safetensors
+
+#pragma GCC visibility pop

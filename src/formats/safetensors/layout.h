@@ -13,6 +13,8 @@
 
 #include "ballast/safetensors.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::safetensors {
 
 struct Declared {
@@ -62,3 +64,5 @@ struct HeaderLine {
 [[nodiscard]] std::vector<Declared> declared_by(const Checkpoint& checkpoint);
 
 }  // namespace ballast::safetensors
+
+#pragma GCC visibility pop

@@ -38,8 +38,9 @@ void add_tensors(Checkpoint& checkpoint, Header& header, const Place& place) {
     // None is negative now, so that signed and unsigned are the same; a copy could be hundreds of megabytes.
     const auto* dims = reinterpret_cast<const std::int64_t*>(header.dims.data()) + entry.first_dim;
     const auto [storage, byte_offset] = place(entry);
-    static_cast<void>(checkpoint.add_view(entry.name(), entry.dtype, {dims, entry.rank}, storage,
-                                          byte_offset * 8));  // names were settled before
+    static_cast<void>(CheckpointBuilder(checkpoint)
+                          .add_view(entry.name(), entry.dtype, {dims, entry.rank}, storage,
+                                    byte_offset * 8));  // names were settled before
   }
 }
 
@@ -77,7 +78,7 @@ Checkpoint without_tensors(const Header& header, const std::string& path) {
   if (!record::is_readable(checkpoint))
     checkpoint.notes.emplace_back(
         "a record of a version newer than this Ballast: it can be listed, not loaded");
-  checkpoint.keep_alive(header.text);
+  CheckpointBuilder(checkpoint).keep_alive(header.text);
   if (header.repeated_names > 0) {
     checkpoint.notes.push_back(
         fmt::format("{} tensors stand in the header under a name that comes again; the last one counts",
@@ -109,15 +110,18 @@ Checkpoint open(const ByteSource& source, Mode mode) {
   // What a program may change in place has no checksum any more.
   const Summed summed(source.is_writable() ? Checkpoint() : checkpoint, header);
   if (source.is_mapped()) {
-    const std::uint32_t data = checkpoint.add_storage(
-        summed(range_of(source, header.data_offset, header.data_size, Access::map, true), header.tensors, 0));
+    const std::uint32_t data =
+        CheckpointBuilder(checkpoint)
+            .add_storage(summed(range_of(source, header.data_offset, header.data_size, Access::map, true),
+                                header.tensors, 0));
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); });
   } else {
     // A storage for each, so that asking for one tensor's bytes does not read all of them.
     add_tensors(checkpoint, header, [&](const HeaderEntry& entry) {
       const auto bytes =
           range_of(source, header.data_offset + entry.begin, entry.end - entry.begin, Access::read);
-      return std::pair(checkpoint.add_storage(summed(bytes, {&entry, 1}, entry.begin)), std::uint64_t{0});
+      return std::pair(CheckpointBuilder(checkpoint).add_storage(summed(bytes, {&entry, 1}, entry.begin)),
+                       std::uint64_t{0});
     });
   }
   return checkpoint;
@@ -127,7 +131,7 @@ Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& option
   if (!bytes) fail(Errc::invalid_argument, "", "there are no bytes to parse");
   Header header = read_header(*bytes, "bytes in memory", options.mode);
   Checkpoint checkpoint = without_tensors(header, "");
-  const std::uint32_t data = checkpoint.add_storage(std::move(bytes));
+  const std::uint32_t data = CheckpointBuilder(checkpoint).add_storage(std::move(bytes));
   add_tensors(checkpoint, header,
               [&](const HeaderEntry& entry) { return std::pair(data, header.data_offset + entry.begin); });
   return checkpoint;

@@ -7,9 +7,13 @@
 #include "ballast/safetensors.h"
 #include "base/atomic_file.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::safetensors {
 
 /// All of the file; commit() is left to the caller.
 void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress);
 
 }  // namespace ballast::safetensors
+
+#pragma GCC visibility pop

@@ -12,6 +12,8 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 struct PReLUOptions {
@@ -29,9 +31,7 @@ struct PReLU {
 
   PReLU(std::int64_t parameters, const PReLUOptions& options = {});
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("PReLU", [&] { return prelu(x, alpha); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -47,9 +47,7 @@ struct PReLU {
 struct ReLU {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("ReLU", [&] { return ballast::relu(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -61,9 +59,7 @@ struct ReLU {
 struct ReLU6 {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("ReLU6", [&] { return ballast::relu6(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -75,9 +71,7 @@ struct ReLU6 {
 struct SELU {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("SELU", [&] { return ballast::selu(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -87,9 +81,7 @@ struct SELU {
 struct SiLU {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("SiLU", [&] { return ballast::silu(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -101,9 +93,7 @@ struct SiLU {
 struct Mish {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Mish", [&] { return ballast::mish(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -115,9 +105,7 @@ struct Mish {
 struct Sigmoid {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Sigmoid", [&] { return ballast::sigmoid(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -129,9 +117,7 @@ struct Sigmoid {
 struct LogSigmoid {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("LogSigmoid", [&] { return ballast::log_sigmoid(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -141,9 +127,7 @@ struct LogSigmoid {
 struct Tanh {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Tanh", [&] { return ballast::tanh(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -155,9 +139,7 @@ struct Tanh {
 struct Softsign {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Softsign", [&] { return ballast::softsign(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -167,9 +149,7 @@ struct Softsign {
 struct Hardswish {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Hardswish", [&] { return ballast::hardswish(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -181,9 +161,7 @@ struct Hardswish {
 struct Hardsigmoid {
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Hardsigmoid", [&] { return ballast::hardsigmoid(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -198,9 +176,7 @@ struct GELU {
   GELUApproximation approximate = GELUApproximation::none;
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("GELU", [&] { return approximate == GELUApproximation::tanh ? gelu_tanh(x) : gelu(x); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -215,9 +191,7 @@ struct LeakyReLU {
   double negative_slope = 0.01;
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("LeakyReLU", [&] { return leaky_relu(x, negative_slope); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -230,9 +204,7 @@ struct ELU {
   double alpha = 1;
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("ELU", [&] { return elu(x, alpha); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -246,9 +218,7 @@ struct Hardtanh {
   double max_val = 1;
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Hardtanh", [&] { return hardtanh(x, min_val, max_val); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -260,9 +230,7 @@ struct Softplus {
   double threshold = 20;
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Softplus", [&] { return softplus(x, beta, threshold); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -273,9 +241,7 @@ struct Softmax {
   std::int64_t dim = -1;
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("Softmax", [&] { return softmax(x, dim); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -286,9 +252,7 @@ struct LogSoftmax {
   std::int64_t dim = -1;
   Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const {
-    return place.run("LogSoftmax", [&] { return log_softmax(x, dim); });
-  }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -337,3 +301,5 @@ struct Dropout3d {
 };
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

@@ -12,6 +12,8 @@
 #include "ballast/detail/nn/place.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 struct MultiheadAttentionOptions {
@@ -127,3 +129,5 @@ struct TransformerDecoderLayer {
 };
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

@@ -11,6 +11,8 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 template <std::size_t N>
@@ -114,3 +116,5 @@ extern template struct ConvTranspose<2>;
 extern template struct ConvTranspose<3>;
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

@@ -11,6 +11,8 @@
 #include "ballast/detail/nn/place.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 struct EmbeddingOptions {
@@ -41,3 +43,5 @@ struct Embedding {
 };
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

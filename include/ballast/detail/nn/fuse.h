@@ -10,6 +10,8 @@
 #include "ballast/module.h"
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 struct Folded {
@@ -28,16 +30,8 @@ class Folding {
   std::vector<Folded> pairs;
 
  private:
-  template <class T>
-  struct Change {
-    T* target;
-    T other;  // what is not in the model now
-  };
-
-  friend class Folder;
-  std::vector<Change<Tensor>> tensors_;
-  std::vector<Change<bool>> switches_;
-  std::vector<Change<std::shared_ptr<const Storage>>> marks_;
+  struct Changes;
+  std::shared_ptr<Changes> changes_;
 };
 
 /// Errc::invalid_argument when the model gives other results than before.
@@ -77,3 +71,5 @@ std::vector<Folded> fuse(Model& model, const Input& input) {
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 struct LinearOptions {
@@ -77,3 +79,5 @@ struct Identity {
 };
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

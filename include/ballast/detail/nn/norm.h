@@ -11,6 +11,8 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 namespace detail {
@@ -224,3 +226,5 @@ template <class Layer>
 }
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

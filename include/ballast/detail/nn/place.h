@@ -8,6 +8,8 @@
 #include "ballast/detail/ops/cache.h"
 #include "ballast/error.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 struct Place {
@@ -42,3 +44,5 @@ struct Place {
 };
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

@@ -11,24 +11,28 @@
 #include "ballast/detail/nn/size.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
+/// Of max and average pools alike; what one of them does not know is Errc::invalid_argument when it is made.
 template <std::size_t N>
-struct MaxPoolOptions {
-  std::optional<Size<N>> stride = {};  ///< the kernel's size when absent
+struct PoolOptions {
+  Stride<N> stride = {};  ///< the kernel's size when none is said
   Size<N> padding = 0;
-  Size<N> dilation = 1;
+  Size<N> dilation = 1;  ///< max pools
   bool ceil_mode = false;
+  bool count_include_pad = true;                      ///< average pools
+  std::optional<std::int64_t> divisor_override = {};  ///< average pools
 };
 
 template <std::size_t N>
 struct MaxPool {
   Size<N> kernel_size;
-  MaxPoolOptions<N> options;
+  PoolOptions<N> options;
   Place place;
 
-  MaxPool(Size<N> kernel, const MaxPoolOptions<N>& pool_options = {})
-      : kernel_size(kernel), options(pool_options) {}
+  MaxPool(Size<N> kernel, const PoolOptions<N>& pool_options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 
@@ -50,22 +54,12 @@ struct MaxPool3d : MaxPool<3> {
 };
 
 template <std::size_t N>
-struct AvgPoolOptions {
-  std::optional<Size<N>> stride = {};
-  Size<N> padding = 0;
-  bool ceil_mode = false;
-  bool count_include_pad = true;
-  std::optional<std::int64_t> divisor_override = {};
-};
-
-template <std::size_t N>
 struct AvgPool {
   Size<N> kernel_size;
-  AvgPoolOptions<N> options;
+  PoolOptions<N> options;
   Place place;
 
-  AvgPool(Size<N> kernel, const AvgPoolOptions<N>& pool_options = {})
-      : kernel_size(kernel), options(pool_options) {}
+  AvgPool(Size<N> kernel, const PoolOptions<N>& pool_options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 
@@ -189,3 +183,5 @@ extern template struct AdaptivePool<2>;
 extern template struct AdaptivePool<3>;
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

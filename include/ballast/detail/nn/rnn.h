@@ -13,36 +13,23 @@
 #include "ballast/detail/ops/rnn.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 using RecurrentCell = RecurrentWeights;  ///< one layer in one direction
 
-struct LSTMOptions {
-  std::int64_t num_layers = 1;
-  bool bias = true;
-  bool batch_first = false;
-  double dropout = 0;
-  bool bidirectional = false;
-  std::int64_t proj_size = 0;
-};
-
-struct GRUOptions {
-  std::int64_t num_layers = 1;
-  bool bias = true;
-  bool batch_first = false;
-  double dropout = 0;
-  bool bidirectional = false;
-};
-
 using RNNNonlinearity = RnnNonlinearity;
 
-struct RNNOptions {
+/// Of all recurrent layers; what a layer does not know is Errc::invalid_argument when it is made.
+struct RecurrentOptions {
   std::int64_t num_layers = 1;
-  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;
+  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;  ///< RNN
   bool bias = true;
   bool batch_first = false;
   double dropout = 0;
   bool bidirectional = false;
+  std::int64_t proj_size = 0;  ///< LSTM
 };
 
 namespace detail {
@@ -78,11 +65,11 @@ struct LSTM {
   static constexpr LayerKind kind = LayerKind::lstm;
   std::int64_t input_size;
   std::int64_t hidden_size;
-  LSTMOptions options;
+  RecurrentOptions options;
   std::vector<RecurrentCell> cells;  ///< layer by layer, forward before backward
   Place place;
 
-  LSTM(std::int64_t input, std::int64_t hidden, const LSTMOptions& options = {});
+  LSTM(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
 
   /// x [steps, batch, in] (or batch first, or without batch); undefined initial states are zeros.
   [[nodiscard]] LstmResult forward(const Tensor& x, const Tensor& hidden = {}, const Tensor& cell = {}) const;
@@ -99,11 +86,11 @@ struct GRU {
   static constexpr LayerKind kind = LayerKind::gru;
   std::int64_t input_size;
   std::int64_t hidden_size;
-  GRUOptions options;
+  RecurrentOptions options;
   std::vector<RecurrentCell> cells;
   Place place;
 
-  GRU(std::int64_t input, std::int64_t hidden, const GRUOptions& options = {});
+  GRU(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
 
   [[nodiscard]] RecurrentResult forward(const Tensor& x, const Tensor& hidden = {}) const;
 
@@ -118,11 +105,11 @@ struct RNN {
   static constexpr LayerKind kind = LayerKind::rnn;
   std::int64_t input_size;
   std::int64_t hidden_size;
-  RNNOptions options;
+  RecurrentOptions options;
   std::vector<RecurrentCell> cells;
   Place place;
 
-  RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& options = {});
+  RNN(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
 
   [[nodiscard]] RecurrentResult forward(const Tensor& x, const Tensor& hidden = {}) const;
 
@@ -134,3 +121,5 @@ struct RNN {
 };
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

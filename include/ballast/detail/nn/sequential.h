@@ -15,6 +15,8 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 template <class... Layers>
@@ -104,3 +106,5 @@ template <class Layer, class... Args>
 }
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#pragma GCC visibility push(default)
+
 namespace ballast::nn {
 
 template <std::size_t N>
@@ -28,6 +30,25 @@ struct Size {
   [[nodiscard]] constexpr auto end() const { return values.end(); }
 
   friend constexpr bool operator==(const Size&, const Size&) = default;
+};
+
+/// A size, or none: the pool's kernel is meant.
+template <std::size_t N>
+struct Stride {
+  Size<N> size = 1;
+  bool given = false;
+
+  constexpr Stride() = default;
+
+  constexpr Stride(std::int64_t all) : size(all), given(true) {}
+
+  constexpr Stride(const Size<N>& each) : size(each), given(true) {}
+
+  template <std::convertible_to<std::int64_t>... Each>
+
+  requires(sizeof...(Each) == N && N > 1) constexpr Stride(Each... each) : size(each...), given(true) {}
+
+  [[nodiscard]] constexpr Size<N> value_or(const Size<N>& kernel) const { return given ? size : kernel; }
 };
 
 /// Zeros (or what the padding mode says) on both sides, or by name: "same" keeps the size, "valid" is none.
@@ -64,3 +85,5 @@ bool Padding<N>::is_same(std::string_view name) {
 }
 
 }  // namespace ballast::nn
+
+#pragma GCC visibility pop

@@ -7,6 +7,8 @@
 
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 [[nodiscard]] Tensor relu(const Tensor& x);
@@ -69,3 +71,5 @@ struct Activation {
 [[nodiscard]] Tensor activate(const Tensor& x, Activation activation);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// Belongs to one place in a model. A copy starts empty. May be used from several threads at once. It notices
@@ -33,3 +35,5 @@ class OpCache {
 };
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 #include "ballast/detail/ops/movement.h"
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 struct ConvArgs {
@@ -42,3 +44,5 @@ struct ConvTransposeArgs {
                                     const ConvTransposeArgs& args = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -6,6 +6,8 @@
 
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 [[nodiscard]] Tensor zeros(const Shape& shape, DType dtype = DType::f32);
@@ -44,3 +46,5 @@ class Generator {
 [[nodiscard]] Tensor randn(const Shape& shape, Generator& generator);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

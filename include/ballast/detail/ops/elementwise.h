@@ -7,6 +7,8 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 [[nodiscard]] Tensor add(const Operand& a, const Operand& b);
@@ -22,21 +24,13 @@ namespace ballast {
 [[nodiscard]] Tensor minimum(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor maximum(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator+(const Operand& a, const Operand& b) {
-  return add(a, b);
-}
+[[nodiscard]] Tensor operator+(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator-(const Operand& a, const Operand& b) {
-  return sub(a, b);
-}
+[[nodiscard]] Tensor operator-(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator*(const Operand& a, const Operand& b) {
-  return mul(a, b);
-}
+[[nodiscard]] Tensor operator*(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator/(const Operand& a, const Operand& b) {
-  return div(a, b);
-}
+[[nodiscard]] Tensor operator/(const Operand& a, const Operand& b);
 
 /// In place, as in PyTorch: the elements `a` looks at are written, and every other view of them sees it; so
 /// `t[0] += 1` changes t. `a` keeps its shape and dtype: what broadcasting or the kind of `b` would make
@@ -49,21 +43,13 @@ Tensor& operator*=(Tensor& a, const Operand& b);
 Tensor& operator/=(Tensor& a, const Operand& b);
 
 // Of a view without a name: t[0] += 1.
-inline Tensor operator+=(Tensor&& a, const Operand& b) {
-  return a += b;
-}
+Tensor operator+=(Tensor&& a, const Operand& b);
 
-inline Tensor operator-=(Tensor&& a, const Operand& b) {
-  return a -= b;
-}
+Tensor operator-=(Tensor&& a, const Operand& b);
 
-inline Tensor operator*=(Tensor&& a, const Operand& b) {
-  return a *= b;
-}
+Tensor operator*=(Tensor&& a, const Operand& b);
 
-inline Tensor operator/=(Tensor&& a, const Operand& b) {
-  return a /= b;
-}
+Tensor operator/=(Tensor&& a, const Operand& b);
 
 /// Writes `values` into the elements `to` looks at, under the same conditions: assign(t[0], x) is PyTorch's
 /// t[0] = x. They are spread to the shape and rounded to the dtype; a number an integer's dtype does not have
@@ -72,9 +58,7 @@ void assign(Tensor to, const Operand& values);
 
 [[nodiscard]] Tensor neg(const Tensor& x);
 
-[[nodiscard]] inline Tensor operator-(const Tensor& x) {
-  return neg(x);
-}
+[[nodiscard]] Tensor operator-(const Tensor& x);
 
 [[nodiscard]] Tensor abs(const Tensor& x);
 [[nodiscard]] Tensor sign(const Tensor& x);
@@ -117,29 +101,17 @@ void assign(Tensor to, const Operand& values);
 // Element by element too, as in PyTorch: all(a == b).item<bool>() asks for all of them. A Tensor is no bool,
 // so what takes == for a question with one answer (std::find, EXPECT_EQ) does not compile instead of meaning
 // something else. Tensor::same_view() asks whether two are the same elements.
-[[nodiscard]] inline Tensor operator==(const Operand& a, const Operand& b) {
-  return eq(a, b);
-}
+[[nodiscard]] Tensor operator==(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator!=(const Operand& a, const Operand& b) {
-  return ne(a, b);
-}
+[[nodiscard]] Tensor operator!=(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator<(const Operand& a, const Operand& b) {
-  return lt(a, b);
-}
+[[nodiscard]] Tensor operator<(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator<=(const Operand& a, const Operand& b) {
-  return le(a, b);
-}
+[[nodiscard]] Tensor operator<=(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator>(const Operand& a, const Operand& b) {
-  return gt(a, b);
-}
+[[nodiscard]] Tensor operator>(const Operand& a, const Operand& b);
 
-[[nodiscard]] inline Tensor operator>=(const Operand& a, const Operand& b) {
-  return ge(a, b);
-}
+[[nodiscard]] Tensor operator>=(const Operand& a, const Operand& b);
 
 [[nodiscard]] Tensor logical_and(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor logical_or(const Operand& a, const Operand& b);
@@ -149,3 +121,5 @@ void assign(Tensor to, const Operand& values);
 [[nodiscard]] Tensor isinf(const Tensor& x);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include "ballast/detail/ops/cache.h"
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// NumPy's matmul: vectors, matrices, batches with broadcasting; any strides.
@@ -43,3 +45,5 @@ struct AttentionArgs {
                                                   const AttentionArgs& args = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 [[nodiscard]] Tensor concat(std::span<const Tensor> tensors, std::int64_t dim = 0);
@@ -68,3 +70,5 @@ enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
 [[nodiscard]] Tensor one_hot(const Tensor& index, std::int64_t classes = -1);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

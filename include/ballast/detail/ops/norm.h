@@ -8,6 +8,8 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// With given statistics, one for each channel (dimension 1).
@@ -26,3 +28,5 @@ namespace ballast {
                                    double eps = 1e-5);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -8,6 +8,8 @@
 
 #include "ballast/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// A tensor or a number.
@@ -45,3 +47,5 @@ requires std::is_arithmetic_v<Number> Operand::Operand(Number number) : is_numbe
 }
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

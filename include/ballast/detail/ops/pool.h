@@ -8,6 +8,8 @@
 
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 struct MaxPoolArgs {
@@ -37,3 +39,5 @@ struct AvgPoolArgs {
 [[nodiscard]] Tensor global_max_pool(const Tensor& x);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

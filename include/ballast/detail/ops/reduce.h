@@ -11,6 +11,8 @@
 
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// The dimensions to reduce: sum(x, {0, 2}), sum(x, -1), or none named, which means all. Negative ones count
@@ -63,3 +65,5 @@ struct Sorted {
 [[nodiscard]] Sorted topk(const Tensor& x, std::int64_t k, std::int64_t dim = -1, bool largest = true);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -7,6 +7,8 @@
 
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 enum class ResizeMode : std::uint8_t { nearest, linear, cubic };
@@ -22,3 +24,5 @@ struct ResizeArgs {
 [[nodiscard]] Tensor resize(const Tensor& x, const ResizeArgs& args);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include "ballast/detail/ops/cache.h"
 #include "ballast/detail/ops/operand.h"
 
+#pragma GCC visibility push(default)
+
 namespace ballast {
 
 /// One layer in one direction.
@@ -52,3 +54,5 @@ enum class RnnNonlinearity : std::uint8_t { tanh, relu };
                                   const RecurrentArgs& args = {});
 
 }  // namespace ballast
+
+#pragma GCC visibility pop
