@@ -23,7 +23,6 @@
 #include "ballast/record.h"
 #include "ballast/runtime.h"
 #include "ballast/safetensors.h"
-#include "ballast/scaffold.h"
 #include "ballast/scan.h"
 #include "ballast/shape.h"
 #include "ballast/stats.h"

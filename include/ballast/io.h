@@ -81,6 +81,9 @@ SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
 /// its folder is there and its name is not too long.
 void require_apart(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
+/// A text of your own beside them: atomic, like every file Ballast writes.
+void save_text(std::string_view text, const std::string& path, bool overwrite = false);
+
 /// Removes the temporary files of saves still under way. Async-signal-safe: for a program's own SIGINT
 /// handler.
 void discard_unfinished_files() noexcept;

@@ -367,6 +367,12 @@ void NewFolder::keep() {
   sync_folder(folder_of(path_), path_);
 }
 
+void save_text(std::string_view text, const std::string& path, bool overwrite) {
+  AtomicFile file(path, overwrite);
+  file.append(text);
+  file.commit();
+}
+
 void discard_unfinished_files() noexcept {
   for (Unfinished& entry : unfinished) {
     // Taken out of the list first, so that nobody reuses the entry while its name is read.

@@ -107,6 +107,9 @@ class NewFolder {
   int entry_ = -1;  // in the list of unfinished files
 };
 
+/// A whole file at once (io.h declares it for users).
+void save_text(std::string_view text, const std::string& path, bool overwrite);
+
 /// Removes the temporaries of all AtomicFiles still open, and folders not yet kept: async-signal-safe, for a
 /// program's own signal handler.
 void discard_unfinished_files() noexcept;

@@ -114,10 +114,7 @@ void missing_key(const Value& dict, const ConfigPath& path) {
 }
 
 void save_json(const Value& value, const std::string& path, bool overwrite) {
-  AtomicFile file(path, overwrite);
-  file.append(write_json(value, display(path)));
-  file.append("\n");
-  file.commit();
+  save_text(write_json(value, display(path)) + "\n", path, overwrite);
 }
 
 }  // namespace ballast::detail

@@ -5,14 +5,14 @@
 #include <iostream>
 
 #include "ballast/safetensors.h"
-#include "ballast/scaffold.h"
 #include "model/model_keys.h"
+#include "scaffold/scaffold.h"
 
 int main(int argc, char** argv) try {
   if (argc != 3) return 2;
   const auto write = [&](const std::string& name, const ballast::Checkpoint& checkpoint) {
     std::ofstream(std::string(argv[2]) + "/" + name + ".h")
-        << ballast::scaffold(checkpoint, {.name = "Model", .space = name + "_scaffold"});
+        << tool::scaffold(checkpoint, {.name = "Model", .space = name + "_scaffold"});
   };
   for (const char* name : {"resnet50", "vit_b_16", "gpt2"})
     write(name, ballast::testing_kit::keys_of(argv[1], name));

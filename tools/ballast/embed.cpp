@@ -9,6 +9,7 @@
 #include "ballast/detail/record_file.h"
 #include "ballast/error.h"
 #include "commands.h"
+#include "fail.h"
 
 namespace tool {
 namespace {
@@ -23,9 +24,7 @@ void require_identifier(const std::string& symbol) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   bool fine = !symbol.empty() && is_letter(symbol[0]);
   for (const char c : symbol) fine = fine && (is_letter(c) || (c >= '0' && c <= '9'));
-  if (!fine)
-    throw ballast::Error(ballast::Errc::invalid_argument, "--symbol",
-                         fmt::format("{} is no C++ name", ballast::quoted(symbol)));
+  if (!fine) fail(ballast::Errc::invalid_argument, "--symbol", "{} is no C++ name", ballast::quoted(symbol));
 }
 
 // Every byte that is not plain text as an octal escape, which ends after three digits whatever follows.
@@ -128,9 +127,9 @@ std::string source_text(const std::string& symbol, const std::string& record) {
 void require_record(const Session& session, const std::string& path) {
   const ballast::Format format = session.open(path).format;
   if (format == ballast::formats::record) return;
-  throw ballast::Error(ballast::Errc::unknown_format, ballast::display(path),
-                       fmt::format("is {}, and a record is needed: 'ballast convert {} OUT.record' makes one",
-                                   format.name(), ballast::display(path)));
+  fail(ballast::Errc::unknown_format, ballast::display(path),
+       "is {}, and a record is needed: 'ballast convert {} OUT.record' makes one", format.name(),
+       ballast::display(path));
 }
 
 int embed(Session& session, const EmbedArguments& arguments) {

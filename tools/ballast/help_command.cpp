@@ -2,6 +2,7 @@
 // ballast help [COMMAND]
 #include "ballast/error.h"
 #include "commands.h"
+#include "fail.h"
 #include "help.h"
 #include "text.h"
 
@@ -18,11 +19,9 @@ void add_help(CLI::App& app, Session& session) {
       if (page == nullptr) {
         const std::vector<std::string> names = command_names(app);
         const std::string_view near = nearest(*topic, names);
-        throw ballast::Error(
-            ballast::Errc::invalid_argument, "",
-            fmt::format("no command {}{}", ballast::quoted(*topic),
-                        near.empty() ? fmt::format("; {}", kOverview)
-                                     : fmt::format("; did you mean {}?", ballast::quoted(near))));
+        fail(ballast::Errc::invalid_argument, "", "no command {}{}", ballast::quoted(*topic),
+             near.empty() ? fmt::format("; {}", kOverview)
+                          : fmt::format("; did you mean {}?", ballast::quoted(near)));
       }
       session.out.write(page_of(*page));
       return static_cast<int>(kFine);

@@ -7,6 +7,7 @@
 #include "ballast/quantized.h"
 #include "ballast/steps.h"
 #include "commands.h"
+#include "fail.h"
 #include "state_dict.h"
 #include "text.h"
 #include "written.h"
@@ -42,8 +43,7 @@ int merge(Session& session, const MergeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& out = options.files.back();
   if (options.files.size() < 2)
-    throw ballast::Error(ballast::Errc::invalid_argument, "",
-                         "OUT is missing; 'ballast merge --help' shows what it takes");
+    fail(ballast::Errc::invalid_argument, "", "OUT is missing; 'ballast merge --help' shows what it takes");
   require_free(out, options.force);
   ballast::require_apart({options.files.begin(), options.files.end() - 1}, {out});
   const ballast::Checkpoint checkpoint = open_all(session, options);

@@ -4,6 +4,7 @@
 #include "ballast/error.h"
 #include "ballast/safetensors.h"
 #include "commands.h"
+#include "fail.h"
 #include "table.h"
 #include "text.h"
 #include "written.h"
@@ -20,7 +21,7 @@ struct MetaOptions {
 };
 
 [[noreturn]] void refuse(std::string_view what) {
-  throw ballast::Error(ballast::Errc::invalid_argument, "meta", std::string(what));
+  fail(ballast::Errc::invalid_argument, "meta", "{}", what);
 }
 
 int list(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
@@ -53,10 +54,9 @@ int get(Session& session, const MetaOptions& options, const ballast::Checkpoint&
     std::vector<std::string> keys;
     for (const auto& entry : metadata) keys.push_back(entry.first);
     const std::string_view near = nearest(options.words[0], keys);
-    throw ballast::Error(
-        ballast::Errc::not_found, ballast::display(options.file),
-        fmt::format("no metadata {}{}", ballast::quoted(options.words[0]),
-                    near.empty() ? "" : fmt::format("; did you mean {}?", ballast::quoted(near))));
+    fail(ballast::Errc::not_found, ballast::display(options.file), "no metadata {}{}",
+         ballast::quoted(options.words[0]),
+         near.empty() ? "" : fmt::format("; did you mean {}?", ballast::quoted(near)));
   }
   if (session.json) {
     write_document(session.out,
@@ -74,8 +74,8 @@ ballast::Metadata changed(const MetaOptions& options, ballast::Metadata metadata
   for (const std::string& word : options.words) {
     if (options.action == "rm") {
       if (metadata.erase(word) == 0) {
-        throw ballast::Error(ballast::Errc::not_found, ballast::display(options.file),
-                             fmt::format("no metadata {}", ballast::quoted(word)));
+        fail(ballast::Errc::not_found, ballast::display(options.file), "no metadata {}",
+             ballast::quoted(word));
       }
       continue;
     }
@@ -94,19 +94,17 @@ void require_harmless(const MetaOptions& options, const ballast::Checkpoint& che
     const std::string key = options.action == "rm" ? word : word.substr(0, word.find('='));
     const bool is_tie = checkpoint.contains(key) && !bare.contains(key);
     if (options.force || (!is_tie && !key.starts_with("ballast."))) continue;
-    throw ballast::Error(
-        ballast::Errc::invalid_argument, ballast::display(options.file),
-        fmt::format("{} says {}; -f changes it all the same", ballast::quoted(key),
-                    is_tie ? "that a tensor has a second name" : "what its tensors are to Ballast"));
+    fail(ballast::Errc::invalid_argument, ballast::display(options.file),
+         "{} says {}; -f changes it all the same", ballast::quoted(key),
+         is_tie ? "that a tensor has a second name" : "what its tensors are to Ballast");
   }
 }
 
 int edit(Session& session, const MetaOptions& options, const ballast::Checkpoint& checkpoint) {
   if (!checkpoint.format->holds_metadata) {
-    throw ballast::Error(
-        ballast::Errc::unsupported, ballast::display(options.file),
-        fmt::format("is {}; metadata can be changed in Safetensors files only (ballast convert makes one)",
-                    checkpoint.format.name()));
+    fail(ballast::Errc::unsupported, ballast::display(options.file),
+         "is {}; metadata can be changed in Safetensors files only (ballast convert makes one)",
+         checkpoint.format.name());
   }
   require_harmless(options, checkpoint);
   ballast::safetensors::HeaderEdit change;

@@ -2,9 +2,9 @@
 // ballast new: a C++ header with the struct that loads a file, from its keys and shapes.
 #include "ballast/convert.h"
 #include "ballast/error.h"
-#include "ballast/scaffold.h"
 #include "ballast/steps.h"
 #include "commands.h"
+#include "scaffold/scaffold.h"
 #include "state_dict.h"
 #include "written.h"
 
@@ -14,7 +14,7 @@ namespace {
 struct NewOptions {
   std::string file;
   std::string out;
-  ballast::ScaffoldOptions scaffold;
+  ScaffoldOptions scaffold;
   std::optional<std::string> root;
   bool force = false;
   bool inert = false;
@@ -35,8 +35,8 @@ int run(Session& session, const NewOptions& options) {
   }
   const ballast::Stepped weights = weights_of(session.open(options.file, {.inert = options.inert}), options);
   for (const std::string& note : weights.checkpoint.notes) session.note(note);
-  const std::string header = ballast::scaffold(weights.checkpoint, options.scaffold);
-  if (!options.out.empty()) ballast::save_scaffold(header, options.out, options.force);
+  const std::string header = scaffold(weights.checkpoint, options.scaffold);
+  if (!options.out.empty()) ballast::save_text(header, options.out, options.force);
   if (session.json) {
     JsonStream json(session.out);
     json.begin_object().member("schema", 1).member("file", options.file);

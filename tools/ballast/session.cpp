@@ -9,6 +9,7 @@
 
 #include "ballast/error.h"
 #include "ballast/runtime.h"
+#include "fail.h"
 #include "help.h"
 #include "signals.h"
 #include "text.h"
@@ -83,9 +84,8 @@ void Session::settle() {
 
 void Session::about_to_read(const std::string& path) const {
   if (path == "-") {
-    throw ballast::Error(
-        ballast::Errc::unsupported, "standard input",
-        "cannot be read: a checkpoint is read by position, and a pipe has none; save it to a file first");
+    fail(ballast::Errc::unsupported, "standard input",
+         "cannot be read: a checkpoint is read by position, and a pipe has none; save it to a file first");
   }
   reading_file(path, json);
 }

@@ -6,6 +6,7 @@
 #include "ballast/error.h"
 #include "ballast/stats.h"
 #include "commands.h"
+#include "fail.h"
 #include "rows.h"
 #include "table.h"
 #include "text.h"
@@ -174,10 +175,9 @@ int show_value(Session& session, const ShowOptions& options, const ballast::Valu
   for (const ballast::Entry entry : checkpoint) names.emplace_back(entry.name);
   const std::string_view near = nearest(options.path, names);
   if (near.empty() && checkpoint.tree) static_cast<void>(checkpoint.value(options.path));
-  throw ballast::Error(ballast::Errc::not_found, ballast::display(options.file),
-                       fmt::format("nothing at {}; {}", ballast::quoted(options.path),
-                                   near.empty() ? "'ballast ls' has the names"
-                                                : fmt::format("did you mean {}?", ballast::quoted(near))));
+  fail(ballast::Errc::not_found, ballast::display(options.file), "nothing at {}; {}",
+       ballast::quoted(options.path),
+       near.empty() ? "'ballast ls' has the names" : fmt::format("did you mean {}?", ballast::quoted(near)));
 }
 
 // A folder of names: what `ls --include '^path\.'` would list.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ballast/error.h"
+#include "fail.h"
 #include "state_dict.h"
 
 namespace tool {
@@ -14,8 +15,8 @@ std::vector<ballast::RenameRule> parse_renames(const std::vector<std::string>& t
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw ballast::Error(ballast::Errc::invalid_argument, "--rename",
-                           fmt::format("{} is not PATTERN=REPLACEMENT", ballast::quoted(text)));
+      fail(ballast::Errc::invalid_argument, "--rename", "{} is not PATTERN=REPLACEMENT",
+           ballast::quoted(text));
     }
     rules.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
@@ -25,14 +26,13 @@ std::vector<ballast::RenameRule> parse_renames(const std::vector<std::string>& t
 ballast::DType parse_dtype(const std::string& word) {
   const auto dtype = ballast::dtype_from_name(word);
   if (!dtype) {
-    throw ballast::Error(
-        ballast::Errc::invalid_argument, "--dtype",
-        fmt::format("{} is no dtype; f32, f16, bf16, f64, f8_e4m3 and f8_e5m2 are the usual ones",
-                    ballast::quoted(word)));
+    fail(ballast::Errc::invalid_argument, "--dtype",
+         "{} is no dtype; f32, f16, bf16, f64, f8_e4m3 and f8_e5m2 are the usual ones",
+         ballast::quoted(word));
   }
   if (!ballast::is_floating(*dtype)) {
-    throw ballast::Error(ballast::Errc::invalid_argument, "--dtype",
-                         fmt::format("{} is no floating-point dtype", ballast::info(*dtype).code));
+    fail(ballast::Errc::invalid_argument, "--dtype", "{} is no floating-point dtype",
+         ballast::info(*dtype).code);
   }
   return *dtype;
 }

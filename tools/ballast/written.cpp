@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "ballast/error.h"
+#include "fail.h"
 #include "rows.h"
 #include "text.h"
 
@@ -67,8 +68,8 @@ std::uint64_t parse_size(const std::string& word, const std::string& option) {
   constexpr double kMost = 9.2e18;
   const double bytes = found == kUnits.end() || error != std::errc() ? 0 : number * found->bytes;
   if (bytes >= 1 && bytes < kMost) return static_cast<std::uint64_t>(bytes);
-  throw ballast::Error(ballast::Errc::invalid_argument, option,
-                       fmt::format("{} is no size; 5GB, 500MB, 512MiB are", ballast::quoted(word)));
+  fail(ballast::Errc::invalid_argument, option, "{} is no size; 5GB, 500MB, 512MiB are",
+       ballast::quoted(word));
 }
 
 void require_free(const std::string& path, bool force) {
@@ -76,10 +77,9 @@ void require_free(const std::string& path, bool force) {
 
   if (stat(path.c_str(), &status) != 0) return;
   if (S_ISDIR(status.st_mode)) {
-    throw ballast::Error(ballast::Errc::not_regular_file, ballast::display(path),
-                         "is a folder; name a file in it");
+    fail(ballast::Errc::not_regular_file, ballast::display(path), "is a folder; name a file in it");
   }
-  if (!force) throw ballast::Error(ballast::Errc::already_exists, ballast::display(path), kOverwriteHint);
+  if (!force) fail(ballast::Errc::already_exists, ballast::display(path), kOverwriteHint);
 }
 
 std::uint64_t size_of_file(const std::string& path) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/scaffold_names.h"
+#include "scaffold/names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
-namespace ballast {
+namespace tool {
 namespace {
 
 bool is_upper(char c) {
@@ -103,4 +103,4 @@ std::string cpp_literal(std::string_view text) {
   return out + '"';
 }
 
-}  // namespace ballast
+}  // namespace tool

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/scaffold_layers.h"
+#include "scaffold/layers.h"
 
 #include <algorithm>
 #include <set>
 
-#include "base/fail.h"
+#include "fail.h"
 
-namespace ballast {
+namespace tool {
 namespace {
 
 class Guess {
  public:
-  Guess(std::string_view key, const std::map<std::string, Tensor>& tensors, Lying around)
+  Guess(std::string_view key, const std::map<std::string, ballast::Tensor>& tensors, Lying around)
       : key_(key), tensors_(tensors), around_(around) {}
 
   std::optional<GuessedLayer> run() {
@@ -25,7 +25,7 @@ class Guess {
 
  private:
   // A tensor of this rank, noted as explained; null when there is none.
-  const Shape* take(const std::string& name, std::size_t rank) {
+  const ballast::Shape* take(const std::string& name, std::size_t rank) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end() || found->second.rank() != rank) return nullptr;
     explained_.insert(name);
@@ -40,15 +40,15 @@ class Guess {
   }
 
   // One of exactly this shape.
-  bool take(const std::string& name, const Shape& shape) {
-    const Shape* found = take(name, shape.size());
+  bool take(const std::string& name, const ballast::Shape& shape) {
+    const ballast::Shape* found = take(name, shape.size());
     return found != nullptr && *found == shape;
   }
 
   std::optional<GuessedLayer> batch_norm() {
-    const Shape* mean = take("running_mean", 1);
+    const ballast::Shape* mean = take("running_mean", 1);
     if (mean == nullptr || !take("running_var", *mean)) return std::nullopt;
-    static_cast<void>(take("num_batches_tracked", Shape{}));
+    static_cast<void>(take("num_batches_tracked", ballast::Shape{}));
     const bool affine = tensors_.contains("weight");
     if (affine && !(take("weight", *mean) && take("bias", *mean))) return std::nullopt;
     return GuessedLayer{"nn::BatchNorm2d",
@@ -56,15 +56,17 @@ class Guess {
   }
 
   std::optional<GuessedLayer> attention() {
-    const Shape* packed = take("in_proj_weight", 2);
+    const ballast::Shape* packed = take("in_proj_weight", 2);
     if (packed == nullptr) return std::nullopt;
     const std::int64_t size = (*packed)[1];
-    if (*packed != Shape{3 * size, size} || !take("out_proj.weight", Shape{size, size})) return std::nullopt;
+    if (*packed != ballast::Shape{3 * size, size} || !take("out_proj.weight", ballast::Shape{size, size}))
+      return std::nullopt;
     const bool bias = tensors_.contains("in_proj_bias");
-    if (bias && !(take("in_proj_bias", Shape{3 * size}) && take("out_proj.bias", Shape{size})))
+    if (bias &&
+        !(take("in_proj_bias", ballast::Shape{3 * size}) && take("out_proj.bias", ballast::Shape{size})))
       return std::nullopt;
     const bool extra = tensors_.contains("bias_k");
-    if (extra && !(take("bias_k", Shape{1, 1, size}) && take("bias_v", Shape{1, 1, size})))
+    if (extra && !(take("bias_k", ballast::Shape{1, 1, size}) && take("bias_v", ballast::Shape{1, 1, size})))
       return std::nullopt;
     std::string options;
     if (!bias) options += ".bias = false";
@@ -94,11 +96,13 @@ class Guess {
         const auto at = [&](const char* name) { return fmt::format("{}_l{}{}", name, layer, direction); };
         const std::int64_t rows = sizes.gates * sizes.hidden;
         const std::int64_t input = layer == 0 ? sizes.input : sizes.output() * (sizes.both ? 2 : 1);
-        if (!take(at("weight_ih"), Shape{rows, input}) || !take(at("weight_hh"), Shape{rows, sizes.output()}))
+        if (!take(at("weight_ih"), ballast::Shape{rows, input}) ||
+            !take(at("weight_hh"), ballast::Shape{rows, sizes.output()}))
           return false;
-        if (sizes.bias && !(take(at("bias_ih"), Shape{rows}) && take(at("bias_hh"), Shape{rows})))
+        if (sizes.bias &&
+            !(take(at("bias_ih"), ballast::Shape{rows}) && take(at("bias_hh"), ballast::Shape{rows})))
           return false;
-        if (sizes.projection > 0 && !take(at("weight_hr"), Shape{sizes.projection, sizes.hidden}))
+        if (sizes.projection > 0 && !take(at("weight_hr"), ballast::Shape{sizes.projection, sizes.hidden}))
           return false;
       }
     }
@@ -106,10 +110,10 @@ class Guess {
   }
 
   std::optional<GuessedLayer> recurrent() {
-    const Shape* input = take("weight_ih_l0", 2);
-    const Shape* hidden = take("weight_hh_l0", 2);
+    const ballast::Shape* input = take("weight_ih_l0", 2);
+    const ballast::Shape* hidden = take("weight_hh_l0", 2);
     if (input == nullptr || hidden == nullptr) return std::nullopt;
-    const Shape* projection = take("weight_hr_l0", 2);
+    const ballast::Shape* projection = take("weight_hr_l0", 2);
     Recurrent sizes{.input = (*input)[1],
                     .hidden = projection != nullptr ? (*projection)[1] : (*hidden)[1],
                     .projection = projection != nullptr ? (*projection)[0] : 0,
@@ -143,8 +147,8 @@ class Guess {
     const auto weight = tensors_.find("weight");
     if (weight == tensors_.end()) return std::nullopt;
     explained_.insert("weight");
-    const Shape& shape = weight->second.shape();
-    const Shape* bias = take("bias", 1);
+    const ballast::Shape& shape = weight->second.shape();
+    const ballast::Shape* bias = take("bias", 1);
     switch (shape.size()) {
       case 1:
         return vector_weight(shape, bias);
@@ -159,7 +163,7 @@ class Guess {
     }
   }
 
-  std::optional<GuessedLayer> vector_weight(const Shape& shape, const Shape* bias) {
+  std::optional<GuessedLayer> vector_weight(const ballast::Shape& shape, const ballast::Shape* bias) {
     if (bias != nullptr && *bias != shape) return std::nullopt;
     if (bias != nullptr)
       return GuessedLayer{"nn::LayerNorm", std::to_string(shape[0]),
@@ -168,7 +172,7 @@ class Guess {
     return GuessedLayer{"nn::RMSNorm", std::to_string(shape[0]), ""};
   }
 
-  std::optional<GuessedLayer> matrix_weight(const Shape& shape, const Shape* bias) {
+  std::optional<GuessedLayer> matrix_weight(const ballast::Shape& shape, const ballast::Shape* bias) {
     if (bias == nullptr && named({"emb", "wte", "wpe", "token", "vocab"}))
       return GuessedLayer{"nn::Embedding", fmt::format("{}, {}", shape[0], shape[1]), ""};
     if (bias != nullptr && (*bias)[0] != shape[0])
@@ -179,7 +183,7 @@ class Guess {
         ""};
   }
 
-  std::optional<GuessedLayer> convolution(const Shape& shape, const Shape* bias) {
+  std::optional<GuessedLayer> convolution(const ballast::Shape& shape, const ballast::Shape* bias) {
     const bool transposed = bias != nullptr ? (*bias)[0] == shape[1] && ((*bias)[0] != shape[0] ||
                                                                          named({"up", "deconv", "transpose"}))
                                             : named({"upconv", "deconv", "transpose"});
@@ -197,21 +201,22 @@ class Guess {
   }
 
   std::string_view key_;
-  const std::map<std::string, Tensor>& tensors_;
+  const std::map<std::string, ballast::Tensor>& tensors_;
   Lying around_;
   std::set<std::string> explained_;
 };
 
 }  // namespace
 
-std::optional<GuessedLayer> guess_layer(std::string_view key, const std::map<std::string, Tensor>& tensors,
-                                        Lying around) {
+std::optional<GuessedLayer> guess_layer(std::string_view key,
+                                        const std::map<std::string, ballast::Tensor>& tensors, Lying around) {
   if (std::any_of(tensors.begin(), tensors.end(), [](const auto& item) {
         const bool has_values = item.second.numel() > 0;
-        return !has_values || (!is_floating(item.second.dtype()) && item.first != "num_batches_tracked");
+        return !has_values ||
+               (!ballast::is_floating(item.second.dtype()) && item.first != "num_batches_tracked");
       }))
     return std::nullopt;
   return Guess(key, tensors, around).run();
 }
 
-}  // namespace ballast
+}  // namespace tool

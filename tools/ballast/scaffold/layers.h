@@ -10,7 +10,7 @@
 
 #include "ballast/tensor.h"
 
-namespace ballast {
+namespace tool {
 
 /// How matrices with a bias lie, as far as those around show that are not square.
 enum class Lying : std::uint8_t {
@@ -28,7 +28,7 @@ struct GuessedLayer {
 /// `tensors` are all that lie below a key, by their names from there ("weight", "out_proj.bias"). Nothing
 /// unless every one of them belongs to the layer. A square matrix is a Linear only when `around` says so.
 [[nodiscard]] std::optional<GuessedLayer> guess_layer(std::string_view key,
-                                                      const std::map<std::string, Tensor>& tensors,
+                                                      const std::map<std::string, ballast::Tensor>& tensors,
                                                       Lying around);
 
-}  // namespace ballast
+}  // namespace tool

@@ -5,21 +5,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "ballast/checkpoint.h"
-#include "ballast/detail/name_index.h"
-#include "base/hash.h"
 
-namespace ballast {
+namespace tool {
 
 inline constexpr std::size_t kNoTensor = SIZE_MAX;
 
 struct Branch {
   std::string_view name;           // the last segment, in the checkpoint
   std::size_t tensor = kNoTensor;  // position in the checkpoint of the tensor of this very name
-  const Branch* parent = nullptr;
-  Branch* first = nullptr;  // child, in the file's order
+  Branch* first = nullptr;         // child, in the file's order
   Branch* last = nullptr;
   Branch* next = nullptr;   // sibling
   bool has_out_in = false;  // at or below it: a matrix with a bias that is not square, and how it lies
@@ -29,7 +30,7 @@ struct Branch {
 class NameTree {
  public:
   /// The checkpoint must live as long. Errc::too_many for names that have far more segments than models'.
-  explicit NameTree(const Checkpoint& checkpoint);
+  explicit NameTree(const ballast::Checkpoint& checkpoint);
 
   [[nodiscard]] const Branch& root() const noexcept { return branches_.front(); }
 
@@ -41,16 +42,15 @@ class NameTree {
  private:
   void plant(std::string_view name, std::size_t position);
   Branch& child(Branch& parent, std::string_view name);
-  [[nodiscard]] std::uint64_t hash(const Branch* parent, std::string_view name) const noexcept;
   /// The shape of a child that is a tensor of this rank; empty when there is none.
-  [[nodiscard]] std::optional<ShapeView> shape_of(const Branch& branch, std::string_view name,
-                                                  std::size_t rank) const;
+  [[nodiscard]] std::optional<ballast::ShapeView> shape_of(const Branch& branch, std::string_view name,
+                                                           std::size_t rank) const;
   void look_at_matrices();
 
-  const Checkpoint& checkpoint_;
+  const ballast::Checkpoint& checkpoint_;
   std::deque<Branch> branches_;  // parents before children
-  detail::NameIndex index_;
-  NameViewSet segments_;
+  std::map<std::pair<const Branch*, std::string_view>, Branch*> children_;
+  std::set<std::string_view> segments_;
 };
 
-}  // namespace ballast
+}  // namespace tool

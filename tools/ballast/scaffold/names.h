@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast {
+namespace tool {
 
 /// 0, 7, 12: a position, without leading zeros.
 [[nodiscard]] bool is_position(std::string_view text);
@@ -23,4 +23,4 @@ namespace ballast {
 /// In quotes; everything unusual as an octal escape.
 [[nodiscard]] std::string cpp_literal(std::string_view text);
 
-}  // namespace ballast
+}  // namespace tool

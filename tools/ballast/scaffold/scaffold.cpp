@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/scaffold.h"
+#include "scaffold/scaffold.h"
 
 #include <algorithm>
 #include <deque>
@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "ballast/error.h"
-#include "base/atomic_file.h"
-#include "base/fail.h"
-#include "base/hash.h"
-#include "model/scaffold_layers.h"
-#include "model/scaffold_names.h"
-#include "model/scaffold_tree.h"
+#include "fail.h"
+#include "scaffold/layers.h"
+#include "scaffold/names.h"
+#include "scaffold/tree.h"
 
-namespace ballast {
+namespace tool {
 namespace {
 
 constexpr std::size_t kLongestSequence = 256;  // positions a Sequential may have
@@ -50,8 +48,8 @@ using Field = std::pair<std::string_view, Member>;  // by its key
 
 // Names that many ask for: wanted, wanted2, wanted3, …
 struct Numbering {
-  NameSet taken;
-  NameMap<std::size_t> next;
+  std::set<std::string> taken;
+  std::map<std::string, std::size_t> next;
 
   template <class Take>
   std::string free_name(const std::string& wanted, const Take& take) {
@@ -66,14 +64,14 @@ struct Numbering {
 
 class Scaffold {
  public:
-  explicit Scaffold(const Checkpoint& checkpoint) : checkpoint_(checkpoint), tree_(checkpoint) {}
+  explicit Scaffold(const ballast::Checkpoint& checkpoint) : checkpoint_(checkpoint), tree_(checkpoint) {}
 
   std::string run(const ScaffoldOptions& options) {
     types_.insert(options.name);
     outermost(options.name, tree_.root());
     const std::string file = checkpoint_.path.substr(checkpoint_.path.rfind('/') + 1);
     std::string text = "// Made by `ballast new` from the keys and shapes of " +
-                       (file.empty() ? "a checkpoint" : display(file)) +
+                       (file.empty() ? "a checkpoint" : ballast::display(file)) +
                        ".\n// Layers are guesses from names and shapes; what a file does not say is left to "
                        "you.\n#pragma once\n\n#include <vector>\n\n#include <ballast/nn.h>\n\n";
     if (!options.space.empty()) text += "namespace " + options.space + " {\n\n";
@@ -106,7 +104,7 @@ class Scaffold {
 
   // False when there are more than a layer could have, or others.
   bool tensors_below(const Branch& branch, const std::string& prefix, std::size_t depth,
-                     std::map<std::string, Tensor>& out) const {
+                     std::map<std::string, ballast::Tensor>& out) const {
     if (branch.tensor != kNoTensor) out.emplace(prefix, tensor_of(branch));
     if (out.size() > kMostOfALayer) return false;
     for (const Branch* child = branch.first; child != nullptr; child = child->next) {
@@ -119,27 +117,29 @@ class Scaffold {
 
   [[nodiscard]] std::optional<GuessedLayer> layer_of(const std::string& name, const Branch& branch,
                                                      Lying lying) const {
-    std::map<std::string, Tensor> below;
+    std::map<std::string, ballast::Tensor> below;
     if (!tensors_below(branch, "", 0, below)) return std::nullopt;
     return guess_layer(name, below, lying);
   }
 
-  [[nodiscard]] Tensor tensor_of(const Branch& branch) const { return checkpoint_[branch.tensor].tensor(); }
+  [[nodiscard]] ballast::Tensor tensor_of(const Branch& branch) const {
+    return checkpoint_[branch.tensor].tensor();
+  }
 
   // So much text more was made.
   void count(std::size_t characters) {
     made_ += characters;
     const std::size_t most = kMostText + checkpoint_.size() * kTextPerTensor;
     if (made_ <= most) return;
-    fail(Errc::too_many, display(checkpoint_.path),
+    fail(ballast::Errc::too_many, ballast::display(checkpoint_.path),
          "a struct for its {} tensors takes more than {} bytes of C++", checkpoint_.size(), most);
   }
 
-  static Member plain_tensor(const Tensor& tensor) {
+  static Member plain_tensor(const ballast::Tensor& tensor) {
     std::string shape;
     for (const std::int64_t size : tensor.shape())
       shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-    const std::string_view code = info(tensor.dtype()).code;
+    const std::string_view code = ballast::info(tensor.dtype()).code;
     // Dtypes whose enumerator is spelled like their code; the others take what the file has.
     static constexpr std::string_view kSame[] = {"F16", "BF16", "F32", "F64", "I8",  "I16",
                                                  "I32", "I64",  "U8",  "U16", "U32", "U64"};
@@ -310,7 +310,7 @@ class Scaffold {
     return field;
   }
 
-  const Checkpoint& checkpoint_;
+  const ballast::Checkpoint& checkpoint_;
   NameTree tree_;
   std::deque<Struct> structs_;         // inner ones first; they stay where they are
   std::vector<const Branch*> around_;  // what the one looked at lies in, from outside
@@ -334,20 +334,16 @@ bool is_namespace(std::string_view text) {
 
 }  // namespace
 
-std::string scaffold(const Checkpoint& checkpoint, const ScaffoldOptions& options) {
+std::string scaffold(const ballast::Checkpoint& checkpoint, const ScaffoldOptions& options) {
   if (!is_identifier(options.name) || is_taken_by_cpp(options.name))
-    fail(Errc::invalid_argument, quoted(options.name), "is not the name of a C++ struct");
+    fail(ballast::Errc::invalid_argument, ballast::quoted(options.name), "is not the name of a C++ struct");
   if (!options.space.empty() && !is_namespace(options.space))
-    fail(Errc::invalid_argument, quoted(options.space), "is not the name of a C++ namespace");
+    fail(ballast::Errc::invalid_argument, ballast::quoted(options.space),
+         "is not the name of a C++ namespace");
   if (checkpoint.empty())
-    fail(Errc::invalid_argument, display(checkpoint.path), "has no tensors to make a struct of");
+    fail(ballast::Errc::invalid_argument, ballast::display(checkpoint.path),
+         "has no tensors to make a struct of");
   return Scaffold(checkpoint).run(options);
 }
 
-void save_scaffold(std::string_view header, const std::string& path, bool overwrite) {
-  AtomicFile file(path, overwrite);
-  file.append(header);
-  file.commit();
-}
-
-}  // namespace ballast
+}  // namespace tool

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/scaffold_tree.h"
-
-#include <functional>
+#include "scaffold/tree.h"
 
 #include "ballast/error.h"
-#include "base/fail.h"
-#include "model/scaffold_names.h"
+#include "fail.h"
+#include "scaffold/names.h"
 
-namespace ballast {
+namespace tool {
 namespace {
 
 constexpr std::size_t kDeepestPath = 60;  // segments; a model's paths have at most 64
@@ -16,7 +14,7 @@ constexpr std::size_t kBranchesPerTensor = 4;
 
 }  // namespace
 
-NameTree::NameTree(const Checkpoint& checkpoint) : checkpoint_(checkpoint), branches_(1) {
+NameTree::NameTree(const ballast::Checkpoint& checkpoint) : checkpoint_(checkpoint), branches_(1) {
   for (std::size_t i = 0; i < checkpoint.size(); ++i) plant(checkpoint[i].name, i);
   look_at_matrices();
 }
@@ -34,39 +32,27 @@ void NameTree::plant(std::string_view name, std::size_t position) {
   at->tensor = position;
 }
 
-std::uint64_t NameTree::hash(const Branch* parent, std::string_view name) const noexcept {
-  const auto where = reinterpret_cast<std::uintptr_t>(parent);
-  return hash_name(name) ^ (where * 0x9E3779B97F4A7C15U) >> 16U;
-}
-
 Branch& NameTree::child(Branch& parent, std::string_view name) {
-  const auto same = [&](std::size_t i) {
-    return branches_[i].parent == &parent && branches_[i].name == name;
-  };
-  index_.reserve(branches_.size() + 1);
-  const std::uint64_t key = hash(&parent, name);
-  if (const auto found = index_.find(key, same)) return branches_[*found];
+  Branch*& found = children_[{&parent, name}];
+  if (found != nullptr) return *found;
   const std::size_t most = kMostBranches + checkpoint_.size() * kBranchesPerTensor;
   if (branches_.size() > most)
-    fail(Errc::too_many, display(checkpoint_.path), "the names of its {} tensors have more than {} parts",
-         checkpoint_.size(), most);
-  static_cast<void>(index_.add(key, branches_.size(), same));
+    fail(ballast::Errc::too_many, ballast::display(checkpoint_.path),
+         "the names of its {} tensors have more than {} parts", checkpoint_.size(), most);
   Branch& made = branches_.emplace_back();
   made.name = name;
-  made.parent = &parent;
+  found = &made;
   (parent.last == nullptr ? parent.first : parent.last->next) = &made;
   parent.last = &made;
   if (is_identifier(name)) segments_.insert(name);  // others are never asked for
   return made;
 }
 
-std::optional<ShapeView> NameTree::shape_of(const Branch& branch, std::string_view name,
-                                            std::size_t rank) const {
-  const auto found = index_.find(hash(&branch, name), [&](std::size_t i) {
-    return branches_[i].parent == &branch && branches_[i].name == name;
-  });
-  if (!found || branches_[*found].tensor == kNoTensor) return std::nullopt;
-  const ShapeView shape = checkpoint_[branches_[*found].tensor].shape;
+std::optional<ballast::ShapeView> NameTree::shape_of(const Branch& branch, std::string_view name,
+                                                     std::size_t rank) const {
+  const auto found = children_.find({&branch, name});
+  if (found == children_.end() || found->second->tensor == kNoTensor) return std::nullopt;
+  const ballast::ShapeView shape = checkpoint_[found->second->tensor].shape;
   if (shape.size() != rank) return std::nullopt;
   return shape;
 }
@@ -92,4 +78,4 @@ void NameTree::look_at_matrices() {
   }
 }
 
-}  // namespace ballast
+}  // namespace tool

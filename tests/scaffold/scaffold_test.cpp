@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ballast/scaffold.h"
+#include "scaffold/scaffold.h"
+
+#include <fmt/format.h>
 
 #include "ballast/error.h"
 #include "model/model_kit.h"
@@ -9,6 +11,7 @@ namespace {
 
 using namespace testing_kit;  // NOLINT(google-build-using-namespace)
 using ::testing::HasSubstr;
+using tool::scaffold;
 
 TEST(Scaffold, GuessesLayersAndFoldsRepeatedBlocks) {
   const std::string text = scaffold(checkpoint({{"stem.weight", {8, 3, 3, 3}},
