@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "formats/torch/objects.h"
+#include "base/checked.h"
 
 namespace ballast::torch {
 namespace {
@@ -30,25 +30,16 @@ std::uint64_t item_bytes(DType dtype) noexcept {
   return std::max<std::uint64_t>(info(dtype).bits / 8, 1);
 }
 
-std::uint64_t swap_unit(DType dtype) noexcept {
-  return info(dtype).kind == DTypeKind::complex ? item_bytes(dtype) / 2 : item_bytes(dtype);
+std::uint64_t item_bytes(std::optional<DType> dtype) noexcept {
+  return dtype ? item_bytes(*dtype) : 1;
 }
 
-std::optional<DType> Objects::dtype_of_class(Ref global) {
-  const ValueNode* node = as_kind(global, NodeKind::global);
-  if (node == nullptr) refuse(Errc::type_mismatch, "{} where a storage class belongs", describe(global));
-  const auto role = static_cast<Role>(node->role);
-  if (role == Role::untyped_storage) return std::nullopt;
-  const std::string_view full = tree_->type_name(node->type);
-  if (role != Role::storage_class && role != Role::tensor_class)
-    refuse(role == Role::unknown ? Errc::bad_dtype : Errc::type_mismatch, "{} is no storage class of PyTorch",
-           full);
-  std::string_view name = full.substr(full.rfind('.') + 1);
-  name.remove_suffix(role == Role::storage_class ? std::string_view("Storage").size()
-                                                 : std::string_view("Tensor").size());
-  const auto dtype = dtype_from_torch_scalar(name);  // of FloatStorage, Float8_e4m3fnStorage
-  if (!dtype) refuse(Errc::bad_dtype, "{}: no such element type", full);
-  return dtype;
+std::optional<std::uint64_t> storage_bytes(std::optional<DType> dtype, std::int64_t numel) noexcept {
+  return try_mul<std::int64_t>(numel, static_cast<std::int64_t>(item_bytes(dtype)));
+}
+
+std::uint64_t swap_unit(DType dtype) noexcept {
+  return info(dtype).kind == DTypeKind::complex ? item_bytes(dtype) / 2 : item_bytes(dtype);
 }
 
 }  // namespace ballast::torch

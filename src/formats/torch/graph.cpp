@@ -135,9 +135,9 @@ void Objects::make_unique(ValueNode* container) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < container->size; ++i) {
     key.clear();
-    append_key(key, keys[i], *tree_, *budget_);
+    append_key(key, keys[i], tree(), budget());
     const std::uint64_t cost = key.size() + 64;
-    budget_->take(cost);
+    budget().take(cost);
     taken += cost;
     const auto [place, added] = places.try_emplace(key, kept);
     if (added) {
@@ -149,7 +149,7 @@ void Objects::make_unique(ValueNode* container) {
     }
   }
   container->size = static_cast<std::uint32_t>(kept);
-  budget_->give_back(taken);
+  budget().give_back(taken);
 }
 
 // Visits everything once; what is met again may lie deeper than it did the first time, so then the depth is
@@ -171,7 +171,7 @@ void Objects::check_graph(Ref root) {
   enter(root);
   while (!frames.empty()) {
     Visit& top = frames.back();
-    if (const auto next = child(*tree_, top.node, top.next)) {
+    if (const auto next = child(tree(), top.node, top.next)) {
       prefetch_child(top.node, top.next++);
       enter(*next);
     } else {
@@ -189,7 +189,7 @@ void Objects::check_depth(Ref root) {
     if (!value.is_node() || !has_children(value.node())) return 0;
     const auto [place, added] = heights.try_emplace(value.node(), 0);
     if (!added) return place->second;
-    budget_->take(64);
+    budget().take(64);
     frames.push_back({value.node(), 0});
     return 0;
   };
@@ -197,7 +197,7 @@ void Objects::check_depth(Ref root) {
   while (!frames.empty()) {
     const std::size_t at = frames.size() - 1;
     const ValueNode* node = frames[at].node;
-    if (const auto next = child(*tree_, node, frames[at].next)) {
+    if (const auto next = child(tree(), node, frames[at].next)) {
       ++frames[at].next;
       const std::size_t below = enter(*next);
       frames[at].highest = std::max(frames[at].highest, below);
@@ -209,7 +209,7 @@ void Objects::check_depth(Ref root) {
     frames.pop_back();
     if (!frames.empty()) frames.back().highest = std::max(frames.back().highest, height);
   }
-  budget_->give_back(heights.size() * 64);
+  budget().give_back(heights.size() * 64);
 }
 
 }  // namespace ballast::torch

@@ -96,9 +96,9 @@ void check_window(Objects& objects, Promises& promises, const std::string& key, 
 // ('module', class, file, source): the class. ('storage', …): the storage, or a window of it.
 Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
   const auto parts = objects.need_sequence(id, "a persistent id");
-  if (parts.size() >= 2 && Objects::as_text(parts[0]) == "module") {
-    objects.find(Severity::warning, Errc::unsupported,
-                 "a class with its source, which PyTorch compares with its own", 0, {});
+  if (parts.size() >= 2 && as_text(parts[0]) == "module") {
+    objects.ledger().find(Severity::warning, Errc::unsupported,
+                          "a class with its source, which PyTorch compares with its own", 0, {});
     return parts[1];
   }
   const StorageId storage = parse_storage_id(objects, id);
@@ -123,7 +123,7 @@ Ref load_persistent(Objects& objects, Promises& promises, Ref id) {
     info.offset = static_cast<std::uint64_t>(offset);
     info.numel = static_cast<std::uint64_t>(count);
   }
-  return objects.storage(info, storage.type);
+  return objects.views().storage(info, storage.type);
 }
 
 // The magic number, looked for without running anything.
@@ -156,7 +156,7 @@ std::shared_ptr<const Storage> load_pickles(const ByteSource& source, std::uint6
 }
 
 void check_sys_info(Objects& objects, const ByteSource& source, Ref info) {
-  const ValueNode* dict = Objects::as_dict(info);
+  const ValueNode* dict = as_dict(info);
   if (dict == nullptr)
     fail(Errc::type_mismatch, source.where(), "sys_info is {}, not a dict", objects.describe(info));
   // PyTorch writes storages little-endian whatever this says, so it is not used; but it must be a flag.
@@ -168,7 +168,7 @@ void check_sys_info(Objects& objects, const ByteSource& source, Ref info) {
 // Reads the storages' headers and keeps the promises; the place behind the last one.
 std::uint64_t keep_promises(Objects& objects, const ByteSource& source, Ref keys, std::uint64_t position,
                             Promises& promises) {
-  const ValueNode* list = Objects::as_kind(keys, NodeKind::list);
+  const ValueNode* list = as_kind(keys, NodeKind::list);
   if (list == nullptr)
     fail(Errc::type_mismatch, source.where(), "the list of storages is {}, not a list",
          objects.describe(keys));
@@ -237,7 +237,7 @@ Stretch read_stretch(Objects& objects, const ByteSource& source, const std::shar
     return value;
   };
   const Ref version = next();
-  const auto number = Objects::as_int(version);
+  const auto number = as_int(version);
   if (!number)
     fail(Errc::type_mismatch, source.where(), "the version is {}, not an int", objects.describe(version));
   if (*number != kLegacyVersion)
@@ -268,8 +268,8 @@ Ref read_legacy(Objects& objects, const ByteSource& source, const std::shared_pt
   }
   if (more != 0) {
     document.notes.emplace_back("another object was saved behind the first, which alone is read");
-    objects.find(Severity::note, Errc::trailing_data, "another object was saved behind the first", first.end,
-                 {});
+    objects.ledger().find(Severity::note, Errc::trailing_data, "another object was saved behind the first",
+                          first.end, {});
   }
   return first.root;
 }

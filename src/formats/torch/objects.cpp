@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "ballast/error.h"
-#include "formats/torch/modules.h"
 
 namespace ballast::torch {
 namespace {
@@ -38,22 +37,6 @@ std::string joined(GlobalName name) {
 
 }  // namespace
 
-Objects::Objects(std::shared_ptr<ValueTree> tree, Settings settings)
-    : tree_(std::move(tree)),
-      settings_(std::move(settings)),
-      budget_(std::make_shared<Budget>(settings_.where)) {
-  tree_->charge(budget_);
-  tree_->classes = &modules();
-}
-
-Objects::~Objects() {
-  tree_->charge(nullptr);
-}
-
-std::string Objects::location() const {
-  return machine != nullptr ? machine->location() : settings_.where;
-}
-
 Ref Objects::global(GlobalName written, bool is_python2) {
   if (written.module.size() + written.name.size() > kLongestName) {
     refuse(Errc::bad_pickle, "a global whose name has {} characters",
@@ -64,15 +47,15 @@ Ref Objects::global(GlobalName written, bool is_python2) {
   key.append(written.module).append("\n").append(written.name);
   auto found = globals_.find(key);
   if (found == globals_.end()) {
-    budget_->take(key.size() * 4 + kGlobalFootprint);
+    budget().take(key.size() * 4 + kGlobalFootprint);
     found = globals_.emplace(std::move(key), make_global(written, current)).first;
   }
   Global& global = found->second;
   const ValueNode* node = global.value.node();
   const std::string_view shown = node->kind == NodeKind::string ? std::string_view(node->text, node->size)
-                                                                : tree_->type_name(node->type);
-  note_global(global, shown);
-  if (global.verdict == Verdict::danger) forbid(joined(current));
+                                                                : tree().type_name(node->type);
+  ledger_.note_global(global.seen, shown);
+  if (global.seen.verdict == Verdict::danger) ledger_.forbid(joined(current));
   return global.value;
 }
 
@@ -82,24 +65,31 @@ Objects::Global Objects::make_global(GlobalName written, GlobalName current) {
       is_forbidden(current.module, current.name) || is_forbidden(written.module, written.name);
   const KnownGlobal* known = forbidden ? nullptr : find_known_global(current.module, current.name);
   Global global;
-  global.verdict = forbidden ? Verdict::danger : known != nullptr ? known->verdict : Verdict::unknown;
+  global.seen.verdict = forbidden ? Verdict::danger : known != nullptr ? known->verdict : Verdict::unknown;
   const std::string shown = known != nullptr ? known->shown : joined(current);
   const Role role = known != nullptr ? known->role : Role::unknown;
   if (const std::string_view type = constant_type(role); !type.empty()) {
-    global.value = tree_->string(tree_->store(shown), tree_->type_id(type));
+    global.value = tree().string(tree().store(shown), tree().type_id(type));
   } else {
-    global.value = Ref(tree_->make(NodeKind::global, tree_->type_id(shown)));
+    global.value = Ref(tree().make(NodeKind::global, tree().type_id(shown)));
     global.value.node()->index =
         known == nullptr ? 0 : 1 + static_cast<std::uint64_t>(known - known_globals().data());
   }
   global.value.node()->role = static_cast<std::uint8_t>(role);
   global.value.node()->flag = forbidden;
-  if (global.verdict != Verdict::clean) unknown_.insert(shown);
+  if (global.seen.verdict != Verdict::clean) ledger_.note_unknown(shown);
   return global;
 }
 
+void Objects::need_arguments(const Call& call, std::size_t least, std::size_t most) const {
+  if (call.args.size() >= least && call.args.size() <= most) return;
+  refuse(Errc::type_mismatch, "{} with {} arguments, it takes {}{}",
+         display(tree().type_name(call.callee->type)), call.args.size(), least,
+         least == most ? "" : fmt::format(" to {}", most));
+}
+
 Ref Objects::inert(const Call& call) {
-  const Ref object = tree_->object(call.callee->type, call.tuple);
+  const Ref object = tree().object(call.callee->type, call.tuple);
   object.node()->object->kwargs = call.kwargs;
   return object;
 }
@@ -118,7 +108,7 @@ Ref Objects::call(Ref callee, Ref args, Ref kwargs, How how) {
   if (role_of(callee) == Role::getattr) return call_member(made);
   // An object that is called runs its class's code.
   if (how == How::make) refuse(Errc::type_mismatch, "{} is no class to make objects of", describe(callee));
-  note_call(node->type, Verdict::unknown);
+  ledger_.note_call(node->type, Verdict::unknown);
   return inert(made);
 }
 
@@ -131,12 +121,12 @@ bool Objects::is_class(Ref callee) noexcept {
 Ref Objects::call_global(const Call& call) {
   const KnownGlobal* known = call.callee->index == 0 ? nullptr : &known_globals()[call.callee->index - 1];
   if (known == nullptr) {
-    note_call(call.callee->type, call.callee->flag ? Verdict::danger : Verdict::unknown);
+    ledger_.note_call(call.callee->type, call.callee->flag ? Verdict::danger : Verdict::unknown);
     return inert(call);
   }
   if (call.how == How::make && known->callable == Callable::function)
     refuse(Errc::type_mismatch, "{} is a function, no class to make objects of", known->shown);
-  note_call(call.callee->type, known->verdict);
+  ledger_.note_call(call.callee->type, known->verdict);
   const ValueNode* named = as_dict(call.kwargs);
   if (named != nullptr && named->size != 0) return misfit(call);  // no role has any
   return call_known(call, known->role);
@@ -148,12 +138,12 @@ Ref Objects::call_member(const Call& call) {
   const bool is_made = call.how == How::make;
   const ValueNode* state = as_dict(call.callee->object->state);
   const Ref* name = state == nullptr ? nullptr : find_now(state, "name");
-  const std::string full = fmt::format("{}.{}", tree_->type_name(call.callee->type),
+  const std::string full = fmt::format("{}.{}", tree().type_name(call.callee->type),
                                        name == nullptr ? "?" : as_text(*name).value_or("?"));
-  const TypeId type = tree_->type_id(full);
-  note_call(type, is_made ? Verdict::unknown : Verdict::danger);
-  if (!is_made) forbid(full + "(), reached by getattr");
-  return tree_->object(type, call.tuple);
+  const TypeId type = tree().type_id(full);
+  ledger_.note_call(type, is_made ? Verdict::unknown : Verdict::danger);
+  if (!is_made) ledger_.forbid(full + "(), reached by getattr");
+  return tree().object(type, call.tuple);
 }
 
 Ref Objects::call_known(const Call& call, Role role) {
@@ -229,7 +219,7 @@ Ref Objects::call_known(const Call& call, Role role) {
     case Role::nested:
     case Role::nested_jagged: {  // no tensor of ours; its parts stay reachable as arguments
       const Ref made = inert(call);
-      made.node()->type = tree_->type_id("torch.nested.NestedTensor");
+      made.node()->type = tree().type_id("torch.nested.NestedTensor");
       return made;
     }
     default:  // classes that are only ever named

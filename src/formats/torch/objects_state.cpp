@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "ballast/error.h"
-#include "containers/expansion.h"
 #include "formats/torch/objects.h"
 
 namespace ballast::torch {
@@ -21,24 +20,16 @@ bool has_attributes_of_its_own(std::string_view type) {
 }  // namespace
 
 ValueNode* Objects::copy_dict(const ValueNode* dict, TypeId type) {
-  ValueNode* copy = tree_->make(NodeKind::dict, type);
-  tree_->append_pairs(copy, {dict->refs, std::size_t{dict->size} * 2});
+  ValueNode* copy = tree().make(NodeKind::dict, type);
+  tree().append_pairs(copy, {dict->refs, std::size_t{dict->size} * 2});
   return copy;
-}
-
-const Ref* Objects::find_now(const ValueNode* dict, std::string_view key) {
-  budget_->step(dict->size);
-  for (std::size_t i = dict->size; i-- > 0;) {
-    if (as_text(dict->refs[i * 2]) == key) return &dict->refs[i * 2 + 1];
-  }
-  return nullptr;
 }
 
 void Objects::append(Ref target, std::span<const Ref> elements) {
   ValueNode* node = target.is_node() ? target.node() : nullptr;
   if (node != nullptr && node->kind == NodeKind::object && role_of(target) == Role::unknown) {
     Ref& items = node->object->items;
-    if (items.is_none()) items = Ref(tree_->make(NodeKind::list));
+    if (items.is_none()) items = Ref(tree().make(NodeKind::list));
     node = as_kind(items, NodeKind::list);
   }
   if (node == nullptr || node->kind != NodeKind::list)
@@ -47,21 +38,21 @@ void Objects::append(Ref target, std::span<const Ref> elements) {
     if (node->size + elements.size() > static_cast<std::uint64_t>(length->second))
       refuse(Errc::unsupported, "a deque that forgets all but {} elements", length->second);
   }
-  tree_->append(node, elements);
+  tree().append(node, elements);
 }
 
 void Objects::add(Ref target, std::span<const Ref> elements) {
   ValueNode* node = as_kind(target, NodeKind::set);
   if (node == nullptr || node->type != 0) refuse(Errc::type_mismatch, "ADDITEMS to {}", describe(target));
   for (const Ref element : elements) need_hashable(element);
-  tree_->append(node, elements);
+  tree().append(node, elements);
 }
 
 void Objects::set_items(Ref target, std::span<const Ref> pairs) {
   ValueNode* node = target.is_node() ? target.node() : nullptr;
   if (node != nullptr && node->kind == NodeKind::object && role_of(target) == Role::unknown) {
     Ref& held = node->object->pairs;
-    if (held.is_none()) held = Ref(tree_->make(NodeKind::dict));
+    if (held.is_none()) held = Ref(tree().make(NodeKind::dict));
     node = as_dict(held);
   }
   if (node == nullptr || node->kind != NodeKind::dict || role_of(target) == Role::namespace_)
@@ -69,7 +60,7 @@ void Objects::set_items(Ref target, std::span<const Ref> pairs) {
   for (std::size_t i = 0; i < pairs.size(); i += 2) {
     if (pairs[i].is_node() && pairs[i].node()->kind != NodeKind::string) need_hashable(pairs[i]);
   }
-  tree_->append_pairs(node, pairs);
+  tree().append_pairs(node, pairs);
 }
 
 // Lists, dicts, sets, bytearrays and arrays cannot be keys, nor tuples that hold one.
@@ -87,16 +78,16 @@ void Objects::need_hashable(Ref key) {
       case NodeKind::set:
         return node->type == 0;
       case NodeKind::bytes:
-        return node->type != 0 && tree_->type_name(node->type) == "bytearray";
+        return node->type != 0 && tree().type_name(node->type) == "bytearray";
       case NodeKind::tensor:
-        return tree_->type_name(node->type).starts_with("numpy.");
+        return tree().type_name(node->type).starts_with("numpy.");
       case NodeKind::object: {  // equal by value in Python: here they would be different keys
         const auto role = static_cast<Role>(node->role);
         return role == Role::slice || role == Role::range || role == Role::timedelta || role == Role::uuid ||
                role == Role::timezone || role == Role::numpy_dtype;
       }
       case NodeKind::string: {  // likewise: one moment has a name in every time zone
-        const std::string_view type = node->type == 0 ? std::string_view() : tree_->type_name(node->type);
+        const std::string_view type = node->type == 0 ? std::string_view() : tree().type_name(node->type);
         return type == "datetime.datetime" || type == "datetime.time";
       }
       default:
@@ -111,7 +102,7 @@ void Objects::need_hashable(Ref key) {
     if (node != nullptr && node->kind == NodeKind::tuple) levels.push_back({node, 0});
     if (levels.size() > kMaxDepth) refuse(Errc::too_deep, "a key of more than {} levels", kMaxDepth);
     if (++seen > kLongestKey) refuse(Errc::expansion_limit, "a key of more than {} parts", kLongestKey);
-    budget_->step();
+    budget().step();
     while (!levels.empty() && levels.back().next == levels.back().tuple->size) levels.pop_back();
     if (levels.empty()) return;
     at = levels.back().tuple->refs[levels.back().next++];
@@ -129,7 +120,7 @@ void Objects::build(Ref target, Ref state) {
   if (node->kind == NodeKind::string && role == Role::numpy_dtype)
     return Rebuild::build_numpy(*this, node, state);
   const bool takes_attributes =
-      node->kind == NodeKind::dict && has_attributes_of_its_own(tree_->type_name(node->type));
+      node->kind == NodeKind::dict && has_attributes_of_its_own(tree().type_name(node->type));
   if (!takes_attributes) refuse(Errc::type_mismatch, "BUILD on {}", describe(target));
   add_attributes(node, state);
 }
@@ -137,12 +128,12 @@ void Objects::build(Ref target, Ref state) {
 // An attribute of such a name, or one that can be called, may stand in for a method: then Python calls what
 // is not to be seen here.
 void Objects::check_attributes(const ValueNode* node, const ValueNode* attributes) {
-  budget_->step(attributes->size);
+  budget().step(attributes->size);
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
     const auto name = as_text(attributes->refs[std::size_t{i} * 2]);
     const Ref value = attributes->refs[std::size_t{i} * 2 + 1];
     if (!name || is_pythons_own(*name) || as_kind(value, NodeKind::global) != nullptr)
-      return note_misfit(node->type);
+      return ledger_.note_misfit(node->type);
   }
 }
 
@@ -151,10 +142,10 @@ void Objects::add_attributes(ValueNode* node, Ref state) {
   const ValueNode* more = as_dict(state);
   if (more == nullptr) refuse(Errc::type_mismatch, "{} for attributes", describe(state));
   check_attributes(node, more);
-  const Ref held = tree_->attributes_of(node);
+  const Ref held = tree().attributes_of(node);
   ValueNode* all = copy_dict(as_dict(held) != nullptr ? held.node() : more);
-  if (!held.is_none()) tree_->append_pairs(all, {more->refs, std::size_t{more->size} * 2});
-  tree_->set_attributes(node, Ref(all));
+  if (!held.is_none()) tree().append_pairs(all, {more->refs, std::size_t{more->size} * 2});
+  tree().set_attributes(node, Ref(all));
 }
 
 void Objects::build_object(ValueNode* node, Ref state) {
@@ -180,37 +171,24 @@ void Objects::build_object(ValueNode* node, Ref state) {
     held = more != nullptr ? Ref(copy_dict(more)) : state;
   } else if (old != nullptr && more != nullptr) {  // a second BUILD adds to the first
     ValueNode* merged = copy_dict(old);
-    tree_->append_pairs(merged, {more->refs, std::size_t{more->size} * 2});
+    tree().append_pairs(merged, {more->refs, std::size_t{more->size} * 2});
     held = Ref(merged);
   } else {
-    held = tree_->sequence(NodeKind::tuple, std::array{held, state});
+    held = tree().sequence(NodeKind::tuple, std::array{held, state});
   }
-}
-
-Ref Objects::storage(const StorageInfo& info, TypeId type) {
-  budget_->take(sizeof(StorageInfo));
-  ValueNode* node = tree_->make(NodeKind::storage, type);
-  node->index = storages_.size();
-  storages_.push_back(info);
-  return Ref(node);
-}
-
-// All of them together: a file of a kilobyte must not become a terabyte because it says so often enough.
-void Objects::check_expansion(std::uint64_t shown) const {
-  containers::require_shown(shown, settings_.input_bytes, settings_.expansion, location());
 }
 
 void Objects::expect_no_hooks(TypeId type, Ref hooks) {
   if (hooks.is_none()) return;
   const ValueNode* dict = as_dict(hooks);
-  if (dict == nullptr || dict->size != 0) return note_misfit(type);
-  budget_->take(sizeof(hooks_.front()));
+  if (dict == nullptr || dict->size != 0) return ledger_.note_misfit(type);
+  budget().take(sizeof(hooks_.front()));
   hooks_.emplace_back(dict, type);
 }
 
 void Objects::check_hooks() {
   for (const auto& [dict, type] : hooks_) {
-    if (dict->size != 0) note_misfit(type);
+    if (dict->size != 0) ledger_.note_misfit(type);
   }
   hooks_.clear();
 }
@@ -219,7 +197,7 @@ void Objects::finish() {
   // NOLINTNEXTLINE(modernize-loop-convert): the list may grow meanwhile
   for (std::size_t i = 0; i < unfinished_.size(); ++i) unfinished_[i]();
   unfinished_.clear();
-  tree_->forget_indices();
+  tree().forget_indices();
 }
 
 }  // namespace ballast::torch

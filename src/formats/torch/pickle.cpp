@@ -51,7 +51,7 @@ template void Machine::grow(std::vector<Ref>& items, std::size_t count);
 std::string Machine::location() const {
   std::string text = fmt::format("{}, byte {}", stream_.where, offset());
   for (std::size_t i = stack_.size(); i-- > 0 && i + 64 > stack_.size();) {
-    if (const auto key = Objects::as_text(stack_[i]); key && *key != "storage" && *key != "cpu")
+    if (const auto key = as_text(stack_[i]); key && *key != "storage" && *key != "cpu")
       return text + ", near " + quoted(key->substr(0, 200));
   }
   return text;

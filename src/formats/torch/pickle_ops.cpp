@@ -15,7 +15,7 @@ namespace {
 
 // Arguments; a torch.Size, which is kept as a tuple, is none.
 bool is_plain_tuple(Ref value) {
-  const ValueNode* tuple = Objects::as_kind(value, NodeKind::tuple);
+  const ValueNode* tuple = as_kind(value, NodeKind::tuple);
   return tuple != nullptr && tuple->type == 0;
 }
 
@@ -95,9 +95,9 @@ void Machine::push_text(std::string_view text) {
 // Python 2 had one type for text and bytes: what is UTF-8 is taken for text.
 void Machine::push_python2_text(std::string_view bytes) {
   if (is_utf8(bytes)) return push(tree_.string(bytes));
-  objects_.find(Severity::warning, Errc::bad_pickle,
-                "text of Python 2 that Python 3 reads only when it is told the encoding", offset(),
-                stream_.entry);
+  objects_.ledger().find(Severity::warning, Errc::bad_pickle,
+                         "text of Python 2 that Python 3 reads only when it is told the encoding", offset(),
+                         stream_.entry);
   push(tree_.bytes(bytes));
 }
 
@@ -152,7 +152,7 @@ void Machine::op_newobj_ex() {
   require(3, "NEWOBJ_EX");
   const Ref kwargs = pop();
   const Ref args = pop();
-  if (!is_plain_tuple(args) || Objects::as_dict(kwargs) == nullptr) {
+  if (!is_plain_tuple(args) || as_dict(kwargs) == nullptr) {
     fail(Errc::type_mismatch, location(), "NEWOBJ_EX with {} and {} for its arguments",
          objects_.describe(args), objects_.describe(kwargs));
   }

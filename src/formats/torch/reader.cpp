@@ -5,7 +5,6 @@
 
 #include "ballast/error.h"
 #include "base/bytes.h"
-#include "base/checked.h"
 #include "checkpoint/flatten.h"
 #include "containers/magic.h"
 #include "formats/torch/modules.h"
@@ -16,8 +15,8 @@ namespace {
 constexpr std::size_t kMaxStreams = 8;  // inside each other
 constexpr std::size_t kNamesInANote = 12;
 
-std::string unknown_classes_note(const Objects& objects) {
-  const auto& names = objects.unknown_names();
+std::string unknown_classes_note(Objects& objects) {
+  const auto& names = objects.ledger().unknown_names();
   std::string note = "classes and functions that stay inert objects: ";
   std::size_t shown = 0;
   for (const std::string& name : names) {
@@ -40,7 +39,7 @@ Document Reader::read() {
   Document document;
   document.root = read_container(*source_, document);
   objects_.finish();
-  if (!objects_.unknown_names().empty()) document.notes.push_back(unknown_classes_note(objects_));
+  if (!objects_.ledger().unknown_names().empty()) document.notes.push_back(unknown_classes_note(objects_));
   return document;
 }
 
@@ -78,7 +77,7 @@ Ref Reader::read_nested(std::shared_ptr<const Storage> bytes, const std::string&
 }
 
 std::string key_text(Objects& objects, Ref key, const char* what) {
-  const auto number = Objects::as_int(key);
+  const auto number = as_int(key);
   std::string text = number ? std::to_string(*number) : std::string(objects.need_text(key, what));
   // 1 and "1" are two keys in Python.
   if (objects.keys_are_numbers.value_or(number.has_value()) != number.has_value())
@@ -104,32 +103,31 @@ StorageId parse_storage_id(Objects& objects, Ref id) {
   if (parts.size() != 5 && parts.size() != 6)
     objects.refuse(Errc::type_mismatch, "a persistent id of {} parts, a storage has 5 or 6", parts.size());
   if (objects.need_text(parts[0], "the kind of a persistent id") != "storage") {
-    objects.refuse(Errc::unsupported, "a persistent id of kind {}", quoted(*Objects::as_text(parts[0])));
+    objects.refuse(Errc::unsupported, "a persistent id of kind {}", quoted(*as_text(parts[0])));
   }
   StorageId storage;
-  storage.dtype = objects.dtype_of_class(parts[1]);
+  storage.dtype = objects.views().dtype_of_class(parts[1]);
   storage.type = parts[1].node()->type;
   storage.key = key_text(objects, parts[2], "a storage's key");
-  if (const auto location = Objects::as_text(parts[3]); location && *location != "cpu")
+  if (const auto location = as_text(parts[3]); location && *location != "cpu")
     storage.location = objects.tree().type_id(*location);
-  if (Objects::as_text(parts[3]) == "meta")
-    objects.find(Severity::warning, Errc::unsupported,
-                 "a storage of the device meta, of which PyTorch reads no numbers", 0, {});
+  if (as_text(parts[3]) == "meta")
+    objects.ledger().find(Severity::warning, Errc::unsupported,
+                          "a storage of the device meta, of which PyTorch reads no numbers", 0, {});
   const std::int64_t numel = objects.need_int(parts[4], "a storage's element count");
   if (numel < 0) objects.refuse(Errc::size_mismatch, "a storage of {} elements", numel);
   storage.numel = static_cast<std::uint64_t>(numel);
-  const auto bytes =
-      try_mul<std::int64_t>(numel, static_cast<std::int64_t>(storage.dtype ? item_bytes(*storage.dtype) : 1));
+  const auto bytes = storage_bytes(storage.dtype, numel);
   if (!bytes) objects.refuse(Errc::size_overflow, "a storage of {} elements", numel);
-  storage.bytes = static_cast<std::uint64_t>(*bytes);
+  storage.bytes = *bytes;
   if (parts.size() > 5) storage.view = parts[5];
   return storage;
 }
 
 void refuse_trailing(Objects& objects, const std::string& where, const std::string& entry,
                      std::uint64_t offset, std::uint64_t bytes) {
-  objects.find(Severity::warning, Errc::trailing_data, fmt::format("{} bytes behind the end", bytes), offset,
-               entry);
+  objects.ledger().find(Severity::warning, Errc::trailing_data, fmt::format("{} bytes behind the end", bytes),
+                        offset, entry);
   if (!objects.settings().inert) {
     fail(Errc::trailing_data, where,
          "{} bytes behind the end at byte {} (another file appended, or something hidden?)", bytes, offset);
@@ -173,7 +171,7 @@ void name_tensors(Reader& reader, const Document& document, Checkpoint& checkpoi
   const auto spend = [&](std::uint64_t memory, std::uint64_t data) {
     reader.objects().budget().take(memory);
     shown += std::min(data, UINT64_MAX - shown);
-    reader.objects().check_expansion(shown);
+    reader.objects().views().check_expansion(shown);
   };
   const ScriptModules script(document.script);
   flatten(*checkpoint.tree, checkpoint, spend, document.format->is_program ? &script : nullptr);

@@ -19,7 +19,7 @@ struct NumpyType {
 };
 
 NumpyType need_type(Objects& objects, Ref value) {
-  const ValueNode* node = Objects::as_kind(value, NodeKind::string);
+  const ValueNode* node = as_kind(value, NodeKind::string);
   if (node == nullptr || static_cast<Role>(node->role) != Role::numpy_dtype) {
     objects.refuse(Errc::type_mismatch, "{} where a numpy.dtype belongs", objects.describe(value));
   }
@@ -193,7 +193,7 @@ Ref array(Objects& objects, const NumpyType& type, const ArrayShape& shape, std:
 Ref from_buffer(Objects& objects, const Call& call) {
   objects.need_arguments(call, 4, 4);
   const NumpyType type = need_type(objects, call.args[1]);
-  const auto order = Objects::as_text(call.args[3]);
+  const auto order = as_text(call.args[3]);
   if (!type.dtype || (order != "C" && order != "F")) {
     const Ref made = objects.misfit(call);
     made.node()->type = objects.tree().type_id("numpy.ndarray");
@@ -229,13 +229,13 @@ Ref Rebuild::numpy(Objects& objects, const Call& call, Role role) {
     }
     default: {  // _reconstruct(class, (0,), b'b'): an empty array until its state comes
       objects.need_arguments(call, 3, 3);
-      const ValueNode* type = Objects::as_kind(call.args[0], NodeKind::global);
+      const ValueNode* type = as_kind(call.args[0], NodeKind::global);
       const auto sizes = objects.need_sequence(call.args[1], "the shape of a NumPy array");
-      if (type == nullptr || sizes.size() != 1 || Objects::as_int(sizes[0]) != 0) return objects.misfit(call);
+      if (type == nullptr || sizes.size() != 1 || as_int(sizes[0]) != 0) return objects.misfit(call);
       const Ref made = objects.inert(call);
       made.node()->type = type->type;
       made.node()->role = static_cast<std::uint8_t>(Role::numpy_reconstruct);
-      if (Objects::role_of(call.args[0]) != Role::numpy_ndarray) objects.note_misfit(call);
+      if (role_of(call.args[0]) != Role::numpy_ndarray) objects.note_misfit(call);
       return made;
     }
   }
@@ -286,7 +286,8 @@ void build_dtype(Objects& objects, ValueNode* node, std::span<const Ref> parts) 
   const TypeTail tail{.item = objects.need_int(parts[5], "the item size of a numpy.dtype"),
                       .alignment = objects.need_int(parts[6], "the alignment of a numpy.dtype"),
                       .flags = objects.need_int(parts[7], "the flags of a numpy.dtype")};
-  if (!usual || parts.size() == 9) return objects.note_misfit(node->type);  // dates, and what has metadata
+  if (!usual || parts.size() == 9)
+    return objects.ledger().note_misfit(node->type);  // dates, and what has metadata
   if (!(tail == *usual)) {
     objects.refuse(Errc::size_mismatch, "a numpy.dtype {} with item size {}, alignment {} and flags {}",
                    quoted(text), tail.item, tail.alignment, tail.flags);
@@ -296,7 +297,7 @@ void build_dtype(Objects& objects, ValueNode* node, std::span<const Ref> parts) 
 // Text, objects, dates: kept as they are. NumPy takes what stands for objects on trust, so that is looked at.
 void keep_array(Objects& objects, ValueNode* node, const NumpyType& type, std::span<const Ref> parts,
                 Ref state) {
-  const ValueNode* list = Objects::as_kind(parts[4], NodeKind::list);
+  const ValueNode* list = as_kind(parts[4], NodeKind::list);
   const ArrayShape shape = need_shape(objects, parts[1], std::max<std::uint64_t>(type.bytes, 1), false);
   const std::uint64_t count = shape.bytes / std::max<std::uint64_t>(type.bytes, 1);
   if (type.kind == 'O') {
@@ -304,7 +305,7 @@ void keep_array(Objects& objects, ValueNode* node, const NumpyType& type, std::s
       objects.refuse(Errc::type_mismatch, "a NumPy array of {} objects made of {}", count,
                      objects.describe(parts[4]));
   } else if (type.kind != 'U' && type.kind != 'S') {
-    objects.note_misfit(node->type);
+    objects.ledger().note_misfit(node->type);
   } else if (objects.need_bytes(parts[4], "the bytes of a NumPy array").size() != shape.bytes) {
     objects.refuse(Errc::size_mismatch, "a NumPy array of text that needs {} bytes", shape.bytes);
   }
@@ -336,15 +337,15 @@ void Rebuild::build_numpy(Objects& objects, ValueNode* node, Ref state) {
 Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
   objects.need_arguments(call, 4, 4);
   const Ref data = call.args[0];
-  if (Objects::as_kind(data, NodeKind::object) != nullptr) return objects.misfit(call);
+  if (as_kind(data, NodeKind::object) != nullptr) return objects.misfit(call);
   // An array: nothing that was made by this function before.
   if (!data.is_node() || objects.tree().type_name(data.node()->type) != "numpy.ndarray")
     objects.refuse(Errc::type_mismatch, "a device tensor made of {}", objects.describe(data));
-  const auto name = Objects::as_constant(call.args[1], Role::dtype);
+  const auto name = as_constant(call.args[1], Role::dtype);
   const auto dtype = name ? dtype_of_torch_name(*name) : std::nullopt;
   if (!dtype) objects.refuse(Errc::bad_dtype, "{}: no such dtype", objects.describe(call.args[1]));
   Tensor tensor;
-  if (Objects::as_kind(data, NodeKind::tensor) != nullptr) {
+  if (as_kind(data, NodeKind::tensor) != nullptr) {
     tensor = value_of(objects, data);
   } else {
     const Value number = ValueTree::value(objects.shared_tree(), data);
@@ -363,7 +364,7 @@ Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
   // By way of float, as PyTorch: a double is rounded twice.
   const bool is_narrow = tensor.dtype() == DType::f64 && *dtype != DType::f64;
   const Ref made = computed(objects, (is_narrow ? tensor.to_lazy(DType::f32) : tensor).to_lazy(*dtype), 0);
-  objects.declare(static_cast<std::uint64_t>(tensor.numel()) * item_bytes(*dtype));
+  objects.views().declare(static_cast<std::uint64_t>(tensor.numel()) * item_bytes(*dtype));
   made.node()->tensor->requires_grad = call.args[3].is_true();
   const auto device = device_text(call.args[2]);
   if (!device) objects.note_misfit(call);

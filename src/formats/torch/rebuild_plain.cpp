@@ -13,8 +13,8 @@ namespace {
 // torch.device('cuda', 0), torch.device('cuda:0')
 Ref device(Objects& objects, const Call& call) {
   objects.need_arguments(call, 1, 2);
-  const auto name = Objects::as_text(call.args[0]);
-  const auto index = Objects::as_int(Objects::argument(call, 1));
+  const auto name = as_text(call.args[0]);
+  const auto index = as_int(Objects::argument(call, 1));
   if (!name || (call.args.size() == 2 && !index)) return objects.misfit(call);
   const std::string text = index ? fmt::format("{}:{}", *name, *index) : std::string(*name);
   const Ref made = objects.tree().string(objects.tree().store(text), call.callee->type);
@@ -50,7 +50,7 @@ Ref path(Objects& objects, const Call& call) {
   const bool windows = objects.tree().type_name(call.callee->type).find("Windows") != std::string_view::npos;
   std::vector<std::string> parts;
   for (const Ref part : call.args) {
-    const auto piece = Objects::as_text(part);
+    const auto piece = as_text(part);
     if (!piece) return objects.misfit(call);
     objects.budget().take(piece->size() * 2 + sizeof(std::string));
     parts.emplace_back(*piece);
@@ -84,15 +84,15 @@ std::string date_text(std::string_view bytes) {
 // so.
 std::optional<std::string> zone_text(Objects& objects, Ref zone) {
   if (zone.is_none()) return "";
-  const ValueNode* timezone = Objects::as_kind(zone, NodeKind::object);
+  const ValueNode* timezone = as_kind(zone, NodeKind::object);
   if (timezone == nullptr || static_cast<Role>(timezone->role) != Role::timezone) return std::nullopt;
   const auto args = objects.need_sequence(timezone->object->args, "the arguments of a timezone");
-  const ValueNode* delta = args.empty() ? nullptr : Objects::as_kind(args[0], NodeKind::object);
+  const ValueNode* delta = args.empty() ? nullptr : as_kind(args[0], NodeKind::object);
   if (delta == nullptr || static_cast<Role>(delta->role) != Role::timedelta) return std::nullopt;
   std::int64_t parts[2] = {0, 0};  // days, seconds
   const auto numbers = objects.need_sequence(delta->object->args, "the arguments of a timedelta");
   for (std::size_t i = 0; i < 2 && i < numbers.size(); ++i)
-    parts[i] = std::clamp<std::int64_t>(Objects::as_int(numbers[i]).value_or(0), -100'000, 100'000);
+    parts[i] = std::clamp<std::int64_t>(as_int(numbers[i]).value_or(0), -100'000, 100'000);
   const std::int64_t seconds = parts[0] * 86'400 + parts[1];
   if (seconds % 60 != 0) return std::nullopt;
   const std::int64_t minutes = (seconds < 0 ? -seconds : seconds) / 60;
@@ -116,8 +116,8 @@ bool is_sane(std::string_view bytes, Role role) {
 Ref date_or_time(Objects& objects, const Call& call, Role role) {
   if (call.args.empty() || call.args.size() > (role == Role::date ? 1U : 2U)) return objects.misfit(call);
   const Ref first = call.args[0];
-  const ValueNode* packed = Objects::as_kind(first, NodeKind::bytes);
-  if ((packed == nullptr || packed->type != 0) && !Objects::as_text(first)) return objects.misfit(call);
+  const ValueNode* packed = as_kind(first, NodeKind::bytes);
+  if ((packed == nullptr || packed->type != 0) && !as_text(first)) return objects.misfit(call);
   const std::string_view bytes = objects.need_bytes(first, "a date");
   const std::size_t size = role == Role::date ? 4 : role == Role::time ? 6 : 10;
   const auto zone = zone_text(objects, Objects::argument(call, 1));
@@ -131,7 +131,7 @@ Ref date_or_time(Objects& objects, const Call& call, Role role) {
 }
 
 const Ref* member(Objects& objects, Ref state, std::string_view name) {
-  const ValueNode* dict = Objects::as_dict(state);
+  const ValueNode* dict = as_dict(state);
   return dict == nullptr ? nullptr : objects.find_now(dict, name);
 }
 
@@ -140,13 +140,13 @@ Ref with_numbers(Objects& objects, const Call& call, Role role) {
   bool fits_role = call.args.size() <= 3;
   constexpr std::int64_t kMost[] = {999'999'999, 86'399, 999'999};  // as they are pickled
   for (std::size_t i = 0; fits_role && role == Role::timedelta && i < call.args.size(); ++i) {
-    const auto number = Objects::as_int(call.args[i]);
+    const auto number = as_int(call.args[i]);
     fits_role = number && *number <= kMost[i] && *number >= (i == 0 ? -kMost[0] : 0);
   }
   if (role == Role::timezone) {
-    fits_role = (call.args.size() == 1 || (call.args.size() == 2 && Objects::as_text(call.args[1]))) &&
-                Objects::as_kind(call.args[0], NodeKind::object) != nullptr &&
-                Objects::role_of(call.args[0]) == Role::timedelta;
+    fits_role = (call.args.size() == 1 || (call.args.size() == 2 && as_text(call.args[1]))) &&
+                as_kind(call.args[0], NodeKind::object) != nullptr &&
+                role_of(call.args[0]) == Role::timedelta;
   }
   if (!fits_role) return objects.misfit(call);
   const Ref made = objects.inert(call);
@@ -166,7 +166,7 @@ Ref awaiting_state(Objects& objects, const Call& call, Role role) {
 
 Ref layout(Objects& objects, const Call& call) {
   objects.need_arguments(call, 1, 1);
-  if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
+  if (as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
   const std::string_view name = objects.need_text(call.args[0], "a layout's name");
   constexpr std::string_view kPrefix = "torch.";
   const bool is_known =
@@ -181,10 +181,10 @@ Ref size(Objects& objects, const Call& call) {
   if (call.args.size() > 1) return objects.misfit(call);
   std::span<const Ref> sizes;
   if (!call.args.empty()) {
-    if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
+    if (as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
     sizes = objects.need_sequence(call.args[0], "the argument of torch.Size");
   }
-  const auto is_int = [](Ref value) { return Objects::as_int(value).has_value(); };
+  const auto is_int = [](Ref value) { return as_int(value).has_value(); };
   if (!std::all_of(sizes.begin(), sizes.end(), is_int)) return objects.misfit(call);
   return objects.tree().sequence(NodeKind::tuple, sizes, objects.tree().type_id("torch.Size"));
 }
@@ -262,7 +262,7 @@ Ref Rebuild::plain(Objects& objects, const Call& call, Role role) {
 
 void Rebuild::build_plain(Objects& objects, ValueNode* node, Ref state) {
   if (node->kind == NodeKind::dict) {  // a namespace: its attributes are its content
-    const ValueNode* fields = Objects::as_dict(state);
+    const ValueNode* fields = as_dict(state);
     if (fields == nullptr)
       objects.refuse(Errc::type_mismatch, "{} for a namespace's state", objects.describe(state));
     objects.check_attributes(node, fields);

@@ -16,13 +16,13 @@ TypeId plain_or(Objects& objects, const Call& call, std::string_view builtin) {
 
 // list, tuple; anything else that can be iterated over is no pickler's work.
 const ValueNode* as_sequence(Ref value) {
-  const ValueNode* node = Objects::as_kind(value, NodeKind::tuple);
-  return node != nullptr ? node : Objects::as_kind(value, NodeKind::list);
+  const ValueNode* node = as_kind(value, NodeKind::tuple);
+  return node != nullptr ? node : as_kind(value, NodeKind::list);
 }
 
 // Pairs from a dict, or from a list of pairs as Python 2 wrote OrderedDicts.
 void add_pairs(Objects& objects, ValueNode* dict, Ref from) {
-  if (const ValueNode* other = Objects::as_dict(from)) {
+  if (const ValueNode* other = as_dict(from)) {
     return objects.set_items(Ref(dict), {other->refs, std::size_t{other->size} * 2});
   }
   for (const Ref item : objects.need_sequence(from, "the items of a dict")) {
@@ -35,8 +35,8 @@ void add_pairs(Objects& objects, ValueNode* dict, Ref from) {
 // What a defaultdict makes of a missing key: one of Python's own empty things.
 bool is_factory(Ref value) {
   if (value.is_none()) return true;
-  if (Objects::as_kind(value, NodeKind::global) == nullptr) return false;
-  switch (Objects::role_of(value)) {
+  if (as_kind(value, NodeKind::global) == nullptr) return false;
+  switch (role_of(value)) {
     case Role::list:
     case Role::dict:
     case Role::set:
@@ -58,8 +58,8 @@ Ref make_dict(Objects& objects, const Call& call, Role role) {
   const Ref content = Objects::argument(call, first);
   if (call.args.size() > first + 1 || (call.how == How::make && !call.args.empty()) ||
       (role == Role::default_dict && !is_factory(Objects::argument(call, 0))) ||
-      (!is_empty && role == Role::counter && Objects::as_dict(content) == nullptr) ||
-      Objects::as_kind(content, NodeKind::object) != nullptr ||
+      (!is_empty && role == Role::counter && as_dict(content) == nullptr) ||
+      as_kind(content, NodeKind::object) != nullptr ||
       (content.is_node() && content.node()->has_attributes))  // which may stand in for its methods
     return objects.misfit(call);
   ValueNode* dict = objects.tree().make(NodeKind::dict, plain_or(objects, call, "builtins.dict"));
@@ -71,15 +71,14 @@ Ref make_sequence(Objects& objects, const Call& call, Role role) {
   const bool is_mutable = role == Role::list || role == Role::set || role == Role::deque;
   if (call.how == How::make && is_mutable && !call.args.empty()) return objects.misfit(call);
   // deque(elements, the most it holds)
-  const std::int64_t length =
-      role == Role::deque ? Objects::as_int(Objects::argument(call, 1)).value_or(-1) : -1;
+  const std::int64_t length = role == Role::deque ? as_int(Objects::argument(call, 1)).value_or(-1) : -1;
   const bool may_have_two = role == Role::deque && (length >= 0 || Objects::argument(call, 1).is_none());
   if (call.args.size() > (may_have_two ? 2U : 1U)) return objects.misfit(call);
   std::span<const Ref> elements;
   if (!call.args.empty()) {
     const bool from_set = role == Role::set || role == Role::frozenset;  // elsewhere the order would matter
     const ValueNode* from = as_sequence(call.args[0]);
-    if (from == nullptr && from_set) from = Objects::as_kind(call.args[0], NodeKind::set);
+    if (from == nullptr && from_set) from = as_kind(call.args[0], NodeKind::set);
     if (from == nullptr) return objects.misfit(call);
     elements = {from->refs, from->size};
   }
@@ -107,9 +106,9 @@ Ref make_sequence(Objects& objects, const Call& call, Role role) {
 // bytes(), bytes(bytes), bytes([1, 2]), and the same of bytearray.
 Ref copy_bytes(Objects& objects, const Call& call, TypeId type) {
   ValueTree& tree = objects.tree();
-  if (const ValueNode* bytes = Objects::as_kind(call.args[0], NodeKind::bytes))
+  if (const ValueNode* bytes = as_kind(call.args[0], NodeKind::bytes))
     return tree.bytes({bytes->text, bytes->size}, type);
-  const ValueNode* list = Objects::as_kind(call.args[0], NodeKind::list);
+  const ValueNode* list = as_kind(call.args[0], NodeKind::list);
   if (list == nullptr) return objects.misfit(call);
   objects.budget().take(list->size);
   std::string bytes;
@@ -130,8 +129,8 @@ Ref make_bytes(Objects& objects, const Call& call, Role role) {
   if (call.args.empty() && !is_encode) return tree.bytes({}, type);
   if (call.args.empty() || call.args.size() > 2) return objects.misfit(call);
   if (call.args.size() == 1 && !is_encode) return copy_bytes(objects, call, type);
-  const auto text = Objects::as_text(call.args[0]);
-  const auto codec = call.args.size() == 2 ? Objects::as_text(call.args[1]) : std::string_view("utf-8");
+  const auto text = as_text(call.args[0]);
+  const auto codec = call.args.size() == 2 ? as_text(call.args[1]) : std::string_view("utf-8");
   if (!text || !codec) return objects.misfit(call);
   objects.budget().step(text->size());
   if (*codec == "utf-8" || *codec == "utf8") {
@@ -173,14 +172,14 @@ Ref make_number_or_text(Objects& objects, const Call& call, Role role) {
   const NodeKind own = role == Role::floating ? NodeKind::floating
                        : role == Role::string ? NodeKind::string
                                               : NodeKind::integer;
-  const ValueNode* node = Objects::as_kind(value, own);
+  const ValueNode* node = as_kind(value, own);
   return is_small || (node != nullptr && node->type == 0) ? value : objects.misfit(call);
 }
 
 // range(stop), range(start, stop, step), slice(…): kept with their arguments.
 Ref make_range(Objects& objects, const Call& call, Role role) {
   const auto fits_role = [&](Ref value) {
-    return Objects::as_int(value).has_value() || (role == Role::slice && value.is_none());
+    return as_int(value).has_value() || (role == Role::slice && value.is_none());
   };
   if (call.args.empty() || call.args.size() > 3 ||
       !std::all_of(call.args.begin(), call.args.end(), fits_role))
@@ -206,7 +205,7 @@ Ref make_member(Objects& objects, const Call& call) {
   const std::size_t dot = full.find('.');
   if (hidden || name.find('.') != std::string_view::npos ||
       is_forbidden(std::string_view(full).substr(0, dot), std::string_view(full).substr(dot + 1)))
-    Rebuild::forbid(objects, full);
+    objects.ledger().forbid(full);
   ValueNode* state = objects.tree().make(NodeKind::dict);
   const Ref pair[] = {objects.tree().string("name"), call.args[1]};
   objects.tree().append_pairs(state, pair);
@@ -227,16 +226,16 @@ Ref reconstruct(Objects& objects, const Call& call) {
   objects.need_arguments(call, 3, 3);
   ValueTree& tree = objects.tree();
   // object.__new__ refuses Python's own containers and numbers.
-  const Role role = Objects::role_of(call.args[0]);
+  const Role role = role_of(call.args[0]);
   const bool is_written_in_c = call.args[0].is_node() &&
                                objects.tree().type_name(call.args[0].node()->type) == "types.SimpleNamespace";
   const bool is_plain = (role == Role::namespace_ && !is_written_in_c) || role == Role::uuid ||
                         role == Role::object || role == Role::tensor_class || role == Role::parameter_class ||
                         role == Role::unknown;
   if (!is_plain) return objects.misfit(call);
-  if (Objects::role_of(call.args[1]) != Role::object || !call.args[2].is_none()) objects.note_misfit(call);
+  if (role_of(call.args[1]) != Role::object || !call.args[2].is_none()) objects.note_misfit(call);
   const Ref made = construct(objects, call.args[0], tree.sequence(NodeKind::tuple, {}), Ref::none());
-  if (Objects::as_kind(made, NodeKind::object) == nullptr || call.args[2].is_none()) return made;
+  if (as_kind(made, NodeKind::object) == nullptr || call.args[2].is_none()) return made;
   ObjectRecord& object = *made.node()->object;
   const ValueNode* base = call.args[2].is_node() ? call.args[2].node() : nullptr;
   if (base != nullptr && base->kind == NodeKind::dict)
@@ -295,8 +294,7 @@ Ref Rebuild::python(Objects& objects, const Call& call, Role role) {
                        Ref::none());
     default:  // __newobj_ex__
       objects.need_arguments(call, 3, 3);
-      if (Objects::as_kind(call.args[1], NodeKind::tuple) == nullptr ||
-          Objects::as_dict(call.args[2]) == nullptr) {
+      if (as_kind(call.args[1], NodeKind::tuple) == nullptr || as_dict(call.args[2]) == nullptr) {
         objects.refuse(Errc::type_mismatch, "{} and {} for the arguments of an object",
                        objects.describe(call.args[1]), objects.describe(call.args[2]));
       }

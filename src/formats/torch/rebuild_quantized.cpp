@@ -11,7 +11,7 @@ namespace {
 // One number a channel: a tensor, or a list as torch 1.3 wrote.
 Tensor channel_numbers(Objects& objects, Ref value, std::int64_t channels, const char* what) {
   Tensor numbers;
-  if (Objects::as_kind(value, NodeKind::tensor) != nullptr) {
+  if (as_kind(value, NodeKind::tensor) != nullptr) {
     numbers = Rebuild::value_of(objects, value);
   } else {
     std::vector<double> held;
@@ -46,14 +46,14 @@ Ref Rebuild::quantized(Objects& objects, const Call& call) {
                            .sizes = objects.need_sequence(call.args[2], "sizes"),
                            .strides = objects.need_sequence(call.args[3], "strides")};
   objects.expect_no_hooks(call.callee->type, Objects::argument(call, 6));
-  const Ref made = objects.tensor(call.args[0], view, {}, Objects::argument(call, 5).is_true());
+  const Ref made = objects.views().tensor(call.args[0], view, {}, Objects::argument(call, 5).is_true());
   const TensorRecord& record = *made.node()->tensor;
   if (info(record.dtype).kind != DTypeKind::quantized)
     objects.refuse(Errc::bad_dtype, "a quantized tensor of {}", info(record.dtype).code);
   const auto params = objects.need_sequence(call.args[4], "quantization parameters");
   if (params.empty()) objects.refuse(Errc::type_mismatch, "no quantization parameters");
   Quantization quantization;
-  const auto scheme = Objects::as_constant(params[0], Role::qscheme);
+  const auto scheme = as_constant(params[0], Role::qscheme);
   if (!scheme)
     objects.refuse(Errc::type_mismatch, "{} for a quantization scheme", objects.describe(params[0]));
   quantization.scheme = scheme->substr(std::string_view("torch.").size());

@@ -169,7 +169,7 @@ void fill_dense(const Parts& parts, std::span<std::byte> out) {
 }
 
 Tensor need_tensor(Objects& objects, Ref value, const char* what, bool is_index) {
-  if (Objects::as_kind(value, NodeKind::tensor) == nullptr) {
+  if (as_kind(value, NodeKind::tensor) == nullptr) {
     objects.refuse(Errc::type_mismatch, "{} for the {} of a sparse tensor", objects.describe(value), what);
   }
   // Sparse tensors made of sparse tensors would be chains without an end.
@@ -196,7 +196,7 @@ Shape need_shape(Objects& objects, Ref value, DType dtype) {
   const auto count = try_count(shape, item_bytes(dtype) * 8);
   if (!count) objects.refuse(Errc::size_overflow, "a sparse tensor of sizes {}", to_string(shape));
   // Filling it takes the values, their places and, for 16-bit floats, the sums beside the result.
-  objects.declare(static_cast<std::uint64_t>(*count) * item_bytes(dtype) * kWorkingCopies);
+  objects.views().declare(static_cast<std::uint64_t>(*count) * item_bytes(dtype) * kWorkingCopies);
   return shape;
 }
 
@@ -258,7 +258,7 @@ Parts compressed_parts(Objects& objects, std::span<const Ref> args, std::string_
 Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   static_cast<void>(role);  // (layout, parts) in both spellings
   objects.need_arguments(call, 2, 2);
-  const auto named = Objects::as_constant(call.args[0], Role::layout);
+  const auto named = as_constant(call.args[0], Role::layout);
   if (!named || !named->starts_with("torch.sparse_"))
     objects.refuse(Errc::unsupported, "{} for the layout of a sparse tensor", objects.describe(call.args[0]));
   const std::string_view layout = named->substr(std::string_view("torch.sparse_").size());
@@ -283,8 +283,8 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
                                            .values = parts.values}});
   made.node()->tensor->details = static_cast<std::uint32_t>(objects.tree().details.size());
   made.node()->tensor->location =
-      Objects::as_kind(parts.is_coo ? args[1] : args[2], NodeKind::tensor)->tensor->location;
-  unfinished(objects).emplace_back([parts, &budget = objects.budget()] {
+      as_kind(parts.is_coo ? args[1] : args[2], NodeKind::tensor)->tensor->location;
+  objects.when_finished([parts, &budget = objects.budget()] {
     const std::uint64_t numbers = index_count(parts);
     budget.step(numbers);
     budget.take(numbers * 3 * sizeof(std::int64_t));

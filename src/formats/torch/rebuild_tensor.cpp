@@ -10,7 +10,7 @@
 namespace ballast::torch {
 Ref Rebuild::computed(Objects& objects, const Tensor& tensor, TypeId type) {
   objects.budget().take(512);  // a storage of its own, and what it is computed from
-  const Ref made = objects.tree_->tensor(TensorValue{.tensor = tensor});
+  const Ref made = objects.tree().tensor(TensorValue{.tensor = tensor});
   made.node()->type = type;
   return made;
 }
@@ -21,7 +21,7 @@ namespace {
 // are read.
 Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
   if (metadata.is_none()) return tensor;
-  const ValueNode* dict = Objects::as_dict(metadata);
+  const ValueNode* dict = as_dict(metadata);
   if (dict == nullptr)
     objects.refuse(Errc::type_mismatch, "{} for the metadata of a tensor", objects.describe(metadata));
   const auto is_set = [&](std::string_view key) {
@@ -31,7 +31,7 @@ Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
   const bool conj = is_set("conj");
   const bool neg = is_set("neg");
   for (std::uint32_t i = 0; i < dict->size; ++i) {
-    const auto key = Objects::as_text(dict->refs[std::size_t{i} * 2]);
+    const auto key = as_text(dict->refs[std::size_t{i} * 2]);
     if (key != "conj" && key != "neg") objects.note_misfit(call);
     // PyTorch looks whether the key is there, not at what it says.
     else if (!dict->refs[std::size_t{i} * 2 + 1].is_true())
@@ -64,8 +64,8 @@ Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
 }
 
 DType need_dtype(Objects& objects, Ref value) {
-  const auto name = Objects::as_constant(value, Role::dtype);
-  const bool is_name = Objects::as_kind(value, NodeKind::global) != nullptr;
+  const auto name = as_constant(value, Role::dtype);
+  const bool is_name = as_kind(value, NodeKind::global) != nullptr;
   if (!name)
     objects.refuse(is_name ? Errc::bad_dtype : Errc::type_mismatch, "{} where a dtype belongs",
                    objects.describe(value));
@@ -88,7 +88,7 @@ Ref strided(Objects& objects, const Call& call, Role role) {
   std::optional<DType> dtype;
   if (has_dtype) dtype = need_dtype(objects, call.args[6]);
   objects.expect_no_hooks(call.callee->type, Objects::argument(call, 5));
-  const Ref tensor = objects.tensor(call.args[0], view, dtype, Objects::argument(call, 4).is_true());
+  const Ref tensor = objects.views().tensor(call.args[0], view, dtype, Objects::argument(call, 4).is_true());
   if (role == Role::tensor_npu) return tensor;  // its last argument is another library's
   return apply_bits(objects, call, tensor, Objects::argument(call, has_dtype ? 7 : 6));
 }
@@ -113,9 +113,9 @@ void check_attributes(Objects& objects, const Call& call, const ValueNode* attri
   constexpr std::string_view kOfTensors[] = {"data",  "grad", "grad_dtype", "requires_grad",
                                              "names", "real", "imag"};
   for (std::uint32_t i = 0; i < attributes->size; ++i) {
-    const auto name = Objects::as_text(attributes->refs[std::size_t{i} * 2]);
+    const auto name = as_text(attributes->refs[std::size_t{i} * 2]);
     const Ref value = attributes->refs[std::size_t{i} * 2 + 1];
-    const bool is_callable = Objects::as_kind(value, NodeKind::global) != nullptr;
+    const bool is_callable = as_kind(value, NodeKind::global) != nullptr;
     if (name == "_is_buffer" && value.is_bool()) continue;  // torch.nn.Buffer's own mark
     if (!name || name->starts_with('_') || is_callable) {
       objects.note_misfit(call);
@@ -128,7 +128,7 @@ void check_attributes(Objects& objects, const Call& call, const ValueNode* attri
 
 void set_state(Objects& objects, const Call& call, Ref tensor, Ref state) {
   if (state.is_none()) return;
-  const ValueNode* held = Objects::as_dict(state);
+  const ValueNode* held = as_dict(state);
   if (held == nullptr) {  // (attributes, slots)
     objects.note_misfit(call);
     return objects.tree().set_attributes(tensor.node(), state);
@@ -139,8 +139,8 @@ void set_state(Objects& objects, const Call& call, Ref tensor, Ref state) {
 }
 
 Ref as_parameter(Objects& objects, const Call& call, Role role) {
-  if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
-  const ValueNode* inner = Objects::as_kind(call.args[0], NodeKind::tensor);
+  if (as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
+  const ValueNode* inner = as_kind(call.args[0], NodeKind::tensor);
   if (inner == nullptr)
     objects.refuse(Errc::type_mismatch, "a parameter made of {}", objects.describe(call.args[0]));
   TensorRecord record = *inner->tensor;
@@ -182,19 +182,19 @@ bool makes_a_tensor(Role role) {
 // attributes. The function is one of those above, or a stranger's: nothing that would come back here.
 Ref from_type(Objects& objects, const Call& call, Role called) {
   objects.need_arguments(call, 4, 4);
-  if (Objects::as_kind(call.args[2], NodeKind::tuple) == nullptr) {
+  if (as_kind(call.args[2], NodeKind::tuple) == nullptr) {
     objects.refuse(Errc::type_mismatch, "{} for the arguments of a rebuild function",
                    objects.describe(call.args[2]));
   }
-  const ValueNode* function = Objects::as_kind(call.args[0], NodeKind::global);
-  const ValueNode* type = Objects::as_kind(call.args[1], NodeKind::global);
-  const Role role = Objects::role_of(call.args[0]);
+  const ValueNode* function = as_kind(call.args[0], NodeKind::global);
+  const ValueNode* type = as_kind(call.args[1], NodeKind::global);
+  const Role role = role_of(call.args[0]);
   if (function == nullptr || type == nullptr || (role != Role::unknown && !makes_a_tensor(role)))
     return objects.misfit(call);
-  const Role made_into = Objects::role_of(call.args[1]);
+  const Role made_into = role_of(call.args[1]);
   if (made_into != Role::tensor_class && made_into != Role::parameter_class) objects.note_misfit(call);
   const Ref inner = objects.call(call.args[0], call.args[2], Ref::none(), How::call);
-  ValueNode* node = Objects::as_kind(inner, NodeKind::tensor);
+  ValueNode* node = as_kind(inner, NodeKind::tensor);
   if (node == nullptr) {  // a stranger's function: what it gives has a class all the same
     const Ref made = objects.inert(call);
     made.node()->type = type->type;
@@ -211,7 +211,7 @@ Ref from_type(Objects& objects, const Call& call, Role called) {
 
 Ref load_from_bytes(Objects& objects, const Call& call) {
   objects.need_arguments(call, 1, 1);
-  if (Objects::as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
+  if (as_kind(call.args[0], NodeKind::object) != nullptr) return objects.misfit(call);
   const std::string_view bytes = objects.need_bytes(call.args[0], "the argument of _load_from_bytes");
   // A copy of its own: tensors of the stream keep it alive, and nothing of the tree.
   objects.budget().take(bytes.size());
@@ -222,7 +222,7 @@ Ref load_from_bytes(Objects& objects, const Call& call) {
 
 Ref device_from_cpu(Objects& objects, const Call& call) {
   objects.need_arguments(call, 4, 4);
-  const ValueNode* inner = Objects::as_kind(call.args[0], NodeKind::tensor);
+  const ValueNode* inner = as_kind(call.args[0], NodeKind::tensor);
   if (inner == nullptr)
     objects.refuse(Errc::type_mismatch, "a device tensor made of {}", objects.describe(call.args[0]));
   TensorRecord record = *inner->tensor;
@@ -240,9 +240,8 @@ Ref wrapper_subclass(Objects& objects, const Call& call) {
   // only to refuse nonsense
   static_cast<void>(meta(objects, need_dtype(objects, call.args[1]), call.args[2]));
   const Ref made = objects.inert(call);
-  if (const ValueNode* type = Objects::as_kind(call.args[0], NodeKind::global))
-    made.node()->type = type->type;
-  if (Objects::role_of(call.args[0]) != Role::tensor_class) objects.note_misfit(call);
+  if (const ValueNode* type = as_kind(call.args[0], NodeKind::global)) made.node()->type = type->type;
+  if (role_of(call.args[0]) != Role::tensor_class) objects.note_misfit(call);
   return made;
 }
 
@@ -307,12 +306,12 @@ void Rebuild::build_tensor(Objects& objects, ValueNode* node, Ref state) {
     node->role = 0;
   };
   const std::string_view name = objects.tree().type_name(node->type);
-  const bool is_view = parts.size() == 4 && Objects::as_kind(parts[0], NodeKind::storage) != nullptr;
+  const bool is_view = parts.size() == 4 && as_kind(parts[0], NodeKind::storage) != nullptr;
   if (is_view && static_cast<Role>(node->role) == Role::tensor_class) {
     const ViewArguments view{.offset = objects.need_int(parts[1], "a storage offset"),
                              .sizes = objects.need_sequence(parts[2], "sizes"),
                              .strides = objects.need_sequence(parts[3], "strides")};
-    const TensorRecord& made = *objects.tensor(parts[0], view, {}, false).node()->tensor;
+    const TensorRecord& made = *objects.views().tensor(parts[0], view, {}, false).node()->tensor;
     const std::string_view scalar = name.substr(name.rfind('.') + 1);
     const auto dtype =
         dtype_from_torch_scalar(scalar.substr(0, scalar.size() - std::string_view("Tensor").size()));
@@ -321,12 +320,12 @@ void Rebuild::build_tensor(Objects& objects, ValueNode* node, Ref state) {
     return become(made);
   }
   // Variable and Parameter: (data, gradient, hooks, requires_grad, volatile); other releases had other tuples
-  const ValueNode* data = parts.size() >= 2 ? Objects::as_kind(parts[0], NodeKind::tensor) : nullptr;
+  const ValueNode* data = parts.size() >= 2 ? as_kind(parts[0], NodeKind::tensor) : nullptr;
   if (data == nullptr || static_cast<Role>(node->role) != Role::parameter_class)
     objects.refuse(Errc::type_mismatch, "a state of {} parts for {}", parts.size(), name);
   TensorRecord record = *data->tensor;
   record.is_parameter = name.ends_with("Parameter");
-  if (parts.size() != 5 || !parts[3].is_bool()) objects.note_misfit(node->type);
+  if (parts.size() != 5 || !parts[3].is_bool()) objects.ledger().note_misfit(node->type);
   if (parts.size() == 5) objects.expect_no_hooks(node->type, parts[2]);
   if (parts.size() == 5) record.requires_grad = parts[3].is_true();
   for (const Ref part : parts.subspan(1)) record.requires_grad |= parts.size() != 5 && part.is_true();

@@ -116,8 +116,8 @@ class Tar {
       const bool is_known = &member == storages || &member == tensors || &member == object ||
                             &member == find("sys_info") || member.size == 0;
       if (!is_known)
-        objects_.find(Severity::warning, Errc::trailing_data, "a member that the object does not name", 0,
-                      member.name);
+        objects_.ledger().find(Severity::warning, Errc::trailing_data,
+                               "a member that the object does not name", 0, member.name);
     }
     read_storages(*storages);
     read_tensors(*tensors);
@@ -137,15 +137,15 @@ class Tar {
 
   std::int64_t count(Cursor& cursor) {
     const Ref value = cursor.pickle();
-    const auto number = Objects::as_int(value);
+    const auto number = as_int(value);
     if (!number) fail(Errc::type_mismatch, cursor.where(), "a count that is {}", objects_.describe(value));
     if (*number < 0) fail(Errc::bad_tar, cursor.where(), "a count of {}", *number);
     return *number;
   }
 
   std::span<const Ref> tuple(const Cursor& cursor, Ref value, std::size_t size) {
-    const ValueNode* node = Objects::as_kind(value, NodeKind::tuple);
-    if (node == nullptr) node = Objects::as_kind(value, NodeKind::list);
+    const ValueNode* node = as_kind(value, NodeKind::tuple);
+    if (node == nullptr) node = as_kind(value, NodeKind::list);
     if (node == nullptr || node->size != size)
       fail(Errc::type_mismatch, cursor.where(), "an entry that is no tuple of {}", size);
     return {node->refs, node->size};
@@ -153,7 +153,7 @@ class Tar {
 
   // Storages, views and tensors share one set of keys, which are numbers.
   std::int64_t need_key(const Cursor& cursor, Ref key) {
-    const auto number = Objects::as_int(key);
+    const auto number = as_int(key);
     if (!number)
       fail(Errc::type_mismatch, cursor.where(), "a key that is {}, not a number", objects_.describe(key));
     return *number;
@@ -166,13 +166,13 @@ class Tar {
   }
 
   TypeId location_of(const Cursor& cursor, Ref given) {
-    const auto location = Objects::as_text(given);
+    const auto location = as_text(given);
     if (!location)
       fail(Errc::type_mismatch, cursor.where(), "a storage's location that is {}", objects_.describe(given));
     if (*location == "cpu") return 0;
     if (!location->starts_with("cuda"))
-      objects_.find(Severity::warning, Errc::unsupported,
-                    "a storage of a device that this format did not have", 0, {});
+      objects_.ledger().find(Severity::warning, Errc::unsupported,
+                             "a storage of a device that this format did not have", 0, {});
     return objects_.tree().type_id(*location);
   }
 
@@ -180,13 +180,12 @@ class Tar {
     Cursor cursor(objects_, source_, member);
     for (std::int64_t left = count(cursor); left > 0; --left) {
       const auto parts = tuple(cursor, cursor.pickle(), 3);
-      const auto dtype = objects_.dtype_of_class(parts[2]);
+      const auto dtype = objects_.views().dtype_of_class(parts[2]);
       const auto numel = cursor.number<std::int64_t>();
       if (numel < 0) fail(Errc::bad_tar, cursor.where(), "a storage of {} elements", numel);
-      const auto bytes =
-          try_mul<std::int64_t>(numel, static_cast<std::int64_t>(dtype ? item_bytes(*dtype) : 1));
+      const auto bytes = storage_bytes(dtype, numel);
       if (!bytes) fail(Errc::size_overflow, cursor.where(), "a storage of {} elements", numel);
-      cursor.need(static_cast<std::uint64_t>(*bytes));
+      cursor.need(*bytes);
       objects_.budget().take(512);
       const StorageInfo info{.dtype = dtype,
                              .location = location_of(cursor, parts[1]),
@@ -194,10 +193,9 @@ class Tar {
                              .offset = 0,
                              .index = static_cast<std::uint32_t>(objects_.tree().storages.size()),
                              .big_endian = false};
-      objects_.tree().storages.push_back(
-          range_of(source_, cursor.offset(), static_cast<std::uint64_t>(*bytes)));
-      cursor.skip(static_cast<std::uint64_t>(*bytes));
-      keep(cursor, parts[0], objects_.storage(info, parts[2].node()->type));
+      objects_.tree().storages.push_back(range_of(source_, cursor.offset(), *bytes));
+      cursor.skip(*bytes);
+      keep(cursor, parts[0], objects_.views().storage(info, parts[2].node()->type));
     }
     read_views(cursor);
     cursor.end();
@@ -207,7 +205,7 @@ class Tar {
     for (const Ref view : objects_.need_sequence(cursor.pickle(), "the storage views")) {
       const auto parts = tuple(cursor, view, 4);
       const Ref root = storage(cursor, parts[1]);
-      StorageInfo info = objects_.storage_info(root);
+      StorageInfo info = objects_.views().info_of(root);
       const std::int64_t offset = objects_.need_int(parts[2], "a view's offset");
       const std::int64_t size = objects_.need_int(parts[3], "a view's count");
       if (offset < 0 || size < 0 ||
@@ -217,13 +215,13 @@ class Tar {
       }
       info.offset += static_cast<std::uint64_t>(offset);
       info.numel = static_cast<std::uint64_t>(size);
-      keep(cursor, parts[0], objects_.storage(info, root.node()->type));
+      keep(cursor, parts[0], objects_.views().storage(info, root.node()->type));
     }
   }
 
   Ref storage(const Cursor& cursor, Ref key) {
     const auto found = values_.find(need_key(cursor, key));
-    if (found == values_.end() || Objects::as_kind(found->second, NodeKind::storage) == nullptr)
+    if (found == values_.end() || as_kind(found->second, NodeKind::storage) == nullptr)
       fail(Errc::missing_storage, cursor.where(), "storage {} is not in the file", need_key(cursor, key));
     return found->second;
   }
@@ -233,8 +231,8 @@ class Tar {
     for (std::int64_t left = count(cursor); left > 0; --left) {
       const auto parts = tuple(cursor, cursor.pickle(), 3);
       const Ref held = storage(cursor, parts[1]);
-      const auto dtype = objects_.dtype_of_class(parts[2]);
-      if (dtype && objects_.storage_info(held).dtype && dtype != objects_.storage_info(held).dtype) {
+      const auto dtype = objects_.views().dtype_of_class(parts[2]);
+      if (dtype && objects_.views().info_of(held).dtype && dtype != objects_.views().info_of(held).dtype) {
         fail(Errc::bad_dtype, cursor.where(), "a tensor of {} over a storage of another type",
              info(*dtype).code);
       }
@@ -249,21 +247,21 @@ class Tar {
       const ViewArguments view{.offset = cursor.number<std::int64_t>(),
                                .sizes = std::span(numbers).first(dims),
                                .strides = std::span(numbers).subspan(dims)};
-      keep(cursor, parts[0], objects_.tensor(held, view, {}, false));
+      keep(cursor, parts[0], objects_.views().tensor(held, view, {}, false));
     }
     cursor.end();
   }
 
   // A tensor's or storage's key; or (class, file, source text): the class.
   Ref persistent(Ref id) {
-    const ValueNode* made = Objects::as_kind(id, NodeKind::tuple);
+    const ValueNode* made = as_kind(id, NodeKind::tuple);
     if (made != nullptr && made->size != 0) {
-      objects_.find(Severity::warning, Errc::unsupported,
-                    "a class with its source, which PyTorch compares with its own", 0, {});
+      objects_.ledger().find(Severity::warning, Errc::unsupported,
+                             "a class with its source, which PyTorch compares with its own", 0, {});
       return made->refs[0];
     }
-    const auto text = Objects::as_text(id);
-    const auto key = text ? plain_number(*text) : Objects::as_int(id);
+    const auto text = as_text(id);
+    const auto key = text ? plain_number(*text) : as_int(id);
     if (!key) objects_.refuse(Errc::type_mismatch, "a persistent id that is no number");
     const auto found = values_.find(*key);
     if (found == values_.end()) objects_.refuse(Errc::missing_storage, "tensor {} is not in the file", *key);

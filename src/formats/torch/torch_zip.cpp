@@ -164,8 +164,8 @@ Ref Archive::run(const ZipEntry& entry, const char* folder) {
   if (entry.method != ZipMethod::stored) objects_.budget().take(entry.size);
   const auto bytes = zip_.storage(entry, Access::read);
   if (entry.has_crc() && crc32(0, span_of(*bytes)) != entry.crc) {
-    objects_.find(Severity::warning, Errc::bad_crc, "the pickle is not what its checksum says", 0,
-                  entry.name);
+    objects_.ledger().find(Severity::warning, Errc::bad_crc, "the pickle is not what its checksum says", 0,
+                           entry.name);
     if (!objects_.settings().inert)
       fail(Errc::bad_crc, zip_.where(entry),
            "the pickle is not what its checksum says (damaged, or changed by hand?)");
@@ -237,13 +237,13 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
     objects_.tree().storages.emplace_back(pool_, &made);
     loaded = static_cast<std::uint32_t>(objects_.tree().storages.size());
   }
-  return objects_.storage({.dtype = storage.dtype,
-                           .location = storage.location,
-                           .numel = storage.numel,
-                           .offset = 0,
-                           .index = loaded - 1,
-                           .big_endian = big_endian_},
-                          storage.type);
+  return objects_.views().storage({.dtype = storage.dtype,
+                                   .location = storage.location,
+                                   .numel = storage.numel,
+                                   .offset = 0,
+                                   .index = loaded - 1,
+                                   .big_endian = big_endian_},
+                                  storage.type);
 }
 
 // Where PyTorch's writer puts the content of a record whose header it begins at `cursor`: behind an extra
@@ -290,9 +290,10 @@ bool Archive::is_number(const ZipEntry& entry) const {
 void Archive::find_strangers() {
   if (objects_.settings().report == nullptr) return;
   if (!keeps_promise())
-    objects_.find(Severity::warning, Errc::zip_ambiguous,
-                  "storages in other places than .format_version promises: newer PyTorch may read others", 0,
-                  find(".format_version")->name);
+    objects_.ledger().find(
+        Severity::warning, Errc::zip_ambiguous,
+        "storages in other places than .format_version promises: newer PyTorch may read others", 0,
+        find(".format_version")->name);
   constexpr std::string_view kParts[] = {"data.pkl",        "byteorder",          "version",
                                          ".format_version", ".storage_alignment", ".data/serialization_id"};
   for (std::size_t i = 0; i < zip_.entries().size(); ++i) {
@@ -301,12 +302,12 @@ void Archive::find_strangers() {
                          std::find(std::begin(kParts), std::end(kParts), entry.name.substr(prefix_.size())) !=
                              std::end(kParts);
     if (loaded_[i] == 0 && !is_part && entry.size != 0)
-      objects_.find(Severity::warning, Errc::trailing_data, "a record that the object does not name", 0,
-                    entry.name);
+      objects_.ledger().find(Severity::warning, Errc::trailing_data, "a record that the object does not name",
+                             0, entry.name);
     if (is_part && entry.name != prefix_ + "data.pkl" && entry.name != prefix_ + "byteorder" &&
         !is_number(entry))
-      objects_.find(Severity::warning, Errc::trailing_data, "holds something else than a number", 0,
-                    entry.name);
+      objects_.ledger().find(Severity::warning, Errc::trailing_data, "holds something else than a number", 0,
+                             entry.name);
   }
 }
 
@@ -329,7 +330,7 @@ Ref Archive::read(Document& document) {
   document.format = formats::torch_zip;
   for (const std::string& anomaly : zip_.anomalies()) {
     document.notes.push_back(anomaly);
-    objects_.find(Severity::warning, Errc::bad_zip, anomaly, 0, {});
+    objects_.ledger().find(Severity::warning, Errc::bad_zip, anomaly, 0, {});
   }
   if (const ZipEntry* order = find("byteorder")) {
     const std::string text = text_of(*order);
@@ -338,7 +339,7 @@ Ref Archive::read(Document& document) {
     big_endian_ = text == "big";
   }
   if (big_endian_)
-    objects_.find(Severity::note, Errc::unsupported, "big-endian: read so since PyTorch 2.1", 0, {});
+    objects_.ledger().find(Severity::note, Errc::unsupported, "big-endian: read so since PyTorch 2.1", 0, {});
   const bool is_script = find("constants.pkl") != nullptr;
   const Ref root = run(*find("data.pkl"), "data/");
   if (is_script)
