@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/sizes.h"
-#include "containers/expansion.h"
 
 namespace ballast::containers {
 namespace {
@@ -126,8 +125,11 @@ std::uint64_t true_size(const ByteSource& source, std::uint64_t most) {
   std::vector<std::byte> block(kBlockBytes);
   return unpack(source, [&](std::uint64_t made) {
     if (made > most)
-      fail(Errc::expansion_limit, source.where(), "{} bytes that unpack to more than {}", source.size(),
-           most);
+      fail(Errc::expansion_limit, source.where(),
+           "{} bytes that unpack to more than {} (64 MiB and 8 times as much), all of it in memory; unpack "
+           "it with "
+           "gunzip if it is meant to be",
+           source.size(), most);
     return std::span(block);
   });
 }
@@ -135,7 +137,7 @@ std::uint64_t true_size(const ByteSource& source, std::uint64_t most) {
 }  // namespace
 
 std::shared_ptr<const Storage> gunzip(const ByteSource& source) {
-  const std::uint64_t most = expansion_limit(source.size());
+  const std::uint64_t most = most_unpacked(source.size());
   std::uint64_t size = std::min(promised_size(source), most);
   std::shared_ptr<Storage> memory;
   const auto into_memory = [&] {

@@ -10,12 +10,19 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/budget.h"
 #include "tensor/source_storage.h"
 
 namespace ballast::containers {
 
+/// The most that gunzip() makes of so many bytes: all of it lies in memory, like everything that an open
+/// makes.
+[[nodiscard]] constexpr std::uint64_t most_unpacked(std::uint64_t packed) {
+  return Budget::kBytes + Budget::kBytesPerByte * packed;
+}
+
 /// What the one member of a gzip file unpacks to, in memory. Errc::expansion_limit, before the memory is
-/// taken, when that is absurdly much; Errc::trailing_data when something follows it.
+/// taken, when that is more than most_unpacked(); Errc::trailing_data when something follows it.
 [[nodiscard]] std::shared_ptr<const Storage> gunzip(const ByteSource& source);
 
 /// Its first bytes, at most `most`; fewer, and no error, when it is damaged. To find out what it is.
