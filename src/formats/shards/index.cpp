@@ -31,6 +31,11 @@ void check_name(std::string_view file, const std::string& where) {
 void read_metadata(JsonScanner& json, Index& index) {
   if (json.peek() != JsonScanner::Kind::object) return json.skip_value();
   json.object([&](std::string_view key) {
+    if (json.peek() == JsonScanner::Kind::string) {
+      std::string name(key);
+      index.texts.insert_or_assign(std::move(name), std::string(json.string()));
+      return;
+    }
     if (key != "total_size" || json.peek() != JsonScanner::Kind::number) return json.skip_value();
     const JsonScanner::Number size = json.number();
     if (size.is_unsigned) index.total_size = size.value;  // old tools wrote floats here

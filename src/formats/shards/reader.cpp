@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "ballast/error.h"
 #include "base/fail.h"
@@ -103,13 +105,22 @@ class ShardReader {
 
   // Each shard speaks of its own tensors; what they say together is what a merged file would say.
   void add_metadata() {
-    marks::Ties ties;
+    marks::Ties ties = ties_of_index();
     for (Checkpoint& part : shards_) {
       ties.merge(marks::ties_of(part));
       if (part.metadata) part.metadata->erase(marks::kTiesKey);
     }
     marks::merge_metadata(shards_, out_);
     if (!ties.empty()) marks::set_ties(out_, ties);
+  }
+
+  // huggingface_hub puts "lm_head.weight": "wte.weight" there, and not into the shards.
+  marks::Ties ties_of_index() {
+    if (index_.texts.empty()) return {};
+    out_.metadata = std::move(index_.texts);
+    marks::Ties ties = marks::ties_of(out_);
+    out_.metadata.reset();
+    return ties;
   }
 
   [[noreturn]] void report_absent() {

@@ -16,7 +16,8 @@ namespace ballast::shards {
 struct Index {
   std::vector<std::string> files;                          ///< names as in the index, each once, sorted
   std::vector<std::pair<std::string, std::uint32_t>> map;  ///< tensor → position in `files`; sorted by tensor
-  std::uint64_t total_size = 0;                            ///< as it says; 0 when it says nothing
+  Metadata texts;                ///< of its metadata what is text: second names of tied tensors
+  std::uint64_t total_size = 0;  ///< as it says; 0 when it says nothing
 };
 
 inline constexpr std::uint64_t kMaxIndexBytes = 100'000'000;
