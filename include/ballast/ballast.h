@@ -3,6 +3,7 @@
 // own), onnx.h and onnx_file.h.
 #pragma once
 
+#include "ballast/adapter.h"
 #include "ballast/byte_source.h"
 #include "ballast/checkpoint.h"
 #include "ballast/config.h"

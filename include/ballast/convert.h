@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ballast/adapter.h"
 #include "ballast/checkpoint.h"
 #include "ballast/hash.h"
 #include "ballast/io.h"
@@ -39,9 +40,16 @@ struct ConvertOptions {
   Precision dtype = Precision::keep;
   std::vector<std::string> keep_dtype = {};
   bool keep_statistics = true;
+  /// Whose names and layouts the input has; automatic: what it says, and what its tensors show.
+  Adapter adapter = Adapter::automatic;
+  /// Whose the output gets (adapt() in adapter.h); automatic: Burn's in Burn's formats, else the input's.
+  Adapter layout = Adapter::automatic;
+  std::vector<LayerIs> layers = {};    ///< for `layout`: what layers are whose tensors do not tell
+  std::string like = {};               ///< for `layout`: a file of the same model as it shall become
   Quantize quantize = Quantize::none;  ///< tensors of two dimensions and more (quantized.h)
   Format format = {};                  ///< by the extension when none is said
   bool simplify = false;  ///< to .pt: foreign classes as the dicts, lists, numbers and text they are made of
+  std::string burn = {};  ///< to Burn's files: as SaveOptions::burn
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
   std::string receipt = {};       ///< where to write a Receipt; none when empty
   bool overwrite = false;         ///< the output, and the receipt
@@ -93,6 +101,9 @@ struct Receipt {
     std::string dtype;                         ///< Safetensors' code; empty when nothing was cast
     std::optional<bool> keep_statistics = {};  ///< of batch norms, in their dtype; none when nothing was cast
     std::vector<std::string> keep_dtype;
+    std::string adapter;                 ///< whose layout the input was said to have; empty: it was found
+    std::string layout;                  ///< whose layout was asked for; empty: none was
+    std::vector<std::string> layers;     ///< "PATTERN=KIND"
     std::string quantize;                ///< "int8" or empty
     std::uint64_t rounded = 0;           ///< values the cast changed
     std::uint64_t overflowed = 0;        ///< finite values that are finite no more

@@ -43,6 +43,8 @@ struct SaveOptions {
   Format format = {};  ///< formats::record, …, or one of your own; by the extension when none is said
   bool simplify =
       false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
+  std::string burn =
+      {};  ///< Burn's files: the oldest Burn that must read them, "0.20"; the newest when empty
   bool check =
       true;  ///< compare the checksums of the files the tensors come from: Errc::bad_crc, nothing is written
   bool overwrite = false;

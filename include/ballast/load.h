@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/adapter.h"
 #include "ballast/checkpoint.h"
 #include "ballast/error.h"
 #include "ballast/module.h"
@@ -90,22 +91,6 @@ class LoadError : public Error {
  private:
   std::shared_ptr<const LoadReport> report_;  // exceptions are copied
 };
-
-/// Whose names and layouts a file follows.
-enum class Adapter : std::uint8_t {
-  automatic,  ///< what the file's metadata says; PyTorch's when it says nothing
-  pytorch,
-  none,  ///< native: taken as it is
-  burn,
-  flax,
-  keras,
-};
-
-[[nodiscard]] std::string_view name(Adapter adapter) noexcept;
-
-/// Whose layout files of this format hold unless they say otherwise: Burn's formats Burn's, all others
-/// PyTorch's.
-[[nodiscard]] Adapter usual_adapter(Format format);
 
 enum class OnMissing : std::uint8_t {
   error,

@@ -134,9 +134,14 @@ def convert(
     dtype: Any = None,
     keep_dtype: Patterns = None,
     keep_statistics: bool = True,
+    adapter: Optional[str] = None,
+    layout: Optional[str] = None,
+    layers: Optional[Mapping[str, str]] = None,
+    like: Optional[StrPath] = None,
     quantize: Optional[str] = None,
     format: Optional[str] = None,
     simplify: bool = False,
+    burn: Optional[str] = None,
     overwrite: bool = False,
     shard_size: Union[int, str, None] = None,
     receipt: Optional[StrPath] = None,
@@ -147,6 +152,10 @@ def convert(
     progress: Progress = None,
 ) -> Conversion:
     """One file into another, streamed; the steps in the order of the options, from root to dtype (docs/options.md).
+
+    ``layout``: whose names and layouts the target gets ("pytorch", "burn", "native"; Burn's formats get Burn's unless another is said), ``adapter``: whose the
+    source has where it does not say, ``layers``: {pattern on a layer's path: "linear", "embedding", …} and ``like``: a file of the same model as it shall become,
+    both for what names and shapes leave open. ``burn``: the oldest Burn that must read an .mpk or .bpk ("0.20").
 
     Checksums that the source holds (zip, records) are compared unless ``check=False``: damage is not passed on as sound.
 
@@ -159,7 +168,7 @@ def convert(
         keep_positions=keep_positions, dtype=dtype, keep_dtype=keep_dtype, keep_statistics=keep_statistics,
     )  # fmt: skip
     options = {
-        **steps, "quantize_int8": quantize == "int8",
+        **steps, "adapter": adapter, "layout": layout, "layers": dict(layers) if layers else None, "like": like, "burn": burn, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
         "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
     }  # fmt: skip

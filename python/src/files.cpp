@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files.h"
 
+#include <algorithm>
+
 #include "ballast/convert.h"
 #include "ballast/io.h"
 #include "ballast/runtime.h"
@@ -126,6 +128,12 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.expansion = expansion_of(given);
   options.check = given.flag("check", true);
   set_steps(options, given);
+  if (given.find("adapter") != nullptr) options.adapter = ballast::adapter_named(given.text("adapter"));
+  if (given.find("layout") != nullptr) options.layout = ballast::adapter_named(given.text("layout"));
+  for (const ballast::RenameRule& layer : rename_rules_of(given.find("layers")))
+    options.layers.push_back({layer.match, ballast::layer_kind_named(layer.to)});
+  options.like = given.path("like");
+  options.burn = given.text("burn");
   if (given.flag("quantize_int8")) options.quantize = ballast::Quantize::int8;
   options.format = format_of(given);
   options.simplify = given.flag("simplify");
@@ -134,6 +142,15 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.shard_bytes = static_cast<std::uint64_t>(given.number("shard_bytes"));
   options.receipt = given.path("receipt");
   return options;
+}
+
+// Those of the steps, and those of the conversion as a whole.
+std::vector<std::string> notes_of(const ballast::Converted& done) {
+  std::vector<std::string> notes = done.checkpoint.notes;
+  for (const std::string& note : done.before.notes) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  }
+  return notes;
 }
 
 Ref conversion(const ballast::Converted& done) {
@@ -147,7 +164,7 @@ Ref conversion(const ballast::Converted& done) {
       .set("rounded", std::uint64_t{done.count->rounded})
       .set("overflowed", std::uint64_t{done.count->overflowed})
       .set("files", done.shards.files)
-      .set("notes", done.checkpoint.notes)
+      .set("notes", notes_of(done))
       .object();
 }
 

@@ -8,6 +8,7 @@
 #include "ballast/error.h"
 #include "base/fail.h"
 #include "base/json_writer.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "checkpoint/value_json.h"
@@ -257,12 +258,12 @@ void follow_names(const Checkpoint& before, std::span<const std::optional<std::s
 void merge_metadata(std::span<const Checkpoint> parts, Checkpoint& out) {
   Int8Tensors quantized;
   for (const Checkpoint& part : parts) {
-    if (const std::string layout = record::layout_of(part); layout != record::layout_of(parts.front()))
+    if (const std::string whose = layout::of(part); whose != layout::of(parts.front()))
       fail(Errc::invalid_argument, display(part.path),
            "its tensors have the layout {}, those of {} {}: one checkpoint cannot hold both (load them into "
            "one "
            "model and save that)",
-           quoted(layout), display(parts.front().path), quoted(record::layout_of(parts.front())));
+           quoted(whose), display(parts.front().path), quoted(layout::of(parts.front())));
     quantized.merge(quantized_of(part));
     for (const auto& [key, value] : part.metadata.value_or(Metadata{})) {
       if (key == kQuantizedKey || record::is_of_file(key)) continue;

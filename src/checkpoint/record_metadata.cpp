@@ -35,57 +35,6 @@ void require_readable(const Checkpoint& checkpoint) {
        producer == nullptr ? "somebody newer" : display(*producer));
 }
 
-namespace {
-
-// How a file says whose layout it holds. The first of a layout's marks is the one that is written.
-struct Mark {
-  std::string_view layout;
-  const char* key;
-  std::string_view value;
-};
-
-constexpr std::string_view kUsual = "pytorch";
-
-constexpr Mark kMarks[] = {
-    {"native", kLayoutKey, "native"}, {"burn", "producer", "burn"}, {"flax", "format", "flax"},
-    {"keras", "format", "keras"},     {"keras", "format", "tf"},    {"pytorch", "format", "pt"},
-};
-
-}  // namespace
-
-Value layout_in_tree(std::string_view layout) {
-  return Value::dict({{Value(kLayoutKey), Value(layout)}});
-}
-
-void take_layout_from_tree(Checkpoint& checkpoint) {
-  if (!checkpoint.tree) return;
-  const Value attributes = checkpoint.tree->attributes();
-  const auto metadata = attributes.kind() == Kind::dict ? attributes.find("_metadata") : std::nullopt;
-  const auto layout = metadata && metadata->kind() == Kind::dict ? metadata->find(kLayoutKey) : std::nullopt;
-  if (!layout || layout->kind() != Kind::string) return;
-  if (!checkpoint.metadata) checkpoint.metadata.emplace();
-  checkpoint.metadata->emplace(kLayoutKey, layout->as_string());
-}
-
-std::string layout_of(const Checkpoint& checkpoint) {
-  if (const std::string* layout = find(checkpoint, kLayoutKey)) return *layout;
-  const std::string_view usual = checkpoint.format ? checkpoint.format->layout : kUsual;
-  if (usual != kUsual) return std::string(usual);
-  for (const Mark& mark : kMarks) {
-    const std::string* found = find(checkpoint, mark.key);
-    if (found != nullptr && *found == mark.value) return std::string(mark.layout);
-  }
-  return std::string(kUsual);
-}
-
-void mark_layout(Metadata& metadata, std::string_view layout) {
-  for (const Mark& mark : kMarks) {
-    if (mark.layout != layout) continue;
-    metadata.emplace(mark.key, mark.value);
-    return;
-  }
-}
-
 std::string precision_name(DType dtype) {
   switch (dtype) {
     case DType::f32:

@@ -15,7 +15,6 @@ inline constexpr int kVersion = 1;  // the newest this library reads, and the on
 
 inline constexpr const char* kVersionKey = "ballast.record";
 inline constexpr const char* kProducerKey = "ballast.producer";
-inline constexpr const char* kLayoutKey = "ballast.layout";
 inline constexpr const char* kPrecisionKey = "ballast.precision";
 inline constexpr const char* kChecksumsKey = "ballast.xxh3";
 inline constexpr const char* kConfigKey = "ballast.config";
@@ -29,15 +28,6 @@ inline constexpr const char* kConfigTypeKey = "ballast.config_type";
 [[nodiscard]] bool is_readable(const Checkpoint& checkpoint);
 /// Errc::unsupported when it is not.
 void require_readable(const Checkpoint& checkpoint);
-
-/// Whose names and layouts the tensors have: "native", "pytorch", "burn", "flax" or "keras".
-[[nodiscard]] std::string layout_of(const Checkpoint& checkpoint);
-/// What a state dict's `_metadata` says of it, where PyTorch keeps facts about modules, and for readers the
-/// way back.
-[[nodiscard]] Value layout_in_tree(std::string_view layout);
-void take_layout_from_tree(Checkpoint& checkpoint);
-/// Says so in a file's metadata, in the words of that world's own files.
-void mark_layout(Metadata& metadata, std::string_view layout);
 
 /// What a record says about its precision: "full", "half", "bf16", "double", or a dtype's code.
 [[nodiscard]] std::string precision_name(DType dtype);

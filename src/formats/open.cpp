@@ -5,8 +5,8 @@
 #include "ballast/error.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
-#include "checkpoint/record_metadata.h"
 #include "containers/expansion.h"
 #include "formats/format_table.h"
 #include "formats/shards/shards.h"
@@ -25,7 +25,7 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool i
   Checkpoint checkpoint = format->open(*file, options);
   if (!checkpoint.format) checkpoint.format = format;
   checkpoint.path = path;
-  record::take_layout_from_tree(checkpoint);
+  layout::take_from_tree(checkpoint);
   file->settle();
   return checkpoint;
 }
@@ -55,7 +55,7 @@ Checkpoint open(const std::shared_ptr<const ByteSource>& source, const OpenOptio
   const Format format = format_of(*source, options.formats);
   Checkpoint checkpoint = format->open(*source, options);
   if (!checkpoint.format) checkpoint.format = format;
-  record::take_layout_from_tree(checkpoint);
+  layout::take_from_tree(checkpoint);
   return with_all_names(std::move(checkpoint), options, source->where());
 }
 

@@ -6,6 +6,7 @@
 #include "ballast/quantized.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_sound.h"
@@ -17,22 +18,27 @@ namespace {
 // What the format has no words for is refused rather than lost.
 Checkpoint representable(const Checkpoint& in, Format format, const std::string& where) {
   static_cast<void>(dequantize(in));  // what is said to be quantized must be there, with its scales
+  const std::string whose = layout::of(in);
   if (format == formats::record) {
     Checkpoint out = in;
     record::forget_checksums(out);
+    layout::set(out, whose);
     return marks::without_ties(std::move(out));
   }
+  if (!format->holds_layout && whose != format->layout)
+    fail(Errc::not_representable, where,
+         "{} has no place to say that the tensors have the layout {}, and readers would take it for {}; "
+         "convert them (layout: {}), or write safetensors or record",
+         format.name(), quoted(whose), quoted(format->layout), format->layout);
   Checkpoint bare = record::without_record_metadata(in);
+  if (format->layout == "pytorch")
+    layout::state(bare, whose);
+  else
+    layout::set(bare, whose);
   if (format->holds_metadata) return marks::without_ties(std::move(bare));
   if (is_quantized(bare))
     fail(Errc::not_representable, where,
          "{} has no place to say what is quantized; dequantize first, or write safetensors or record",
-         format.name());
-  if (record::layout_of(bare) == "native" && !format->holds_layout)
-    fail(Errc::not_representable, where,
-         "{} has no place to say that the tensors have Ballast's own layout, and readers would take it for "
-         "PyTorch's; "
-         "write safetensors or record, or load the model and save that",
          format.name());
   return marks::with_ties(std::move(bare));
 }

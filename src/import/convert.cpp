@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -24,7 +25,31 @@ bool casts(const ConvertOptions& options) {
 bool asks_for_nothing(const ConvertOptions& options) {
   return !options.root && options.rename.empty() && options.rules.empty() && !options.strip_prefixes &&
          options.include.empty() && options.exclude.empty() && options.reindex.empty() && !casts(options) &&
+         options.adapter == Adapter::automatic && options.layout == Adapter::automatic &&
          options.quantize == Quantize::none;
+}
+
+// Files of Burn's are for Burn: they get its layout unless another one is asked for.
+Adapter layout_of_output(Format format, const ConvertOptions& options) {
+  const Adapter usual = usual_adapter(format);
+  return options.layout != Adapter::automatic || usual == Adapter::pytorch ? options.layout : usual;
+}
+
+void adapt(Converted& done, Format format, const ConvertOptions& options) {
+  std::optional<Checkpoint> like;
+  if (!options.like.empty()) like = open(options.like, {.io = options.io, .expansion = options.expansion});
+  Adapted adapted = adapt(done.checkpoint, {.from = options.adapter,
+                                            .to = layout_of_output(format, options),
+                                            .layers = options.layers,
+                                            .like = like ? &*like : nullptr});
+  std::vector<std::string> origins;
+  for (const std::string& name : adapted.origins) {
+    const auto at = done.checkpoint.position(name);
+    origins.push_back(at ? done.origins[*at] : name);
+  }
+  done.checkpoint = std::move(adapted.checkpoint);
+  done.origins = std::move(origins);
+  for (std::string& note : adapted.notes) done.before.notes.push_back(std::move(note));
 }
 
 void quantize(Converted& done) {
@@ -98,6 +123,7 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   // A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.
   if (format->holds_tree && asks_for_nothing(options)) steps.root = "";
   Converted done{apply_steps(file, steps), file};
+  adapt(done, format, options);
   if (options.quantize == Quantize::int8) quantize(done);
   const bool keeps_tree = format->holds_tree && asks_for_nothing(options);
   if (file.tree && !keeps_tree) {
@@ -106,11 +132,15 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   }
   if (options.quantize == Quantize::none && is_quantized(file))
     done.before.notes.emplace_back("quantized tensors become numbers, and their scales are left out");
+  if (!options.burn.empty() && usual_adapter(format) != Adapter::burn)
+    fail(Errc::invalid_argument, "burn", "{} is no format of Burn's, and has no versions of it",
+         format.name());
+  const bool has_booleans = std::any_of(done.checkpoint.begin(), done.checkpoint.end(),
+                                        [](const Entry& entry) { return entry.dtype == DType::boolean; });
+  if (has_booleans && usual_adapter(format) == Adapter::burn && options.burn.empty())
+    done.before.notes.emplace_back(
+        "booleans are written as Burn 0.21 and later read them (burn: 0.20 for older ones)");
   for (std::string& note : sharing_notes(done, format)) done.before.notes.push_back(std::move(note));
-  const std::string layout = record::layout_of(done.checkpoint);
-  if (!format->holds_layout && layout != format->layout)
-    done.before.notes.push_back(fmt::format("{} has no place to say that the tensors have the layout of {}",
-                                            format.name(), quoted(layout)));
   if (format == formats::record && casts(options)) {
     done.checkpoint = record::without_record_metadata(done.checkpoint);
     if (!done.checkpoint.metadata) done.checkpoint.metadata.emplace();
@@ -145,6 +175,7 @@ Converted convert(const std::string& in, const std::string& out, const ConvertOp
     save(done.checkpoint, out,
          {.format = options.format,
           .simplify = options.simplify,
+          .burn = options.burn,
           .check = options.check,
           .overwrite = options.overwrite,
           .progress = options.progress});

@@ -96,6 +96,14 @@ Receipt::Side receipt_side(const Checkpoint& checkpoint, const Progress& progres
           .tensors = std::move(manifest.tensors)};
 }
 
+namespace {
+
+std::string world_name(Adapter adapter) {
+  return adapter == Adapter::automatic ? "" : std::string(name(adapter));
+}
+
+}  // namespace
+
 Receipt make_receipt(Receipt::Side input, const Converted& done, const std::string& out,
                      const ConvertOptions& options) {
   Receipt receipt;
@@ -112,6 +120,9 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
                    .dtype = options.dtype.dtype() ? std::string(info(*options.dtype.dtype()).code) : "",
                    .keep_statistics = {},
                    .keep_dtype = {},
+                   .adapter = world_name(options.adapter),
+                   .layout = world_name(options.layout),
+                   .layers = {},
                    .quantize = options.quantize == Quantize::int8 ? "int8" : "",
                    .rounded = done.count->rounded,
                    .overflowed = done.count->overflowed,
@@ -119,6 +130,8 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_dtype = options.keep_dtype;
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_statistics = options.keep_statistics;
   for (const RenameRule& rule : options.rename) receipt.steps.rename.push_back({rule.match, rule.to});
+  for (const LayerIs& layer : options.layers)
+    receipt.steps.layers.push_back(layer.match + "=" + std::string(name(layer.kind)));
   receipt.output = receipt_side(open(out, {.io = Io::read, .inert = options.inert}));
   return receipt;
 }

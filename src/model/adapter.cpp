@@ -6,7 +6,7 @@
 
 #include "ballast/error.h"
 #include "base/fail.h"
-#include "checkpoint/record_metadata.h"
+#include "checkpoint/layout.h"
 #include "tensor/concat.h"
 
 namespace ballast {
@@ -16,10 +16,15 @@ std::span<const AdapterRow> no_table() {
   return {};
 }
 
+// Its loader is strict, and refuses what the model has no place for.
+bool burn_lacks(LayerKind kind, std::string_view field) {
+  return kind == LayerKind::batch_norm && field == "num_batches_tracked";
+}
+
 constexpr World kWorlds[] = {
     {Adapter::pytorch, "pytorch", "pytorch", pytorch_table, nullptr},
     {Adapter::none, "none", "native", no_table, nullptr},
-    {Adapter::burn, "burn", "burn", burn_table, nullptr},
+    {Adapter::burn, "burn", "burn", burn_table, nullptr, burn_lacks},
     {Adapter::flax, "flax", "flax", flax_table, plain_flax_key},
     {Adapter::keras, "keras", "keras", keras_table, plain_flax_key},
 };
@@ -40,7 +45,14 @@ const World& world_of(Adapter adapter) {
 }
 
 const World& world_of(const Checkpoint& checkpoint) {
-  const std::string layout = record::layout_of(checkpoint);
+  return world_of(layout::of(checkpoint), checkpoint);
+}
+
+Adapter adapter_of(const Checkpoint& checkpoint) {
+  return world_of(checkpoint).adapter;
+}
+
+const World& world_of(std::string_view layout, const Checkpoint& checkpoint) {
   if (const World* world = find_world(layout)) return *world;
   fail(Errc::unsupported, display(checkpoint.path), "says that its layout is {}, which is not known here",
        quoted(layout));
@@ -55,6 +67,24 @@ std::string_view name(Adapter adapter) noexcept {
     if (world.adapter == adapter) return world.name;
   }
   return "automatic";
+}
+
+Adapter adapter_named(std::string_view text) {
+  if (text == "automatic") return Adapter::automatic;
+  for (const World& world : kWorlds) {
+    if (world.name == text || world.layout == text) return world.adapter;
+  }
+  fail(Errc::invalid_argument, "layout", "{} is no layout; there are pytorch, burn, native, flax and keras",
+       quoted(text));
+}
+
+LayerKind layer_kind_named(std::string_view text) {
+  for (std::size_t i = 0; i < kLayerKindCount; ++i) {
+    if (name(static_cast<LayerKind>(i)) == text) return static_cast<LayerKind>(i);
+  }
+  fail(Errc::invalid_argument, "layers",
+       "{} is no kind of layer; linear, embedding, rms_norm, prelu and none are the usual ones",
+       quoted(text));
 }
 
 std::size_t AdapterRow::count(const Names& names) noexcept {

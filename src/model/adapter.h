@@ -37,12 +37,15 @@ struct World {
   std::string_view layout;  // in a file's metadata: checkpoint/record_metadata.h
   std::span<const AdapterRow> (*table)();
   std::string (*plain_key)(std::string_view key);  // a key as the table's names expect it; null: as it is
+  /// Whether it has no such tensor, so that none is written. Null: it has all.
+  bool (*lacks)(LayerKind kind, std::string_view field) = nullptr;
 };
 
 /// Adapter::automatic is none.
 [[nodiscard]] const World& world_of(Adapter adapter);
 /// What the file's metadata or format says; PyTorch otherwise. Errc::unsupported for a layout nobody knows.
 [[nodiscard]] const World& world_of(const Checkpoint& checkpoint);
+[[nodiscard]] const World& world_of(std::string_view layout, const Checkpoint& checkpoint);
 
 // The tables, one file each.
 [[nodiscard]] std::span<const AdapterRow> pytorch_table();

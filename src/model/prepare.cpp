@@ -7,6 +7,7 @@
 
 #include "ballast/error.h"
 #include "base/fail.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/pipeline.h"
 #include "model/adapter.h"
 #include "model/state_dict.h"
@@ -54,9 +55,12 @@ class Preparation {
  private:
   void choose_adapter(Pipeline& pipeline) {
     const bool asked = options_.adapter != Adapter::automatic;
-    const World& world = asked ? world_of(options_.adapter) : world_of(pipeline.checkpoint);
+    const layout::Found found = asked ? layout::Found{} : layout::find(pipeline.checkpoint);
+    const World& world = asked ? world_of(options_.adapter) : world_of(found.layout, pipeline.checkpoint);
     result_.adapter = world.adapter;
-    if (!asked && world.adapter != Adapter::pytorch)
+    if (!found.note.empty())
+      report_.notes.push_back(found.note);
+    else if (!asked && world.adapter != Adapter::pytorch)
       report_.notes.push_back("the file says that its layout is " + std::string(world.layout));
     if (world.plain_key != nullptr) pipeline.rename_each(world.plain_key);
   }

@@ -8,9 +8,9 @@
 #include "ballast/error.h"
 #include "ballast/load.h"
 #include "base/fail.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/pattern.h"
-#include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "model/adapter.h"
 #include "model/convert.h"
@@ -30,8 +30,7 @@ class Writer {
     for (std::size_t i = 0; i < slots_.slots.size(); ++i) {
       if (!written_.contains(i)) write(i);
     }
-    out_.metadata.emplace();
-    record::mark_layout(*out_.metadata, world_of(adapter_).layout);
+    layout::label(out_, world_of(adapter_).layout);
     marks::set_ties(out_, ties_);
     return std::move(out_);
   }
@@ -41,9 +40,17 @@ class Writer {
   /// One of those a tensor of the file was made of: they are of one layer.
   [[nodiscard]] const Slot& slot_of(std::string_view name) const { return *made_of_.at(std::string(name)); }
 
+  /// And of its other names.
+  [[nodiscard]] const Slot* find_slot_of(std::string_view name) const {
+    const auto tie = tied_.find(std::string(name));
+    return tie == tied_.end() ? &slot_of(name) : tie->second;
+  }
+
  private:
   void write(std::size_t index) {
     const Slot& slot = slots_.slots[index];
+    const World& world = world_of(adapter_);
+    if (world.lacks != nullptr && world.lacks(slot.kind, slot.field())) return;
     for (const AdapterPath& path : paths_to(adapter_, slot.kind, slot.field())) {
       if (path.row == nullptr || !write_row(slot, *path.row)) continue;
       return;
@@ -96,6 +103,7 @@ class Writer {
     for (const auto& [other, seen] : seen_[tensor.storage().get()]) {
       if (!seen.same_view(tensor)) continue;
       ties_.emplace(name, other);
+      tied_.emplace(name, &slot);
       return other;
     }
     seen_[tensor.storage().get()].emplace_back(name, tensor);
@@ -108,6 +116,7 @@ class Writer {
   Adapter adapter_;
   Checkpoint out_;
   marks::Ties ties_;
+  std::unordered_map<std::string, const Slot*> tied_;
   std::set<std::size_t> written_;
   std::unordered_map<std::string, std::size_t> by_path_;
   std::unordered_map<std::string, const Slot*> made_of_;
@@ -138,6 +147,13 @@ std::vector<bool> kept_wide(const Slots& slots, const ModelCast& cast, const Wri
 Checkpoint detail::save(const Slots& slots, Adapter adapter, const ModelCast& cast) {
   std::vector<SavedAs> unasked;
   return save_and_tell(slots, adapter, cast, unasked);
+}
+
+Checkpoint save_and_name(const Slots& slots, Adapter adapter, std::vector<const Slot*>& made_of) {
+  Writer writer(slots, adapter);
+  Checkpoint out = marks::with_ties(writer.run());
+  for (const Entry& entry : out) made_of.push_back(writer.find_slot_of(entry.name));
+  return out;
 }
 
 Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& cast,

@@ -24,6 +24,10 @@ struct SavedAs {
 [[nodiscard]] Checkpoint save_and_tell(const Slots& slots, Adapter adapter, const ModelCast& cast,
                                        std::vector<SavedAs>& saved_as);
 
+/// All tensors under all their names, and for each a slot it was made of.
+[[nodiscard]] Checkpoint save_and_name(const Slots& slots, Adapter adapter,
+                                       std::vector<const Slot*>& made_of);
+
 }  // namespace ballast
 
 #pragma GCC visibility pop

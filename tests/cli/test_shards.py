@@ -42,6 +42,15 @@ class Shards(CliTest):
         for command in ("ls", "verify", "stats", "scan"):
             self.run_tool(command, self.path("model"), *(["--allow-zeros"] if command == "verify" else []))
 
+    def test_second_names_in_the_metadata_of_the_index_are_tensors(self):
+        self.file("a-1.safetensors", safetensors([("wte.weight", "F32", [2], floats(1, 2)), ("b", "F32", [1], floats(3))]))
+        index = {"metadata": {"lm_head.weight": "wte.weight", "total_size": 12, "note": "b", "gone.weight": "lost.weight"}, "weight_map": {"wte.weight": "a-1.safetensors", "b": "a-1.safetensors"}}
+        path = self.file("a.safetensors.index.json", json.dumps(index).encode())
+        self.assertEqual([t["name"] for t in self.run_json("ls", path)["tensors"]], ["wte.weight", "b", "lm_head.weight"])
+        self.run_tool("merge", path, self.path("one.safetensors"))
+        tensors, metadata = read_safetensors(self.path("one.safetensors"))
+        self.assertEqual((sorted(tensors), metadata["lm_head.weight"]), (["b", "wte.weight"], "wte.weight"))
+
     def test_files_are_put_together(self):
         a = self.file("a.safetensors", safetensors([("a", "F32", [1], floats(1))]))
         b = self.file("b.safetensors", safetensors([("b", "F32", [1], floats(2))]))
@@ -94,9 +103,9 @@ class Shards(CliTest):
             self.run_tool("convert", target, self.path("back-" + name))
             self.run_tool("convert", self.path("back-" + name), self.path("again.safetensors"), "-f")
             self.assertEqual(read_safetensors(self.path("again.safetensors"))[0], read_safetensors(target)[0])
-        _, err = self.run_tool("convert", str(BURN / "net.bpk"), self.path("x.npz"), code=2)
+        _, err = self.run_tool("convert", str(BURN / "net.bpk"), self.path("x.npz"), "--adapter", "pytorch", code=2)
         self.assertIn("BF16", err)
-        self.run_tool("convert", str(BURN / "net.bpk"), self.path("x.npz"), "--dtype", "f32")
+        self.run_tool("convert", str(BURN / "net.bpk"), self.path("x.npz"), "--adapter", "pytorch", "--dtype", "f32")
         self.run_tool("scan", self.path("x.npz"))
         self.run_tool("verify", str(BURN / "net.bpk"), code=0)
 

@@ -115,7 +115,7 @@ class Meanings(CliTest):
         native = self.file("native.safetensors", safetensors([("fc.weight", "F32", [2, 3], floats(*range(6)))], {"ballast.layout": "native"}))
         previous = native
         for suffix in ("pt", "record", "mpk", "bpk", "pt", "safetensors"):
-            self.run_tool("convert", previous, self.path(f"next.{suffix}"), "-f")
+            self.run_tool("convert", previous, self.path(f"next.{suffix}"), "-f", *(["--layout", "native"] if suffix in ("mpk", "bpk") else []))
             previous = self.path(f"next.{suffix}")
             self.assertEqual((self.run_json("ls", previous)["metadata"] or {}).get("ballast.layout"), "native", suffix)
         _, err = self.run_tool("convert", native, self.path("n.npz"), code=2)

@@ -96,8 +96,6 @@ TEST(BurnMpk, SaysWhatItCannotRead) {
     return safetensors::code_of([&] { static_cast<void>(open(fixture(file))); });
   };
   EXPECT_EQ(code("before_0_14.mpk"), Errc::unsupported);
-  EXPECT_EQ(code("quantized.mpk"), Errc::unsupported);
-  EXPECT_EQ(code("quantized.bpk"), Errc::unsupported);
 }
 
 TEST(BurnPack, ReadsAPackAsBurnWritesIt) {

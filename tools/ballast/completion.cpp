@@ -43,6 +43,8 @@ std::string values_of(const std::string& flag) {
   if (flag == "--sort") return "file name size";
   if (flag == "--dtype") return "f32 f16 bf16 f64 f8_e4m3 f8_e5m2";
   if (flag == "--quantize") return "int8";
+  if (flag == "--layout") return "pytorch burn native";
+  if (flag == "--adapter") return "pytorch burn native flax keras";
   if (flag == "--io") return joined(ballast::io_names());
   if (flag == "--to") return fmt::format("{}", fmt::join(names_of_formats(), " "));
   return "";
@@ -54,7 +56,7 @@ bool takes_name(const std::string& flag) {
 }
 
 bool takes_file(const std::string& flag) {
-  return flag == "--output" || flag == "-o" || flag == "--receipt" || flag == "--rules";
+  return flag == "--output" || flag == "-o" || flag == "--receipt" || flag == "--rules" || flag == "--like";
 }
 
 std::vector<std::string> value_flags(const CLI::App& app) {

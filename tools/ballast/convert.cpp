@@ -24,15 +24,33 @@ struct Arguments {
   std::string out;
   std::string shard_size;  // "5GB"; empty: one file
   std::string quantize;
+  std::string adapter;
+  std::string layout;
+  std::vector<std::string> layers;
   StepArguments steps;
   bool dry_run = false;
   bool debug_keys = false;
   ballast::ConvertOptions options;
 };
 
+std::vector<ballast::LayerIs> layers_of(const std::vector<std::string>& texts) {
+  std::vector<ballast::LayerIs> layers;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      throw ballast::Error(ballast::Errc::invalid_argument, "--layers",
+                           fmt::format("{} is not PATTERN=KIND", ballast::quoted(text)));
+    layers.push_back({text.substr(0, equals), ballast::layer_kind_named(text.substr(equals + 1))});
+  }
+  return layers;
+}
+
 ballast::ConvertOptions options_of(const Arguments& arguments) {
   ballast::ConvertOptions options = arguments.options;
   set_steps(options, steps_of(arguments.steps));
+  if (!arguments.adapter.empty()) options.adapter = ballast::adapter_named(arguments.adapter);
+  if (!arguments.layout.empty()) options.layout = ballast::adapter_named(arguments.layout);
+  options.layers = layers_of(arguments.layers);
   if (arguments.quantize == "int8") options.quantize = ballast::Quantize::int8;
   if (!arguments.shard_size.empty()) options.shard_bytes = parse_size(arguments.shard_size, "--shard-size");
   return options;
@@ -201,6 +219,7 @@ void add_convert(CLI::App& app, Session& session) {
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
       "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
       "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys\n"
+      "  ballast convert model.pt model.bpk --layers 'tok$=embedding'\n"
       "  ballast convert big.pt out/model.safetensors --shard-size 5GB");
   command.add_option("IN", arguments->in, "The checkpoint to read: a file of any format, an index, a folder")
       ->required();
@@ -212,6 +231,27 @@ void add_convert(CLI::App& app, Session& session) {
       ->type_name("SIZE");
   add_step_options(command, arguments->steps, kStateDict);
   command
+      .add_option("--layout", arguments->layout,
+                  "Whose names and layouts OUT gets: pytorch, burn, native; else Burn's in Burn's formats, "
+                  "and IN's in others")
+      ->type_name("WHOSE")
+      ->check(CLI::IsMember({"pytorch", "burn", "native"}));
+  command
+      .add_option("--adapter", arguments->adapter,
+                  "Whose names and layouts IN has, where it does not say: pytorch, burn, native, flax, keras")
+      ->type_name("WHOSE")
+      ->check(CLI::IsMember({"pytorch", "burn", "native", "flax", "keras"}));
+  command
+      .add_option(
+          "--layers", arguments->layers,
+          "For --layout: layers whose path RE matches are linear, embedding, rms_norm, prelu, none, …")
+      ->type_name("RE=KIND")
+      ->allow_extra_args(false);
+  command
+      .add_option("--like", arguments->options.like,
+                  "For --layout: a file of the same model as OUT shall be, by its names and shapes")
+      ->type_name("FILE");
+  command
       .add_option("--quantize", arguments->quantize,
                   "int8: weights as 8-bit integers with a scale for each channel")
       ->type_name("SCHEME")
@@ -222,6 +262,10 @@ void add_convert(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command.add_flag("--simplify", arguments->options.simplify,
                    "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
+  command
+      .add_option("--burn", arguments->options.burn,
+                  "To .mpk and .bpk: the oldest Burn that must read OUT (0.20); else the newest")
+      ->type_name("VERSION");
   add_no_check_option(command, arguments->options.check);
   command.add_flag("-f,--force", arguments->options.overwrite, "Overwrite OUT, and the receipt");
   command.add_flag("-n,--dry-run", arguments->dry_run, "Show what OUT would hold, write nothing");

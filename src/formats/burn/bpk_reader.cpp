@@ -17,7 +17,9 @@
 #include "base/hash.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/cbor.h"
+#include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
+#include "formats/burn/quantized.h"
 
 namespace ballast::burn {
 namespace {
@@ -29,6 +31,7 @@ constexpr std::uint16_t kVersion = 1;
 struct Described {
   std::string_view name;  // in the metadata's bytes
   std::optional<DType> dtype;
+  std::optional<QuantScheme> quantized = {};
   std::vector<std::int64_t> shape;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -126,7 +129,7 @@ class BpkReader {
     bool has_place = false;
     cbor.object([&](std::string_view key) {
       if (key == "dtype") {
-        tensor.dtype = read_dtype(cbor, name);
+        tensor.dtype = read_dtype(cbor, name, tensor.quantized);
       } else if (key == "shape") {
         std::vector<std::uint64_t> dims;
         for (std::uint64_t count = cbor.array(); count > 0; --count) dims.push_back(cbor.unsigned_number());
@@ -152,17 +155,40 @@ class BpkReader {
     return tensor;
   }
 
-  DType read_dtype(CborCursor& cbor, std::string_view tensor) {
+  // Of a scheme everything that is text, a number or nothing.
+  static void read_scheme(CborCursor& cbor, const std::string& path, int depth, QuantScheme& scheme) {
+    using Kind = CborCursor::Kind;
+    if (depth > kMaxDepth || path.size() > kLongestText)
+      fail(Errc::too_deep, cbor.where(), "a scheme nested too deep");
+    if (cbor.peek() == Kind::map) {
+      cbor.object([&](std::string_view key) {
+        read_scheme(cbor, (path.empty() ? "" : path + ".") + std::string(key), depth + 1, scheme);
+      });
+    } else if (cbor.peek() == Kind::text) {
+      put(scheme, path, cbor.text(), cbor.where());
+    } else if (cbor.peek() == Kind::unsigned_integer) {
+      put(scheme, path, std::to_string(cbor.unsigned_number()), cbor.where());
+    } else {
+      put(scheme, path, cbor.peek() == Kind::array ? "[…]" : "nil", cbor.where());
+      cbor.skip(depth);
+    }
+  }
+
+  DType read_dtype(CborCursor& cbor, std::string_view tensor, std::optional<QuantScheme>& quantized) {
     if (cbor.peek() == CborCursor::Kind::text)
-      return dtype_from_variant(cbor.text(), {}, tensor, cbor.where(), checkpoint_.notes);
+      return dtype_from_variant(cbor.text(), {}, tensor, cbor.where(), checkpoint_.notes, extras_);
     if (cbor.map() != 1) fail(Errc::bad_burn, cbor.where(), "tensor {}: no dtype", quoted(tensor));
     const std::string_view variant = cbor.text();
+    if (variant == "QFloat") {
+      read_scheme(cbor, "", 4, quantized.emplace());
+      return DType::u8;
+    }
     std::string_view store;
     if (cbor.peek() == CborCursor::Kind::text)
       store = cbor.text();
     else
       cbor.skip(4);
-    return dtype_from_variant(variant, store, tensor, cbor.where(), checkpoint_.notes);
+    return dtype_from_variant(variant, store, tensor, cbor.where(), checkpoint_.notes, extras_);
   }
 
   // Burn 0.19 put the data right behind the metadata and called it version 1 as well. Such a file is exactly
@@ -207,6 +233,7 @@ class BpkReader {
   }
 
   void add(const Described& tensor) {
+    if (tensor.quantized) return add_quantized(tensor);
     check_size(*tensor.dtype, tensor.shape, tensor.end - tensor.begin, tensor.name, source_.where());
     const bool is_empty = tensor.begin == tensor.end;
     const std::uint32_t storage =
@@ -216,6 +243,14 @@ class BpkReader {
     static_cast<void>(CheckpointBuilder(checkpoint_)
                           .add_view(CheckpointBuilder(checkpoint_).store_name(tensor.name), *tensor.dtype,
                                     tensor.shape, storage, 0));  // names were settled before
+  }
+
+  void add_quantized(const Described& tensor) {
+    const std::uint64_t size = tensor.end - tensor.begin;
+    const auto bytes = elements_of(source_, size == 0 ? 0 : data_ + tensor.begin, size, 1);
+    const Tensor raw = Tensor::contiguous_view(DType::u8, Shape{static_cast<std::int64_t>(size)}, bytes);
+    checkpoint_.add(std::string(tensor.name),
+                    read_quantized(*tensor.quantized, raw, tensor.shape, tensor.name, checkpoint_.notes));
   }
 
   // A copy in another format must still say whose layout it is.

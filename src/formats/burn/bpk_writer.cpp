@@ -23,16 +23,17 @@ std::uint64_t aligned(std::uint64_t offset) {
   return (offset + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+constexpr int kAlignsPacks = 20;  // Burn 0.20
+
 struct Plan {
   std::string head;                  // header, metadata and the zeros behind it
   std::vector<std::uint64_t> begin;  // of each tensor in the data
 };
 
-void write_dtype(CborWriter& cbor, DType dtype, std::string_view name) {
-  if (dtype != DType::boolean) return cbor.text(name);
-  cbor.map(1);  // since 0.21 Burn's booleans say how they are stored
-  cbor.text(name);
-  cbor.text("Native");
+void write_dtype(CborWriter& cbor, const WrittenDType& dtype) {
+  if (!dtype.store.empty()) cbor.map(1);
+  cbor.text(dtype.name);
+  if (!dtype.store.empty()) cbor.text(dtype.store);
 }
 
 std::vector<std::uint64_t> place(const Checkpoint& checkpoint, const std::string& where) {
@@ -52,10 +53,9 @@ std::vector<std::uint64_t> place(const Checkpoint& checkpoint, const std::string
 }
 
 std::string metadata_of(const Checkpoint& checkpoint, const std::vector<std::uint64_t>& begin,
-                        const std::string& where) {
+                        BurnVersion version, const std::string& where) {
   Metadata metadata = checkpoint.metadata.value_or(Metadata());
   const Extras extras = Extras::take(metadata, where);
-  state_layout(checkpoint, metadata);
   std::vector<std::size_t> order(checkpoint.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
@@ -73,7 +73,7 @@ std::string metadata_of(const Checkpoint& checkpoint, const std::vector<std::uin
     cbor.text(entry.name);
     cbor.map(number == nullptr ? 3 : 4);
     cbor.text("dtype");
-    write_dtype(cbor, entry.dtype, name_of(entry.dtype, entry.name, where));
+    write_dtype(cbor, written_dtype(entry, extras, version, where));
     cbor.text("shape");
     cbor.array(entry.shape.size());
     for (const std::int64_t dim : entry.shape) cbor.unsigned_number(static_cast<std::uint64_t>(dim));
@@ -104,12 +104,16 @@ std::string metadata_of(const Checkpoint& checkpoint, const std::vector<std::uin
   return std::move(cbor).take();
 }
 
-Plan make_plan(const Checkpoint& checkpoint, const std::string& where) {
+Plan make_plan(const Checkpoint& checkpoint, BurnVersion version, const std::string& where) {
+  if (version.minor < kAlignsPacks)
+    fail(Errc::unsupported, where,
+         "Burn 0.{} misreads packs whose tensors are aligned, and no others are written (use .mpk)",
+         version.minor);
   if (checkpoint.size() > kMaxTensors)
     fail(Errc::not_representable, where, "{} tensors, Burnpack allows {}", checkpoint.size(), kMaxTensors);
   Plan plan;
   plan.begin = place(checkpoint, where);
-  const std::string metadata = metadata_of(checkpoint, plan.begin, where);
+  const std::string metadata = metadata_of(checkpoint, plan.begin, version, where);
   if (metadata.size() > kMaxMetadataBytes)
     fail(Errc::header_too_large, where, "the metadata would have {} bytes, Burnpack allows {}",
          metadata.size(), kMaxMetadataBytes);
@@ -128,7 +132,7 @@ Plan make_plan(const Checkpoint& checkpoint, const std::string& where) {
 void save_bpk(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   const std::string where = display(path);
   require_data(checkpoint, where);
-  Plan plan = make_plan(checkpoint, where);
+  Plan plan = make_plan(checkpoint, BurnVersion(options.burn), where);
   const std::uint64_t data = plan.head.size();
   std::vector<containers::Part> parts = {{.at = 0, .before = std::move(plan.head)}};
   for (std::size_t i = 0; i < checkpoint.size(); ++i) {

@@ -2,10 +2,13 @@
 // The rows of Burn's formats.
 #include "ballast/format.h"
 
+#include <algorithm>
+
 #include "base/fail.h"
 #include "containers/gzip.h"
 #include "containers/magic.h"
 #include "formats/burn/burn.h"
+#include "formats/burn/json_record.h"
 #include "formats/burn/parts.h"
 
 namespace ballast {
@@ -16,7 +19,9 @@ Likeness recognise_bpk(const FileHead& head) {
 }
 
 Likeness recognise_mpk(const FileHead& head) {
-  return burn::is_mpk(head.bytes) ? Likeness::certain : Likeness::none;
+  const bool is_record =
+      burn::is_mpk(head.bytes) || burn::is_json_record(head.bytes) || burn::is_bin_record(head.bytes);
+  return is_record ? Likeness::certain : Likeness::none;
 }
 
 // Hopefully with an mpk inside: no other format of ours is packed like that.
@@ -28,14 +33,31 @@ Checkpoint open_bpk(const ByteSource& source, const OpenOptions&) {
   return burn::open_bpk(source);
 }
 
+// By its first bytes, in whatever form a recorder wrote it.
+Checkpoint open_record(const ByteSource& source, std::span<const std::byte> head) {
+  if (burn::is_bin_record(head))
+    fail(Errc::unsupported, source.where(),
+         "is a record of Burn's BinFileRecorder, which holds neither names nor types: load it with the Burn "
+         "that "
+         "wrote it, and save it with NamedMpkFileRecorder");
+  if (!burn::is_json_record(head)) return burn::open_mpk(source);
+  const auto json = load_range(source, 0, source.size());
+  Checkpoint checkpoint =
+      burn::open_mpk(*memory_source(burn::mpk_of_json(span_of(*json), source.where()), source.name()));
+  checkpoint.notes.emplace_back("a record in JSON: all of it is held in memory");
+  return checkpoint;
+}
+
 Checkpoint open_mpk(const ByteSource& source, const OpenOptions&) {
-  return burn::open_mpk(source);
+  const auto head = load_range(source, 0, std::min<std::uint64_t>(source.size(), containers::kMagicBytes));
+  return open_record(source, span_of(*head));
 }
 
 Checkpoint open_gzip(const ByteSource& source, const OpenOptions&) {
-  if (!burn::is_mpk(containers::gunzip_head(source, containers::kMagicBytes)))
+  const std::vector<std::byte> head = containers::gunzip_head(source, containers::kMagicBytes);
+  if (!burn::is_mpk(head) && !burn::is_json_record(head) && !burn::is_bin_record(head))
     fail(Errc::unknown_format, source.where(), "is a gzip file, and what is in it is no Burn record");
-  return burn::open_mpk(*memory_source(containers::gunzip(source), source.name()));
+  return open_record(*memory_source(containers::gunzip(source), source.name()), head);
 }
 
 template <bool kGzip>

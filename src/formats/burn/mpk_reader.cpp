@@ -15,9 +15,11 @@
 #include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/json_writer.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
+#include "formats/burn/quantized.h"
 
 namespace ballast::burn {
 namespace {
@@ -29,12 +31,14 @@ constexpr std::uint64_t kNamesPlainlyHonest = std::uint64_t{64} << 20U;
 constexpr std::uint64_t kNamesPerByte = 8;  // of all names, per byte of the file
 constexpr std::uint64_t kLongestMetadata = std::uint64_t{16} << 20U;
 constexpr std::size_t kMostScalars = 100'000;
+constexpr std::size_t kLongestConfiguration = 4096;  // characters of one layer's
 
 // What a map holds of a tensor so far.
 struct Leaf {
   std::optional<MsgpackCursor::Range> bytes;
   std::optional<std::vector<std::uint64_t>> shape;
   std::optional<DType> dtype;
+  std::optional<QuantScheme> quantized = {};
   std::optional<std::string> id;
   bool is_old = false;  // values as an array of numbers: Burn before 0.14
 };
@@ -51,7 +55,7 @@ class MpkReader {
         read_metadata();
       } else if (key == "item") {
         if (std::exchange(found, true)) fail(Errc::duplicate_key, cursor_.where(), "two items in one record");
-        value(1, {});
+        static_cast<void>(value(1, {}));
       } else {
         cursor_.skip(1);
       }
@@ -69,11 +73,22 @@ class MpkReader {
     checkpoint_.format = formats::mpk;
     if (!checkpoint_.metadata) checkpoint_.metadata.emplace();
     extras_.put(checkpoint_.metadata);
+    put_configuration();
     // A copy in another format must still say whose layout it is.
     if (!checkpoint_.metadata->contains("ballast.layout")) checkpoint_.metadata->emplace("producer", "burn");
     if (left_out_ > 0)
       checkpoint_.notes.push_back(fmt::format("{} values that are no tensors were left out", left_out_));
     return std::move(checkpoint_);
+  }
+
+  void put_configuration() {
+    if (configuration_.empty()) return;
+    std::string json = "{";
+    for (const auto& [path, text] : configuration_) {
+      JsonWriter key;
+      json += (json.size() == 1 ? "" : ",") + std::move(key.value(path)).text() + ":" + text;
+    }
+    (*checkpoint_.metadata)[kConfigurationKey] = json + "}";
   }
 
   void read_metadata() {
@@ -94,47 +109,99 @@ class MpkReader {
     }
   }
 
-  void value(int depth, const std::optional<std::string>& id) {
+  // What holds nothing but nil is configuration: Burn writes its variants and the lengths of its arrays
+  // ({"Sigmoid": nil}, [nil, nil]) and asks for them again. Returned as JSON, empty for all else.
+  std::string value(int depth, const std::optional<std::string>& id) {
     if (depth > kMaxDepth)
       fail(Errc::too_deep, cursor_.where(), "nested more than {} deep at offset {}", kMaxDepth,
            cursor_.position());
     switch (cursor_.peek()) {
       case Kind::nil:
-        return cursor_.nil();
+        cursor_.nil();
+        return "null";
       case Kind::boolean:
       case Kind::integer:
       case Kind::floating:
-        return scalar();
+        scalar();
+        return {};
       case Kind::text:
       case Kind::binary:
         ++left_out_;
-        return cursor_.skip(depth);
+        cursor_.skip(depth);
+        return {};
       case Kind::array:
         return array(depth);
       case Kind::map:
         return map(depth, id);
     }
+    return {};
   }
 
-  void array(int depth) {
-    const std::uint64_t count = cursor_.array();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const Step step(*this, std::to_string(i));
-      value(depth + 1, {});
+  // The members of a map or an array, as long as they may be configuration.
+  struct Members {
+    std::vector<std::pair<std::string, std::string>> nil;  // paths from here, JSON
+    std::string json;
+    bool is_configuration = true;
+    bool is_long = false;  // more than any layer has
+  };
+
+  void member(Members& members, const std::string& key, std::string json, bool is_array) {
+    members.is_configuration = members.is_configuration && !json.empty();
+    members.is_long = members.is_long || members.json.size() > kLongestConfiguration;
+    if (json.empty() || members.is_long) return;
+    JsonWriter quoted_key;
+    if (members.is_configuration || is_array)
+      members.json += (members.json.empty() ? "" : ",") +
+                      (is_array ? "" : std::move(quoted_key.value(key)).text() + ":") + json;
+    // An absent Option is nil, and may be absent altogether; not so one in an array.
+    if (is_array || json != "null") members.nil.emplace_back(key, std::move(json));
+  }
+
+  std::string finish(Members& members, char open, char close) {
+    if (members.is_long) ++left_out_;
+    if (members.is_long && members.is_configuration) return {};
+    if (members.is_configuration && deep_ > 0) return open + members.json + close;
+    for (auto& [key, json] : members.nil) {
+      count_name(key.size() + json.size());
+      configuration_.emplace(deep_ == 0 ? key : path_ + "." + key, std::move(json));
     }
+    return {};
   }
 
-  void map(int depth, const std::optional<std::string>& id) {
+  std::string array(int depth) {
+    const std::uint64_t count = cursor_.array();
+    Members members;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::string key = std::to_string(i);
+      std::string json;
+      {
+        const Step step(*this, key);
+        json = value(depth + 1, {});
+      }
+      member(members, key, std::move(json), true);
+    }
+    return finish(members, '[', ']');
+  }
+
+  std::string map(int depth, const std::optional<std::string>& id) {
     Leaf leaf;
+    Members members;
     for (std::uint64_t count = cursor_.map(); count > 0; --count) {
       const std::string key = cursor_.text();
-      if (take_part(leaf, key, depth)) continue;
-      if (key == "param" && leaf.id) {
-        value(depth + 1, leaf.id);
+      if (take_part(leaf, key, depth)) {
+        members.is_configuration = false;
         continue;
       }
-      const Step step(*this, key);
-      value(depth + 1, {});
+      if (key == "param" && leaf.id) {
+        static_cast<void>(value(depth + 1, leaf.id));
+        continue;
+      }
+      std::string json;
+      {
+        const Step step(*this, key);
+        json = value(depth + 1, {});
+      }
+      member(members, key, std::move(json), false);
     }
     if (leaf.is_old && leaf.shape) {
       fail(Errc::unsupported, cursor_.where(),
@@ -143,6 +210,7 @@ class MpkReader {
            quoted(path_));
     }
     if (leaf.bytes) add_tensor(leaf, id);
+    return finish(members, '{', '}');
   }
 
   // Tells the parts of a tensor from members of a module that happen to have such a name by what they hold.
@@ -153,7 +221,7 @@ class MpkReader {
     } else if (key == "shape" && kind == Kind::array && (leaf.bytes || leaf.is_old)) {
       leaf.shape = read_shape();
     } else if (key == "dtype" && leaf.bytes && (kind == Kind::text || kind == Kind::map)) {
-      leaf.dtype = read_dtype(depth);
+      leaf.dtype = read_dtype(depth, leaf.quantized);
     } else if (key == "id" && kind == Kind::text) {
       leaf.id = cursor_.text();
     } else if (key == "value" && kind == Kind::array) {
@@ -176,7 +244,7 @@ class MpkReader {
         continue;
       }
       const Step inner(*this, std::to_string(i));
-      value(depth + 2, {});
+      static_cast<void>(value(depth + 2, {}));
     }
     return is_numbers;
   }
@@ -188,18 +256,44 @@ class MpkReader {
     return shape;
   }
 
-  DType read_dtype(int depth) {
+  // Of a scheme everything that is text, a number or nothing.
+  void read_scheme(const std::string& path, int depth, QuantScheme& scheme) {
+    if (path.size() > kLongestName) fail(Errc::too_deep, cursor_.where(), "a scheme nested too deep");
+    switch (cursor_.peek()) {
+      case Kind::map:
+        for (std::uint64_t count = cursor_.map(); count > 0; --count) {
+          const std::string key = cursor_.text();
+          read_scheme((path.empty() ? "" : path + ".") + key, depth + 1, scheme);
+        }
+        return;
+      case Kind::text:
+        put(scheme, path, cursor_.text(), cursor_.where());
+        return;
+      case Kind::integer:
+        put(scheme, path, std::to_string(cursor_.unsigned_number()), cursor_.where());
+        return;
+      default:
+        put(scheme, path, cursor_.peek() == Kind::nil ? "nil" : "[…]", cursor_.where());
+        cursor_.skip(depth);
+    }
+  }
+
+  DType read_dtype(int depth, std::optional<QuantScheme>& quantized) {
     if (cursor_.peek() == Kind::text)
-      return dtype_from_variant(cursor_.text(), {}, path_, cursor_.where(), checkpoint_.notes);
+      return dtype_from_variant(cursor_.text(), {}, path_, cursor_.where(), checkpoint_.notes, extras_);
     if (cursor_.map() != 1)
       fail(Errc::bad_burn, cursor_.where(), "tensor {}: its dtype is a map", quoted(path_));
     const std::string variant = cursor_.text();
+    if (variant == "QFloat") {
+      read_scheme("", depth + 2, quantized.emplace());
+      return DType::u8;
+    }
     std::string store;
     if (cursor_.peek() == Kind::text)
       store = cursor_.text();
     else
       cursor_.skip(depth + 2);
-    return dtype_from_variant(variant, store, path_, cursor_.where(), checkpoint_.notes);
+    return dtype_from_variant(variant, store, path_, cursor_.where(), checkpoint_.notes, extras_);
   }
 
   void add_tensor(const Leaf& leaf, const std::optional<std::string>& id) {
@@ -208,15 +302,23 @@ class MpkReader {
       fail(Errc::bad_burn, where, "tensor {} has bytes but no {}", quoted(path_),
            leaf.shape ? "dtype" : "shape");
     const auto shape = checked_shape(*leaf.shape, path_, where);
-    check_size(*leaf.dtype, shape, leaf.bytes->size, path_, where);
     count_name();
-    const std::uint32_t storage = CheckpointBuilder(checkpoint_)
-                                      .add_storage(elements_of(source_, leaf.bytes->offset, leaf.bytes->size,
-                                                               info(*leaf.dtype).bits / 8));
-    if (!CheckpointBuilder(checkpoint_)
-             .add_view(CheckpointBuilder(checkpoint_).store_name(path_), *leaf.dtype, shape, storage, 0))
+    if (leaf.quantized) return add_quantized(leaf, shape);
+    check_size(*leaf.dtype, shape, leaf.bytes->size, path_, where);
+    CheckpointBuilder builder(checkpoint_);
+    const std::uint32_t storage = builder.add_storage(
+        elements_of(source_, leaf.bytes->offset, leaf.bytes->size, info(*leaf.dtype).bits / 8));
+    if (!builder.add_view(builder.store_name(path_), *leaf.dtype, shape, storage, 0))
       fail(Errc::duplicate_key, where, "two tensors are called {}", quoted(path_));
     if (id) extras_.ids.emplace(path_, decode_id(*id));
+  }
+
+  void add_quantized(const Leaf& leaf, const std::vector<std::int64_t>& shape) {
+    if (checkpoint_.contains(path_))
+      fail(Errc::duplicate_key, cursor_.where(), "two tensors are called {}", quoted(path_));
+    const Tensor raw = Tensor::contiguous_view(DType::u8, Shape{static_cast<std::int64_t>(leaf.bytes->size)},
+                                               elements_of(source_, leaf.bytes->offset, leaf.bytes->size, 1));
+    checkpoint_.add(path_, read_quantized(*leaf.quantized, raw, shape, path_, checkpoint_.notes));
   }
 
   void scalar() {
@@ -233,8 +335,8 @@ class MpkReader {
   }
 
   // A short file can nest long keys so that the names of what lies in them are longer than any memory.
-  void count_name() {
-    name_bytes_ += path_.size() + 1;
+  void count_name(std::size_t more = 0) {
+    name_bytes_ += path_.size() + 1 + more;
     if (name_bytes_ > kNamesPlainlyHonest && name_bytes_ / kNamesPerByte > source_.size())
       fail(Errc::expansion_limit, cursor_.where(), "a record of {} bytes whose names take more than {}",
            source_.size(), name_bytes_);
@@ -270,6 +372,7 @@ class MpkReader {
   MsgpackCursor cursor_;
   Checkpoint checkpoint_;
   Extras extras_;
+  std::map<std::string, std::string> configuration_;  // path → JSON
   std::string path_;
   int deep_ = 0;  // steps in the path
   std::uint64_t name_bytes_ = 0;

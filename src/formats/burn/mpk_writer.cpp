@@ -2,7 +2,6 @@
 // Burn's NamedMpk records, written: dotted names become maps in maps, positions from 0 on become arrays.
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 #include "ballast/error.h"
 #include "base/blocks.h"
@@ -11,32 +10,58 @@
 #include "base/hash.h"
 #include "base/key_path.h"
 #include "checkpoint/require_data.h"
+#include "checkpoint/value_json.h"
 #include "containers/gzip.h"
 #include "containers/part_writer.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
+#include "formats/burn/parts_source.h"
 #include "formats/one_reading.h"
 #include "formats/tensor_image.h"
 
 namespace ballast::burn {
 namespace {
 
-using containers::Part;
-
 constexpr std::uint64_t kMaxBinary = 0xFFFFFFFF;
 constexpr std::size_t kMaxSegments = 120;  // leaves room for what stands around and in a tensor
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
 // What Burn 0.14 to 0.21 write and ask for; read back into metadata under "burn.".
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kRecordFields = {{
-    {"float", "f32"},
-    {"int", "i32"},
-    {"format",
-     "burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::FullPrecisionSettings>"},
-    {"version", "0.18.0"},
-    {"settings", "FullPrecisionSettings"},
-}};
+constexpr std::array<std::string_view, 5> kRecordFields = {"float", "int", "format", "version", "settings"};
+constexpr int kLastWithRecorders = 21;  // Burn 0.21
+
+struct RecordPrecision {
+  DType dtype;
+  std::string_view settings;
+  std::string_view floating;
+  std::string_view integer;
+};
+
+constexpr RecordPrecision kPrecisions[] = {
+    {DType::f32, "FullPrecisionSettings", "f32", "i32"},
+    {DType::f16, "HalfPrecisionSettings", "f16", "i16"},
+    {DType::f64, "DoublePrecisionSettings", "f64", "i64"},
+};
+
+// That of the floating-point tensors, where all have one that Burn has settings for.
+const RecordPrecision& precision_of(const Checkpoint& checkpoint) {
+  for (const RecordPrecision& precision : kPrecisions) {
+    bool any = false;
+    bool all = true;
+    for (const Entry& entry : checkpoint) {
+      if (!is_floating(entry.dtype)) continue;
+      any = true;
+      all = all && entry.dtype == precision.dtype;
+    }
+    if (any && all) return precision;
+  }
+  return kPrecisions[0];
+}
+
+Value unit_variant(std::string_view name) {
+  return Value::dict({{Value(name), Value()}});
+}
 
 // A name's place in the tree: a module, a tensor or a number.
 struct Node {
@@ -44,16 +69,17 @@ struct Node {
   std::vector<std::size_t> children = {};
   std::size_t tensor = kNone;
   const Scalar* scalar = nullptr;
+  std::optional<Value> configuration = {};
 };
 
 class MpkWriter {
  public:
-  MpkWriter(const Checkpoint& checkpoint, std::string where)
+  MpkWriter(const Checkpoint& checkpoint, BurnVersion version, std::string where)
       : checkpoint_(checkpoint),
+        version_(version),
         where_(std::move(where)),
         metadata_(checkpoint.metadata.value_or(Metadata())),
         extras_(Extras::take(metadata_, where_)) {
-    state_layout(checkpoint, metadata_);
     build();
   }
 
@@ -78,6 +104,80 @@ class MpkWriter {
       node_of(checkpoint_[i].name).tensor = i;
     }
     for (const auto& [name, scalar] : extras_.scalars) node_of(name).scalar = &scalar;
+    add_configuration();
+    add_activations();
+  }
+
+  // Of layers that are still there.
+  void add_configuration() {
+    const auto found = metadata_.find(kConfigurationKey);
+    if (found == metadata_.end()) return;
+    const std::string where = where_ + ": metadata " + kConfigurationKey;
+    configured_ = parse_json(found->second, where);
+    metadata_.erase(found);
+    if (configured_.kind() != Kind::dict) fail(Errc::bad_json, where, "is no object");
+    for (std::size_t i = 0; i < configured_.size(); ++i) {
+      const std::string_view path = configured_.key(i).as_string();
+      const std::size_t dot = path.rfind('.');
+      const std::size_t parent = dot == path.npos ? 0 : node_at(path.substr(0, dot));
+      if (parent != kNone) configure(parent, path, configured_.value(i));
+    }
+  }
+
+  [[nodiscard]] std::size_t node_at(std::string_view path) const {
+    const auto found = by_path_.find(path);
+    return found == by_path_.end() || is_leaf(nodes_[found->second]) ? kNone : found->second;
+  }
+
+  void configure(std::size_t parent, std::string_view path, Value value) {
+    if (by_path_.contains(path)) return;
+    const std::size_t dot = path.rfind('.');
+    nodes_[child_of(parent, path, path.substr(dot == path.npos ? 0 : dot + 1))].configuration =
+        std::move(value);
+  }
+
+  // Since 0.21 Burn's recurrent layers have them and do not load without.
+  void add_activations() {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const bool is_gru =
+          has_child(i, "reset_gate") && has_child(i, "update_gate") && has_child(i, "new_gate");
+      const bool is_lstm =
+          has_child(i, "input_gate") && has_child(i, "forget_gate") && has_child(i, "cell_gate");
+      if (!is_gru && !is_lstm) continue;
+      add_activation(i, "gate_activation", "Sigmoid");
+      add_activation(i, "hidden_activation", "Tanh");
+      if (is_lstm) add_activation(i, "cell_activation", "Tanh");
+    }
+  }
+
+  [[nodiscard]] bool has_child(std::size_t node, std::string_view key) const {
+    const auto& children = nodes_[node].children;
+    return std::any_of(children.begin(), children.end(),
+                       [&](std::size_t child) { return nodes_[child].key == key; });
+  }
+
+  void add_activation(std::size_t node, std::string_view key, std::string_view name) {
+    if (has_child(node, key)) return;
+    nodes_[node].children.push_back(nodes_.size());
+    nodes_.push_back({.key = key, .configuration = unit_variant(name)});
+  }
+
+  void write_value(const Value& value) {
+    if (value.kind() == Kind::dict) {
+      out_.map(value.size());
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        out_.text(value.key(i).as_string());
+        write_value(value.value(i));
+      }
+    } else if (value.kind() == Kind::list) {
+      out_.array(value.size());
+      for (std::size_t i = 0; i < value.size(); ++i) write_value(value.element(i));
+    } else if (value.kind() == Kind::none) {
+      out_.nil();
+    } else {
+      fail(Errc::bad_json, where_, "metadata {} holds {}, and configuration is made of maps, lists and null",
+           kConfigurationKey, value.summary());
+    }
   }
 
   // The end of a new path.
@@ -108,20 +208,24 @@ class MpkWriter {
     return found->second;
   }
 
-  static bool is_leaf(const Node& node) { return node.tensor != kNone || node.scalar != nullptr; }
+  static bool is_leaf(const Node& node) {
+    return node.tensor != kNone || node.scalar != nullptr || node.configuration;
+  }
 
   void write_metadata() {
     out_.text("metadata");
-    std::vector<std::string> fields;
-    for (const auto& [key, standard] : kRecordFields) {
-      const auto found = metadata_.find("burn." + std::string(key));
-      fields.emplace_back(found == metadata_.end() ? standard : found->second);
-      if (found != metadata_.end()) metadata_.erase(found);
-    }
-    if (has_burn_layout(checkpoint_)) metadata_.erase("producer");  // understood of a Burn file
+    const RecordPrecision& precision = precision_of(checkpoint_);
+    const std::string fields[] = {
+        std::string(precision.floating), std::string(precision.integer),
+        fmt::format("burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::{}>",
+                    precision.settings),
+        fmt::format("0.{}.0", std::min(version_.minor, kLastWithRecorders)), std::string(precision.settings)};
+    for (const std::string_view key : kRecordFields) metadata_.erase("burn." + std::string(key));
+    const auto producer = metadata_.find("producer");  // understood of a Burn file
+    if (producer != metadata_.end() && producer->second == "burn") metadata_.erase(producer);
     out_.map(kRecordFields.size() + (metadata_.empty() ? 0 : 1));
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      out_.text(kRecordFields[i].first);
+    for (std::size_t i = 0; i < kRecordFields.size(); ++i) {
+      out_.text(kRecordFields[i]);
       out_.text(fields[i]);
     }
     if (metadata_.empty()) return;
@@ -137,6 +241,7 @@ class MpkWriter {
     Node& node = nodes_[index];
     if (node.tensor != kNone) return write_tensor(node.tensor);
     if (node.scalar != nullptr) return out_.scalar(*node.scalar);
+    if (node.configuration) return write_value(*node.configuration);
     if (is_sequence(node)) {
       out_.array(node.children.size());
       for (const std::size_t child : node.children) write(child);
@@ -196,7 +301,7 @@ class MpkWriter {
 
   void write_tensor(std::size_t index) {
     const Entry entry = checkpoint_[index];
-    const std::string_view dtype = name_of(entry.dtype, entry.name, where_);
+    const WrittenDType dtype = written_dtype(entry, extras_, version_, where_);
     if (entry.bytes > kMaxBinary)
       fail(Errc::not_representable, where_, "tensor {} has {} bytes, a record holds at most {} (use .bpk)",
            quoted(entry.name), entry.bytes, kMaxBinary);
@@ -223,11 +328,15 @@ class MpkWriter {
     out_.array(entry.shape.size());
     for (const std::int64_t dim : entry.shape) out_.unsigned_number(static_cast<std::uint64_t>(dim));
     out_.text("dtype");
-    out_.text(dtype);
+    if (!dtype.store.empty()) out_.map(1);
+    out_.text(dtype.name);
+    if (!dtype.store.empty()) out_.text(dtype.store);
   }
 
   const Checkpoint& checkpoint_;
+  BurnVersion version_;
   std::string where_;
+  Value configured_;  // its keys are in the nodes
   Metadata metadata_;
   Extras extras_;
   std::vector<Node> nodes_;           // the first is the item
@@ -235,40 +344,6 @@ class MpkWriter {
   MsgpackWriter out_;
   std::vector<Part> parts_;
   std::uint64_t size_ = 0;
-};
-
-// What parts make up, before it is packed.
-class PartsSource final : public ByteSource {
- public:
-  PartsSource(const std::string& path, std::span<const Part> parts)
-      : ByteSource(path, parts.back().end()), parts_(parts) {}
-
- private:
-  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
-    auto part = std::upper_bound(parts_.begin(), parts_.end(), offset,
-                                 [](std::uint64_t at, const Part& each) { return at < each.at; });
-    for (--part; !out.empty(); ++part) out = read_part(*part, offset, out);
-  }
-
-  // What the part has of `out`, and the rest of it.
-  static std::span<std::byte> read_part(const Part& part, std::uint64_t& offset, std::span<std::byte> out) {
-    const auto take = [&](std::uint64_t begin, std::uint64_t size, const auto& read) {
-      if (out.empty() || offset < begin || offset >= begin + size) return;
-      const auto piece =
-          out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), begin + size - offset)));
-      read(offset - begin, piece);
-      offset += piece.size();
-      out = out.subspan(piece.size());
-    };
-    take(part.at, part.before.size(), [&](std::uint64_t at, std::span<std::byte> piece) {
-      std::memcpy(piece.data(), part.before.data() + at, piece.size());
-    });
-    take(part.content_at(), part.size,
-         [&](std::uint64_t at, std::span<std::byte> piece) { part.storage->read(part.offset + at, piece); });
-    return out;
-  }
-
-  std::span<const Part> parts_;
 };
 
 void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& progress) {
@@ -294,7 +369,7 @@ void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& p
 void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options, bool gzip) {
   const std::string where = display(path);
   require_data(checkpoint, where);
-  std::vector<Part> parts = MpkWriter(checkpoint, where).run();
+  std::vector<Part> parts = MpkWriter(checkpoint, BurnVersion(options.burn), where).run();
   AtomicFile file(path, options.overwrite);
   if (gzip) {
     require_one_reading(PartsSource(path, parts), Meant::none);

@@ -11,7 +11,6 @@
 #include "base/checked.h"
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
-#include "checkpoint/record_metadata.h"
 #include "formats/burn/msgpack.h"
 
 namespace ballast::burn {
@@ -19,6 +18,7 @@ namespace {
 
 constexpr std::string_view kIdsKey = "burn.param_ids";
 constexpr std::string_view kScalarsKey = "burn.scalars";
+constexpr std::string_view kKindsKey = "burn.dtypes";
 constexpr std::string_view kBase32 = "0123456789abcdefghijklmnopqrstuv";
 constexpr std::size_t kIdText = 13;  // 64 bits in fives
 constexpr std::size_t kMaxRank = 64;
@@ -142,17 +142,15 @@ void require_readable(std::string_view name, std::size_t rank, const std::string
 }
 
 DType dtype_from_variant(std::string_view variant, std::string_view store, std::string_view tensor,
-                         const std::string& where, std::vector<std::string>& notes) {
-  if (variant == "QFloat") {
-    fail(Errc::unsupported, where,
-         "tensor {} is quantized by Burn (QFloat), which Ballast does not read; dequantize it in Burn first",
-         quoted(tensor));
-  }
+                         const std::string& where, std::vector<std::string>& notes, Extras& extras) {
   if (variant == "Bool" && store == "U32") {
     notes.push_back(fmt::format("tensor {} holds booleans in 32 bits each, read as U32", quoted(tensor)));
+    extras.kinds.emplace(tensor, store);
     return DType::u32;
   }
   const auto dtype = dtype_from_name(variant);
+  if (variant == "Flex32") extras.kinds.emplace(tensor, variant);
+  if (variant == "Bool" && store == "U8") extras.kinds.emplace(tensor, store);
   if (dtype && (store.empty() || (variant == "Bool" && (store == "Native" || store == "U8")))) return *dtype;
   fail(Errc::bad_dtype, where, "tensor {}: no dtype {}{}{}", quoted(tensor), quoted(variant),
        store.empty() ? "" : " of ", store.empty() ? "" : quoted(store));
@@ -245,7 +243,7 @@ std::optional<Scalar::Type> scalar_type_from_name(std::string_view name) noexcep
 }
 
 void Extras::put(std::optional<Metadata>& metadata) const {
-  if (ids.empty() && scalars.empty()) return;
+  if (ids.empty() && scalars.empty() && kinds.empty()) return;
   if (!metadata) metadata.emplace();
   if (!ids.empty()) {
     JsonWriter json;
@@ -258,6 +256,12 @@ void Extras::put(std::optional<Metadata>& metadata) const {
         json.value(std::get<std::string>(id));
     }
     (*metadata)[std::string(kIdsKey)] = std::move(json.end_object()).text();
+  }
+  if (!kinds.empty()) {
+    JsonWriter json;
+    json.begin_object();
+    for (const auto& [name, kind] : kinds) json.member(name, kind);
+    (*metadata)[std::string(kKindsKey)] = std::move(json.end_object()).text();
   }
   if (!scalars.empty()) {
     JsonWriter json;
@@ -283,6 +287,13 @@ Extras Extras::take(Metadata& metadata, const std::string& where) {
                   extras.ids.insert_or_assign(std::string(name), number.value);
                 });
   }
+  if (std::string text = take_key(metadata, kKindsKey); !text.empty()) {
+    read_object(std::move(text), where + ": metadata " + std::string(kKindsKey),
+                [&](JsonScanner& json, std::string_view name) {
+                  std::string key(name);
+                  extras.kinds.insert_or_assign(std::move(key), std::string(json.string()));
+                });
+  }
   if (std::string text = take_key(metadata, kScalarsKey); !text.empty()) {
     read_object(std::move(text), where + ": metadata " + std::string(kScalarsKey),
                 [&](JsonScanner& json, std::string_view name) {
@@ -293,12 +304,27 @@ Extras Extras::take(Metadata& metadata, const std::string& where) {
   return extras;
 }
 
-bool has_burn_layout(const Checkpoint& checkpoint) {
-  return record::layout_of(checkpoint) == "burn";
+BurnVersion::BurnVersion(const std::string& text) {
+  if (text.empty()) return;
+  const bool has_dot = text.starts_with("0.");
+  const char* begin = text.data() + (has_dot ? 2 : 0);
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(begin, end, minor);
+  if (!has_dot || result.ec != std::errc() || (result.ptr != end && *result.ptr != '.') || minor < 14)
+    fail(Errc::invalid_argument, "burn", "{} is no release of Burn whose files are written (0.14 and later)",
+         quoted(text));
 }
 
-void state_layout(const Checkpoint& checkpoint, Metadata& metadata) {
-  if (!has_burn_layout(checkpoint)) metadata.emplace(record::kLayoutKey, record::layout_of(checkpoint));
+WrittenDType written_dtype(const Entry& entry, const Extras& extras, BurnVersion version,
+                           const std::string& where) {
+  const std::string_view name = name_of(entry.dtype, entry.name, where);
+  const auto found = extras.kinds.find(entry.name);
+  const std::string_view kind = found == extras.kinds.end() ? std::string_view() : found->second;
+  if (entry.dtype == DType::f32 && kind == "Flex32") return {kind, {}};
+  if (version.minor < BurnVersion::kBoolHasStore) return {name, {}};
+  if (entry.dtype == DType::boolean) return {name, kind == "U8" ? "U8" : "Native"};
+  if (entry.dtype == DType::u32 && kind == "U32") return {"Bool", "U32"};
+  return {name, {}};
 }
 
 }  // namespace ballast::burn

@@ -4,7 +4,8 @@
 // keys, and come out again on the other side, whatever formats lie between.
 //
 //   burn.param_ids  {"fc.weight": 42, "old.weight": "b3d1…"}   numbers; UUIDs of Burn before 0.15 as text
-//   burn.scalars    {"step": {"UInt": 7}, "lr": {"Float": 0.1}}
+//   burn.dtypes     {"mask": "U8", "x": "Flex32"}   of Burn's dtypes that are one of ours: Bool(U8),
+//   Bool(U32) burn.scalars    {"step": {"UInt": 7}, "lr": {"Float": 0.1}}
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,6 @@ namespace ballast::burn {
 [[nodiscard]] std::string_view name_of(DType dtype, std::string_view tensor, const std::string& where);
 /// Refuses to write a tensor that the reader would refuse.
 void require_readable(std::string_view name, std::size_t rank, const std::string& where);
-/// A dtype with a parameter: {"Bool": "Native"}, {"QFloat": …}. Fails for those Ballast does not read; says
-/// in `notes` what it reads as something else.
-[[nodiscard]] DType dtype_from_variant(std::string_view variant, std::string_view store,
-                                       std::string_view tensor, const std::string& where,
-                                       std::vector<std::string>& notes);
 
 /// The size a tensor must have, checked against the one it has. Errc::size_overflow, Errc::size_mismatch.
 void check_size(DType dtype, ShapeView shape, std::uint64_t bytes, std::string_view tensor,
@@ -39,6 +35,10 @@ void check_size(DType dtype, ShapeView shape, std::uint64_t bytes, std::string_v
 /// Errc::size_overflow, Errc::too_many.
 [[nodiscard]] std::vector<std::int64_t> checked_shape(const std::vector<std::uint64_t>& dims,
                                                       std::string_view tensor, const std::string& where);
+
+/// Metadata: what an .mpk says of configuration, which is how the model is built and no value:
+/// {"gru.gate_activation": {"Sigmoid": null}, "conv.stride": [null, null]}. Only an .mpk has a place for it.
+inline constexpr const char* kConfigurationKey = "burn.configuration";
 
 using ParamId = std::variant<std::uint64_t, std::string>;
 
@@ -63,6 +63,7 @@ struct Scalar {
 
 struct Extras {
   std::map<std::string, ParamId, std::less<>> ids;
+  std::map<std::string, std::string, std::less<>> kinds;  // "Flex32", "U8", "U32": below
   std::map<std::string, Scalar, std::less<>> scalars;
 
   /// Into metadata; nothing when there is nothing.
@@ -71,9 +72,29 @@ struct Extras {
   static Extras take(Metadata& metadata, const std::string& where);
 };
 
-/// True when names and layouts are Burn's: written by Burn, or through its adapter.
-[[nodiscard]] bool has_burn_layout(const Checkpoint& checkpoint);
-/// What a Burn file must say so that its layout is known: nothing when it is Burn's, else "ballast.layout".
-void state_layout(const Checkpoint& checkpoint, Metadata& metadata);
+/// A dtype with a parameter: {"Bool": "Native"}, {"QFloat": …}. Fails for those Ballast does not read; says
+/// in `notes` what it reads as something else, and in `extras` what it was.
+[[nodiscard]] DType dtype_from_variant(std::string_view variant, std::string_view store,
+                                       std::string_view tensor, const std::string& where,
+                                       std::vector<std::string>& notes, Extras& extras);
+
+/// A release of Burn, as SaveOptions::burn says it; the newest when it is empty. Errc::invalid_argument.
+struct BurnVersion {
+  int minor = kNewest;
+
+  static constexpr int kNewest = 22;
+  static constexpr int kBoolHasStore = 21;  // {"Bool": "Native"}; "Bool" before
+  explicit BurnVersion(const std::string& text);
+};
+
+/// How a file says a dtype: a name, or a map of one {variant: store}.
+struct WrittenDType {
+  std::string_view name;
+  std::string_view store;  // empty: the name alone
+};
+
+/// Errc::not_representable, naming the tensor, for dtypes Burn lacks.
+[[nodiscard]] WrittenDType written_dtype(const Entry& entry, const Extras& extras, BurnVersion version,
+                                         const std::string& where);
 
 }  // namespace ballast::burn

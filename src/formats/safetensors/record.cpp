@@ -12,6 +12,7 @@
 #include "base/largest_first.h"
 #include "base/shared_progress.h"
 #include "base/version.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_data.h"
@@ -59,7 +60,7 @@ Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& opt
   Metadata metadata = checkpoint.metadata.value_or(Metadata{});
   metadata[record::kVersionKey] = std::to_string(record::kVersion);
   metadata[record::kProducerKey] = std::string("ballast ") + kVersionText;
-  metadata[record::kLayoutKey] = record::layout_of(checkpoint);
+  metadata[layout::kKey] = layout::of(checkpoint);
   metadata.emplace(record::kPrecisionKey, "keep");
   if (!options.precision.empty()) metadata[record::kPrecisionKey] = options.precision;
   if (options.config) metadata[record::kConfigKey] = write_json(*options.config, where);

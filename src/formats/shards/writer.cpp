@@ -12,6 +12,7 @@
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/json_writer.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_sound.h"
@@ -170,7 +171,9 @@ std::vector<std::string> shards_in_place(const std::string& path) {
 SavedShards save_shards(const Checkpoint& in, const std::string& path, const ShardOptions& options) {
   const std::string stem = stem_of(path);
   if (options.shard_bytes == 0) fail(Errc::invalid_argument, display(path), "shards of 0 bytes");
-  const Checkpoint checkpoint = marks::without_ties(record::without_record_metadata(in));
+  Checkpoint marked = record::without_record_metadata(in);
+  layout::state(marked, layout::of(in));
+  const Checkpoint checkpoint = marks::without_ties(std::move(marked));
   const std::vector<Checkpoint> parts = split(checkpoint, options.shard_bytes);
   if (parts.size() > shards::kMaxShards)
     fail(Errc::too_many, display(path), "{} shards of {} bytes, at most {} are written", parts.size(),

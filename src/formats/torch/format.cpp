@@ -4,7 +4,7 @@
 #include "ballast/format.h"
 
 #include "ballast/torch.h"
-#include "checkpoint/record_metadata.h"
+#include "checkpoint/layout.h"
 #include "containers/magic.h"
 #include "formats/torch/pickle.h"
 #include "formats/torch/reader.h"
@@ -23,8 +23,8 @@ void save_torch(const Checkpoint& checkpoint, const std::string& path, const Sav
                          .simplify = options.simplify,
                          .overwrite = options.overwrite,
                          .progress = options.progress};
-  const std::string layout = record::layout_of(checkpoint);
-  if (layout != formats::torch_zip.layout) how.metadata = record::layout_in_tree(layout);
+  const std::string whose = layout::of(checkpoint);
+  if (whose != formats::torch_zip.layout) how.metadata = layout::in_tree(whose);
   torch::save(checkpoint, path, how);
 }
 

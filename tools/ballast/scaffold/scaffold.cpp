@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/adapter.h"
 #include "ballast/error.h"
 #include "fail.h"
 #include "scaffold/layers.h"
@@ -343,7 +344,14 @@ std::string scaffold(const ballast::Checkpoint& checkpoint, const ScaffoldOption
   if (checkpoint.empty())
     fail(ballast::Errc::invalid_argument, ballast::display(checkpoint.path),
          "has no tensors to make a struct of");
-  return Scaffold(checkpoint).run(options);
+  const ballast::Adapter from = ballast::adapter_of(checkpoint);
+  if (from != ballast::Adapter::burn && from != ballast::Adapter::none)
+    return Scaffold(checkpoint).run(options);
+  // Layers are guessed by PyTorch's names and shapes; load() adapts the file by itself.
+  return Scaffold(ballast::adapt(checkpoint,
+                                 {.to = ballast::Adapter::pytorch, .undecided = ballast::OnUndecided::keep})
+                      .checkpoint)
+      .run(options);
 }
 
 }  // namespace tool

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose names and layouts tensors have, and adapt(): from one world's to another's without a model. PyTorch
+// has Linear weights [out, in] and norms with weight and bias; Burn and Ballast itself [in, out], gamma and
+// beta.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/checkpoint.h"
+#include "ballast/detail/layer_kind.h"
+
+#pragma GCC visibility push(default)
+
+namespace ballast {
+
+/// Whose names and layouts a file follows.
+enum class Adapter : std::uint8_t {
+  automatic,  ///< what the file says, by its metadata, names and shapes; PyTorch's when it says nothing
+  pytorch,
+  none,  ///< native: taken as it is
+  burn,
+  flax,
+  keras,
+};
+
+[[nodiscard]] std::string_view name(Adapter adapter) noexcept;
+/// "pytorch", "burn", "native" (or "none"), "flax", "keras", "automatic". Errc::invalid_argument.
+[[nodiscard]] Adapter adapter_named(std::string_view name);
+
+/// Whose layout files of this format hold unless they say otherwise: Burn's formats Burn's, all others
+/// PyTorch's.
+[[nodiscard]] Adapter usual_adapter(Format format);
+
+/// Whose layout a checkpoint has: what it says, by its metadata, names and shapes.
+[[nodiscard]] Adapter adapter_of(const Checkpoint& checkpoint);
+
+/// What the layers are whose path ("encoder.fc", a name without its last part) the pattern matches;
+/// LayerKind::none: no layer, its tensors stay as they are.
+struct LayerIs {
+  std::string match;
+  LayerKind kind = LayerKind::none;
+  friend bool operator==(const LayerIs&, const LayerIs&) = default;
+};
+
+/// "linear", "embedding", "none". Errc::invalid_argument.
+[[nodiscard]] LayerKind layer_kind_named(std::string_view name);
+
+enum class OnUndecided : std::uint8_t {
+  error,
+  keep,  ///< the tensor stays as it is, and a note says so
+};
+
+struct AdaptOptions {
+  Adapter from = Adapter::automatic;
+  Adapter to = Adapter::pytorch;     ///< automatic: nothing changes
+  std::vector<LayerIs> layers = {};  ///< the last that matches counts, before all evidence
+  const Checkpoint* like = nullptr;  ///< tensors of the same model as they shall become: names and shapes
+  OnUndecided undecided = OnUndecided::error;
+};
+
+struct Adapted {
+  Checkpoint checkpoint;
+  std::vector<std::string> origins;  ///< for each tensor the name or names ("a + b") it comes from
+  std::vector<std::string> notes;    ///< what was done, and on what evidence
+};
+
+/// Layers are told by the names and shapes of their tensors. A matrix without a bias may be a Linear or an
+/// Embedding, a vector alone a norm or a PReLU: what neither `layers`, `like`, its neighbours nor its name
+/// decides is Errc::undecided, with a list. Nothing is read but names and shapes.
+[[nodiscard]] Adapted adapt(const Checkpoint& in, const AdaptOptions& options);
+
+}  // namespace ballast
+
+#pragma GCC visibility pop

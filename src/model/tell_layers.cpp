@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/tell_layers.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "ballast/error.h"
+#include "base/fail.h"
+#include "base/hash.h"
+#include "checkpoint/pattern.h"
+#include "model/scaffold_tree.h"
+
+namespace ballast {
+namespace {
+
+using enum LayerKind;
+
+// What people call embeddings and Linears. A name alone decides only where one list has it and the other has
+// not, and it is said.
+constexpr std::array<std::string_view, 5> kEmbeddingWords = {"emb", "wte", "wpe", "token", "vocab"};
+constexpr std::array<std::string_view, 13> kLinearWords = {"linear",     "proj",  "fc",  "dense", "head",
+                                                           "classifier", "query", "key", "value", "qkv",
+                                                           "mlp",        "to_q",  "gate"};
+constexpr std::array<std::string_view, 16> kLinearNames = {
+    "q", "k", "v", "o", "wq", "wk", "wv", "wo", "w1", "w2", "w3", "wi", "wi_0", "wi_1", "in", "out"};
+constexpr std::array<std::string_view, 2> kNormWords = {"norm", "ln"};
+constexpr std::array<std::string_view, 2> kActivationWords = {"prelu", "act"};
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+// "encoder.Head.0" → "head"
+std::string called(std::string_view path) {
+  for (;;) {
+    const std::size_t dot = path.rfind('.');
+    const std::string_view last = path.substr(dot == path.npos ? 0 : dot + 1);
+    if (dot != path.npos && is_number(last)) {
+      path = path.substr(0, dot);
+      continue;
+    }
+    std::string lower(last);
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return lower;
+  }
+}
+
+template <std::size_t N>
+bool has_word(const std::string& name, const std::array<std::string_view, N>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return name.find(word) != name.npos; });
+}
+
+class Telling {
+ public:
+  Telling(const Checkpoint& in, Adapter from, const AdaptOptions& options)
+      : in_(in),
+        from_(from),
+        is_turned_((from == Adapter::pytorch) != (options.to == Adapter::pytorch)),
+        like_(options.like),
+        tree_(in) {
+    for (const LayerIs& rule : options.layers) said_.emplace_back(Pattern(rule.match), rule.kind);
+  }
+
+  ToldLayers run() {
+    visit(tree_.root(), "");
+    told_.layer_of.assign(in_.size(), ToldLayers::kNone);
+    for (const auto& [tensor, layer] : belongs_) told_.layer_of[tensor] = layer;
+    return std::move(told_);
+  }
+
+ private:
+  void visit(const Branch& branch, const std::string& path) {
+    const LayerKind kind = kind_of(branch, path).value_or(none);
+    if (kind != none) {
+      const bool is_made_of_layers =
+          kind == multihead_attention || kind == lstm || kind == gru || kind == rnn;
+      claim(branch, told_.layers.size(), is_made_of_layers);
+      told_.layers.push_back({path, kind});
+      if (is_made_of_layers) return;
+    }
+    for (const Branch* child = branch.first; child != nullptr; child = child->next) {
+      if (child->first == nullptr) continue;
+      visit(*child, path.empty() ? std::string(child->name) : path + "." + std::string(child->name));
+    }
+  }
+
+  // The tensors of a layer; what lies deeper belongs to layers of its own, unless this one is made of them.
+  void claim(const Branch& branch, std::size_t layer, bool with_deeper) {
+    for (const Branch* each = branch.first; each != nullptr; each = each->next) {
+      if (each->tensor != kNoTensor) belongs_.emplace_back(each->tensor, layer);
+      if (with_deeper) claim(*each, layer, true);
+    }
+  }
+
+  static const Branch* child(const Branch& branch, std::string_view name) {
+    for (const Branch* each = branch.first; each != nullptr; each = each->next) {
+      if (each->name == name) return each;
+    }
+    return nullptr;
+  }
+
+  // Of a child that is a tensor of this rank.
+  [[nodiscard]] std::optional<ShapeView> shape(const Branch& branch, std::string_view name,
+                                               std::size_t rank) const {
+    const Branch* found = child(branch, name);
+    if (found == nullptr || found->tensor == kNoTensor || in_[found->tensor].shape.size() != rank)
+      return std::nullopt;
+    return in_[found->tensor].shape;
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> length(const Branch& branch, std::string_view name) const {
+    const auto found = shape(branch, name, 1);
+    return found ? std::optional((*found)[0]) : std::nullopt;
+  }
+
+  // Nothing: no layer by itself, its children may be some.
+  std::optional<LayerKind> kind_of(const Branch& branch, const std::string& path) {
+    for (auto rule = said_.rbegin(); rule != said_.rend(); ++rule) {
+      if (rule->first.matches(path)) return rule->second;
+    }
+    if (length(branch, "running_mean") && length(branch, "running_mean") == length(branch, "running_var"))
+      return batch_norm;
+    if (const auto kind = recurrent(branch)) return kind;
+    if (from_ == Adapter::pytorch && shape(branch, "in_proj_weight", 2)) return multihead_attention;
+    if (!is_turned_) return std::nullopt;
+    if (const auto weight = shape(branch, "weight", 2)) return matrix(branch, path, *weight);
+    if (from_ != Adapter::pytorch) return burn_vector(branch, path);
+    if (const auto weight = length(branch, "weight")) return vector(branch, path, *weight);
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<LayerKind> recurrent(const Branch& branch) const {
+    if (from_ == Adapter::burn) {
+      const auto is_gate = [&](const char* gate) {
+        const Branch* found = child(branch, gate);
+        return found != nullptr && child(*found, "input_transform") != nullptr;
+      };
+      if (is_gate("input_gate") && is_gate("forget_gate")) return lstm;
+      if (is_gate("reset_gate") && is_gate("update_gate")) return gru;
+      return std::nullopt;
+    }
+    const auto input = shape(branch, "weight_ih_l0", 2);
+    const auto hidden = shape(branch, "weight_hh_l0", 2);
+    if (!input || !hidden) return std::nullopt;
+    if (shape(branch, "weight_hr_l0", 2)) return lstm;
+    const bool is_rows = from_ == Adapter::pytorch;  // [gates * hidden, hidden], or transposed
+    const std::int64_t gates = (*hidden)[is_rows ? 0 : 1];
+    const std::int64_t size = (*hidden)[is_rows ? 1 : 0];
+    if (size == 0 || gates % size != 0) return std::nullopt;
+    return gates / size == 4 ? lstm : gates / size == 3 ? gru : rnn;
+  }
+
+  // How matrices with a bias lie around this one.
+  [[nodiscard]] std::pair<bool, bool> around(const Branch& branch) const {
+    for (const Branch* at = &branch; at != nullptr; at = at->parent) {
+      if (at->has_out_in || at->has_in_out) return {at->has_out_in, at->has_in_out};
+    }
+    return {false, false};
+  }
+
+  std::optional<LayerKind> matrix(const Branch& branch, const std::string& path, ShapeView weight) {
+    const bool is_torch = from_ == Adapter::pytorch;
+    const auto bias = length(branch, "bias");
+    if (!bias) return matrix_alone(path, weight);
+    if (weight[0] != weight[1]) {
+      if (*bias == weight[is_torch ? 0 : 1]) return linear;
+      if (*bias == weight[is_torch ? 1 : 0]) return turned(path, weight);
+      return undecided(path, "weight", weight, "its bias fits neither a Linear nor anything else known");
+    }
+    const auto [out_in, in_out] = around(branch);
+    if (is_torch ? !in_out : !out_in) return linear;
+    if (is_torch ? !out_in : !in_out) return turned(path, weight);
+    return undecided(path, "weight", weight, "its neighbours lie both ways, and it is square");
+  }
+
+  // It lies as the other world's Linear does: GPT-2's in PyTorch.
+  LayerKind turned(const std::string& path, ShapeView weight) {
+    if (from_ != Adapter::pytorch)
+      return undecided(path, "weight", weight, "[out, in] in a file that is said to have [in, out]");
+    told_.turned.push_back(quoted(path));
+    return none;
+  }
+
+  LayerKind matrix_alone(const std::string& path, ShapeView weight) {
+    if (like_ != nullptr && weight[0] != weight[1]) {
+      if (const auto at = like_->position(path.empty() ? "weight" : path + ".weight")) {
+        const ShapeView wanted = (*like_)[*at].shape;
+        if (wanted.size() == 2 && wanted[0] == weight[1] && wanted[1] == weight[0]) return linear;
+        if (std::ranges::equal(wanted, weight)) return none;
+      }
+    }
+    const std::string name = called(path);
+    const bool is_embedding = has_word(name, kEmbeddingWords);
+    const bool is_linear = has_word(name, kLinearWords) ||
+                           std::find(kLinearNames.begin(), kLinearNames.end(), name) != kLinearNames.end();
+    if (is_embedding == is_linear)
+      return undecided(path, "weight", weight, "linear or embedding: no bias, and its name tells nothing");
+    return by_name(path, is_linear ? linear : embedding);
+  }
+
+  LayerKind vector(const Branch& branch, const std::string& path, std::int64_t weight) {
+    if (length(branch, "bias") == weight) return layer_norm;
+    if (child(branch, "bias") != nullptr) return none;
+    if (like_ != nullptr) {
+      const std::string layer = path.empty() ? "" : path + ".";
+      if (like_->contains(layer + "gamma")) return rms_norm;
+      if (like_->contains(layer + "alpha")) return prelu;
+      if (like_->contains(layer + "weight")) return none;
+    }
+    const std::string name = called(path);
+    const bool is_norm = has_word(name, kNormWords);
+    const bool is_prelu = has_word(name, kActivationWords);
+    if (is_norm == is_prelu)
+      return undecided(path, "weight", Shape{weight},
+                       "rms_norm or prelu: no bias, and its name tells nothing");
+    return by_name(path, is_norm ? rms_norm : prelu);
+  }
+
+  std::optional<LayerKind> burn_vector(const Branch& branch, const std::string& path) {
+    const auto gamma = length(branch, "gamma");
+    if (gamma && length(branch, "beta") == gamma) return layer_norm;
+    const bool is_alone = branch.first != nullptr && branch.first->next == nullptr;
+    if (!is_alone) return std::nullopt;
+    if (length(branch, "alpha")) return prelu;
+    if (!gamma) return std::nullopt;
+    if (like_ != nullptr && like_->contains(path + ".weight")) return rms_norm;
+    if (has_word(called(path), kNormWords)) return by_name(path, rms_norm);
+    return undecided(path, "gamma", Shape{*gamma}, "rms_norm, or a parameter of somebody's own (none)");
+  }
+
+  LayerKind undecided(const std::string& path, const char* field, ShapeView weight, std::string_view why) {
+    told_.undecided.push_back(
+        fmt::format("{} {}: {}", quoted(path.empty() ? field : path + "." + field), to_string(weight), why));
+    return none;
+  }
+
+  LayerKind by_name(const std::string& path, LayerKind kind) {
+    told_.by_name.push_back(fmt::format("{} ({})", quoted(path), name(kind)));
+    return kind;
+  }
+
+  const Checkpoint& in_;
+  Adapter from_;
+  bool is_turned_;  // one of the two worlds has [out, in], the other [in, out]
+  const Checkpoint* like_;
+  NameTree tree_;
+  std::vector<std::pair<Pattern, LayerKind>> said_;
+  std::vector<std::pair<std::size_t, std::size_t>> belongs_;  // tensor, layer
+  ToldLayers told_;
+};
+
+}  // namespace
+
+ToldLayers tell_layers(const Checkpoint& in, Adapter from, const AdaptOptions& options) {
+  return Telling(in, from, options).run();
+}
+
+}  // namespace ballast

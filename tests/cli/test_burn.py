@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Burn's files through the command: whose layout they get, what of them survives, and what is said. Written and read back by MessagePack and CBOR of our own (tests/fixtures/burn)."""
+import gzip
+import itertools
+import json
+import pathlib
+import struct
+import sys
+import unittest
+
+from cli_testing import SOURCE, CliTest, floats, read_safetensors, safetensors
+
+sys.path.insert(0, str(SOURCE / "tests/fixtures/burn"))
+sys.dont_write_bytecode = True
+from burn_files import aligned, burnpack, cb_read, mp, mp_read, param, record  # noqa: E402
+
+NET = [
+    ("fc.weight", "F32", [2, 3], floats(*range(6))),
+    ("fc.bias", "F32", [2], floats(7, 8)),
+    ("norm.weight", "F32", [2], floats(1, 2)),
+    ("norm.bias", "F32", [2], floats(3, 4)),
+    ("norm.running_mean", "F32", [2], floats(5, 6)),
+    ("norm.running_var", "F32", [2], floats(7, 8)),
+    ("norm.num_batches_tracked", "I64", [], struct.pack("<q", 9)),
+]
+TRANSPOSED = floats(0, 3, 1, 4, 2, 5)
+
+
+def read_mpk(path):
+    with open(path, "rb") as file:
+        return mp_read(file.read())[0]
+
+
+def read_bpk(path):
+    """{name: (dtype, shape, data)} and the metadata."""
+    with open(path, "rb") as file:
+        data = file.read()
+    tree, end = cb_read(data, 10)
+    start = aligned(end)
+    return {n: (t["dtype"], t["shape"], data[start + t["data_offsets"][0] : start + t["data_offsets"][1]]) for n, t in tree["tensors"].items()}, tree.get("metadata", {})
+
+
+class Layout(CliTest):
+    def net(self, metadata=None):
+        return self.file("net.safetensors", safetensors(NET, metadata))
+
+    def test_burns_files_get_burns_layout_and_it_is_said(self):
+        for out in ("net.mpk", "net.bpk"):
+            _, err = self.run_tool("convert", self.net(), self.path(out), "-f")
+            self.assertIn("the layout was pytorch and is burn: 1 tensors transposed, 2 renamed, 1 left out", err)
+        item = read_mpk(self.path("net.mpk"))["item"]
+        self.assertEqual((item["fc"]["weight"]["param"]["bytes"], item["fc"]["weight"]["param"]["shape"]), (TRANSPOSED, [3, 2]))
+        self.assertEqual(sorted(item["norm"]), ["beta", "gamma", "running_mean", "running_var"])
+        tensors, metadata = read_bpk(self.path("net.bpk"))
+        self.assertEqual(tensors["fc.weight"][1:], ([3, 2], TRANSPOSED))
+        self.assertNotIn("norm.num_batches_tracked", tensors)  # Module::load_file refuses what it has no place for
+        self.assertEqual(metadata["ballast.layout"], "burn")
+
+    def test_layout_pytorch_keeps_it_and_marks_it(self):
+        self.run_tool("convert", self.net(), self.path("net.bpk"), "--layout", "pytorch")
+        tensors, metadata = read_bpk(self.path("net.bpk"))
+        self.assertEqual((tensors["fc.weight"][1], metadata["ballast.layout"]), ([2, 3], "pytorch"))
+        self.run_tool("convert", self.path("net.bpk"), self.path("again.safetensors"))
+        self.assertEqual(read_safetensors(self.path("again.safetensors"))[0]["fc.weight"][2], floats(*range(6)))
+
+    def test_there_and_back_is_the_same_through_every_format_that_says_whose_it_is(self):
+        for way in itertools.product(("net.mpk", "net.bpk"), ("x.safetensors", "x.pt", "x.record"), ("y.bpk", "y.mpk")):
+            at = self.net()
+            for step in way:
+                self.run_tool("convert", at, self.path(step), "-f")
+                at = self.path(step)
+            self.run_tool("convert", at, self.path("back.safetensors"), "-f", "--layout", "pytorch")
+            back = read_safetensors(self.path("back.safetensors"))[0]
+            self.assertEqual({n: t for n, t in back.items()}, {n: (d, s, b) for n, d, s, b in NET if "tracked" not in n}, way)
+
+    def test_a_format_that_cannot_say_it_refuses(self):
+        self.run_tool("convert", self.net(), self.path("net.bpk"))
+        _, err = self.run_tool("convert", self.path("net.bpk"), self.path("net.npz"), code=2)
+        self.assertIn("[not-representable]", err)
+        self.run_tool("convert", self.path("net.bpk"), self.path("net.npz"), "--layout", "pytorch")
+        self.run_tool("diff", self.path("net.npz"), self.net(), "--exclude", "tracked")
+
+    def test_what_names_and_shapes_leave_open_is_listed_and_refused(self):
+        open_ = self.file("open.safetensors", safetensors([("shared.weight", "F32", [2, 2], floats(*range(4))), ("x.weight", "F32", [3], floats(1, 2, 3))]))
+        _, err = self.run_tool("convert", open_, self.path("o.bpk"), code=2)
+        self.assertIn('"shared.weight" [2, 2]', err)
+        self.assertIn('"x.weight" [3]', err)
+        for kind, data in (("linear", floats(0, 2, 1, 3)), ("embedding", floats(*range(4))), ("none", floats(*range(4)))):
+            self.run_tool("convert", open_, self.path("o.bpk"), "-f", "--layers", f"^shared$={kind}", "--layers", "^x$=rms_norm")
+            tensors, _ = read_bpk(self.path("o.bpk"))
+            self.assertEqual((tensors["shared.weight"][2], sorted(tensors)), (data, ["shared.weight", "x.gamma"]))
+        _, err = self.run_tool("convert", open_, self.path("o.bpk"), "-f", "--layers", "shared=lineal", code=2)
+        self.assertIn("lineal", err)
+
+    def test_a_file_of_burns_own_decides(self):
+        open_ = self.file("open.safetensors", safetensors([("shared.weight", "F32", [2, 3], floats(*range(6))), ("x.weight", "F32", [3], floats(1, 2, 3))]))
+        for shape, data in (([3, 2], TRANSPOSED), ([2, 3], floats(*range(6)))):
+            like = self.file("like.bpk", burnpack([("shared.weight", "F32", shape, bytes(24), 1), ("x.alpha", "F32", [3], bytes(12), 2)]))
+            self.run_tool("convert", open_, self.path("o.bpk"), "-f", "--like", like)
+            tensors, _ = read_bpk(self.path("o.bpk"))
+            self.assertEqual((tensors["shared.weight"][2], sorted(tensors)), (data, ["shared.weight", "x.alpha"]))
+
+    def test_new_makes_layers_of_burns_files(self):
+        self.run_tool("convert", self.net(), self.path("net.bpk"))
+        out, _ = self.run_tool("new", self.path("net.bpk"))
+        self.assertIn("nn::Linear fc{3, 2};", out)
+        self.assertIn("nn::BatchNorm2d norm{2};", out)
+
+
+class Records(CliTest):
+    def gru(self, variant="HardSigmoid"):
+        gate = {f"{t}_transform": {"weight": param(1, "F32", [2, 2], floats(1, 2, 3, 4)), "bias": None} for t in ("input", "hidden")}
+        layer = {g: gate for g in ("update_gate", "reset_gate", "new_gate")}
+        if variant:
+            layer["gate_activation"] = {variant: {"alpha": None}}
+        return {**layer, "d_hidden": None}
+
+    def test_configuration_survives_and_is_written_for_recurrent_layers(self):
+        item = {"gru": self.gru(), "plain": self.gru(None), "acts": [{"Relu": None}, None, {"Lin": {"weight": param(2, "F32", [1], floats(1))}}], "pool": {"stride": [None, None]}}
+        source = self.file("in.mpk", mp(record(item)))
+        self.run_tool("convert", source, self.path("out.mpk"))
+        out = read_mpk(self.path("out.mpk"))["item"]
+        self.assertEqual(out["gru"]["gate_activation"], {"HardSigmoid": {"alpha": None}})
+        self.assertEqual(out["plain"]["gate_activation"], {"Sigmoid": None})
+        self.assertEqual(out["plain"]["hidden_activation"], {"Tanh": None})
+        self.assertEqual(out["acts"][:2], [{"Relu": None}, None])
+        self.assertEqual(out["pool"], {"stride": [None, None]})
+        self.run_tool("convert", source, self.path("a.bpk"))  # and through a format that has no place but text
+        self.run_tool("convert", self.path("a.bpk"), self.path("b.mpk"))
+        self.assertEqual(read_mpk(self.path("b.mpk"))["item"]["gru"]["gate_activation"], {"HardSigmoid": {"alpha": None}})
+
+    def test_json_records_are_read_and_bincode_is_named(self):
+        source = self.file("in.mpk", mp(record({"gru": self.gru(), "layers": [{"weight": param(3, "F32", [1], floats(2))}]})))
+
+        def plain(value):  # as serde_json writes bytes
+            if isinstance(value, bytes):
+                return list(value)
+            if isinstance(value, dict):
+                return {key: plain(each) for key, each in value.items()}
+            return [plain(each) for each in value] if isinstance(value, list) else value
+
+        tree = plain(mp_read(pathlib.Path(source).read_bytes())[0])
+        for indent in (None, 2):
+            text = json.dumps(tree, indent=indent).encode()
+            for name, data in (("r.json", text), ("r.json.gz", gzip.compress(text))):
+                self.run_tool("convert", self.file(name, data), self.path("out.mpk"), "-f")
+                self.run_tool("diff", source, self.path("out.mpk"))
+                self.assertEqual(read_mpk(self.path("out.mpk"))["item"]["gru"]["gate_activation"], {"HardSigmoid": {"alpha": None}})
+        for bad in (text[:-9], text.replace(b'"bytes": [\n', b'"bytes": [300,\n', 1), text.replace(b'"bytes": [\n', b'"bytes": [-1,\n', 1)):
+            self.run_tool("ls", self.file("bad.json", bad), code=2)
+        words = ["f32", "i32", "burn_core::record::file::BinFileRecorder<burn_core::record::settings::FullPrecisionSettings>", "0.18.0", "FullPrecisionSettings"]
+        packed = b"".join(bytes([len(w)]) + w.encode() for w in words) + bytes(100)
+        for name, data in (("r.bin", packed), ("r.bin.gz", gzip.compress(packed))):
+            _, err = self.run_tool("ls", self.file(name, data), code=2)
+            self.assertIn("BinFileRecorder", err)
+
+    def test_precision_is_that_of_the_tensors(self):
+        source = self.file("in.safetensors", safetensors([("fc.weight", "F32", [2, 3], floats(*range(6))), ("fc.bias", "F32", [2], floats(1, 2))]))
+        for dtype, settings, number in (("f16", "HalfPrecisionSettings", "i16"), ("f64", "DoublePrecisionSettings", "i64"), ("f32", "FullPrecisionSettings", "i32")):
+            self.run_tool("convert", source, self.path(f"{dtype}.mpk"), "--dtype", dtype)
+            self.run_tool("convert", self.path(f"{dtype}.mpk"), self.path("again.mpk"), "-f")
+            for out in (f"{dtype}.mpk", "again.mpk"):
+                metadata = read_mpk(self.path(out))["metadata"]
+                self.assertEqual((metadata["float"], metadata["int"], metadata["settings"]), (dtype, number, settings))
+                self.assertIn(settings, metadata["format"])
+
+    def test_booleans_are_spelled_as_the_burn_asked_for_reads_them(self):
+        source = self.file("in.safetensors", safetensors([("mask", "BOOL", [2], b"\1\0")]))
+        for version, spelled in ((None, {"Bool": "Native"}), ("0.21", {"Bool": "Native"}), ("0.20.1", "Bool")):
+            flags = [] if version is None else ["--burn", version]
+            for out, read in (("o.mpk", lambda p: read_mpk(p)["item"]["mask"]["param"]["dtype"]), ("o.bpk", lambda p: read_bpk(p)[0]["mask"][0])):
+                _, err = self.run_tool("convert", source, self.path(out), "-f", *flags)
+                self.assertEqual(read(self.path(out)), spelled, (version, out))
+                self.assertEqual("0.21" in err, version is None, err)
+        for wrong in (["--burn", "new"], ["--burn", "0.9"]):
+            self.run_tool("convert", source, self.path("o.mpk"), "-f", *wrong, code=2)
+        self.run_tool("convert", source, self.path("o.bpk"), "-f", "--burn", "0.19", code=2)
+        self.run_tool("convert", source, self.path("o.safetensors"), "-f", "--burn", "0.20", code=2)
+
+    def test_dtypes_that_only_burn_has_stay_what_they_are(self):
+        tensors = [("a", "Flex32", [1], floats(1), 1), ("b", {"Bool": "U8"}, [2], b"\1\0", 2), ("c", {"Bool": "U32"}, [1], b"\1\0\0\0", 3), ("d", {"Bool": "Native"}, [1], b"\1", 4)]
+        source = self.file("in.bpk", burnpack(tensors))
+        for out in ("out.bpk", "out.mpk"):
+            self.run_tool("convert", source, self.path(out))
+        self.assertEqual({n: t[0] for n, t in read_bpk(self.path("out.bpk"))[0].items()}, {n: d for n, d, *_ in tensors})
+        item = read_mpk(self.path("out.mpk"))["item"]
+        self.assertEqual({n: item[n]["param"]["dtype"] for n in "abcd"}, {n: d for n, d, *_ in tensors})
+
+    def test_quantized_tensors_are_named_and_hide_no_others(self):
+        data = struct.pack("<4b", -127, 0, 1, 127) + floats(0.5)
+        old = {"QFloat": {"level": "Tensor", "mode": "Symmetric", "value": "Q8S", "store": "Native", "param": "F32"}}
+        new = {"QFloat": {"value": "Q8F", "store": {"PackedU32": 0}, "mode": "Symmetric", "tensor": "F32", "block": None}}
+        strange = {"QFloat": {"value": "Q4S", "store": {"PackedU32": 0}, "mode": "Symmetric", "tensor": "F32", "block": None}}
+        tensors = [("new", new, [4], data), ("old", old, [2, 2], data), ("plain", "F32", [1], floats(3)), ("strange", strange, [8], data)]
+        pack = self.file("q.bpk", burnpack([(*t, 1) for t in tensors]))
+        rec = self.file("q.mpk", mp(record({n: param(1, d, s, b) for n, d, s, b in tensors})))
+        for file in (pack, rec):
+            listed = self.run_json("ls", file)
+            self.assertEqual([(t["name"], t["dtype"], t["shape"]) for t in listed["tensors"]], [("new", "F32", [4]), ("old", "F32", [2, 2]), ("plain", "F32", [1]), ("strange", "U8", [8])])
+            self.assertEqual(len([note for note in listed["notes"] if "quantized by Burn" in note]), 3)
+            self.run_tool("convert", file, self.path("q.safetensors"), "-f")
+            out = read_safetensors(self.path("q.safetensors"))[0]
+            self.assertEqual(out["new"][2], floats(-63.5, 0, 0.5, 63.5))
+            self.assertEqual((out["old"][2], out["strange"][2]), (floats(-63.5, 0, 0.5, 63.5), data))
+
+
+if __name__ == "__main__":
+    unittest.main()
