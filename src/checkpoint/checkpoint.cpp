@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "checkpoint/value_tree.h"
+#include "tensor/describe.h"
 
 namespace ballast {
 
@@ -16,7 +17,7 @@ Entry::Entry(const Checkpoint& owner, std::size_t index)
       dtype(owner.records_[index].dtype),
       shape(owner.dims_.data() + owner.records_[index].dims, owner.records_[index].rank),
       // Sizes were checked when the tensor was added.
-      bytes((static_cast<std::uint64_t>(*try_numel(shape)) * info(dtype).bits + 7) / 8),
+      bytes(bytes_of(dtype, static_cast<std::uint64_t>(*try_numel(shape)))),
       owner_(&owner),
       index_(index) {}
 

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "checkpoint/object_classes.h"
 #include "checkpoint/value_tree.h"
+#include "tensor/describe.h"
 
 namespace ballast {
 namespace {
@@ -214,8 +215,7 @@ void Flattener::add_object_parts(Frame& frame, const ValueNode* node) {
 
 std::uint64_t tensor_bytes(const TensorRecord& record) {
   if (record.storage == kNoStorage) return 0;
-  const auto count = static_cast<std::uint64_t>(try_numel(record.shape()).value_or(0));
-  return (count * info(record.dtype).bits + 7) / 8;
+  return bytes_of(record.dtype, static_cast<std::uint64_t>(try_numel(record.shape()).value_or(0)));
 }
 
 void Flattener::emit(const TensorRecord& record, std::string_view label, std::size_t above) {

@@ -18,7 +18,7 @@
 #include "checkpoint/pattern.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
-#include "tensor/cast.h"
+#include "tensor/elements.h"
 #include "tensor/streamed.h"
 
 namespace ballast {
@@ -51,23 +51,11 @@ struct Channels {
   }
 };
 
-// Elements [first, first + out.size()) as F32.
-class FloatReader {
- public:
-  explicit FloatReader(const Tensor& tensor) : tensor_(tensor) {}
-
-  void read(std::uint64_t first, std::span<float> out) {
-    const std::uint64_t bits = info(tensor_.dtype()).bits;
-    raw_.resize(static_cast<std::size_t>((out.size() * bits + 7) / 8));
-    tensor_.read(first * bits / 8, raw_);
-    cast_elements(tensor_.dtype(), raw_.data(), DType::f32, reinterpret_cast<std::byte*>(out.data()),
-                  out.size());
-  }
-
- private:
-  const Tensor& tensor_;
-  std::vector<std::byte> raw_;
-};
+// Elements from `first` on, a multiple of 8.
+void read_floats(ElementReader& reader, std::uint64_t first, std::span<float> out) {
+  reader.read(first, out.size());
+  reader.cast(0, out);
+}
 
 // work(first, values) for all values of the tensor in blocks, on several threads; `finish` with what `start`
 // made for the thread, one at a time.
@@ -77,14 +65,14 @@ void for_each_run(const Tensor& tensor, Start&& start, Work&& work, Finish&& fin
   if (total == 0) return;
   std::mutex mutex;
   parallel_for((total - 1) / kQuantizedAtOnce + 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
-    FloatReader reader(tensor);
+    ElementReader reader(tensor);
     std::vector<float> values(kQuantizedAtOnce);
     auto local = start();
     for (std::uint64_t block = begin; block < end; ++block) {
       const std::uint64_t first = block * kQuantizedAtOnce;
       const auto piece =
           std::span(values).first(static_cast<std::size_t>(std::min(kQuantizedAtOnce, total - first)));
-      reader.read(first, piece);
+      read_floats(reader, first, piece);
       work(local, first, std::span<const float>(piece));
     }
     const std::lock_guard lock(mutex);
@@ -171,18 +159,18 @@ Noise noise_of(const Tensor& tensor, const Channels& channels, const Scales& sca
 
 Tensor quantized(const Tensor& tensor, const Channels& channels, const Scales& scales) {
   const auto make = [tensor, channels, scales](std::uint64_t offset, std::span<std::byte> out) {
-    FloatReader reader(tensor);
-    std::vector<float> values(kQuantizedAtOnce);
-    for (std::uint64_t done = 0; done < out.size(); done += kQuantizedAtOnce) {
-      const auto piece = std::span(values).first(
-          static_cast<std::size_t>(std::min<std::uint64_t>(kQuantizedAtOnce, out.size() - done)));
-      reader.read(offset + done, piece);
-      channels.for_each_run(offset + done, piece.size(),
-                            [&](std::size_t channel, std::size_t begin, std::size_t end) {
-                              for (std::size_t i = begin; i < end; ++i)
-                                out[static_cast<std::size_t>(done) + i] =
-                                    static_cast<std::byte>(quantized_value(piece[i], scales[channel]));
-                            });
+    ElementReader reader(tensor);
+    std::vector<float> values(kQuantizedAtOnce + 8);
+    for (std::size_t done = 0; done < out.size();) {
+      const std::uint64_t first = offset + done;
+      const auto skip = static_cast<std::size_t>(first % 8);  // elements smaller than a byte begin on one
+      const std::size_t count = std::min<std::size_t>(kQuantizedAtOnce, out.size() - done);
+      read_floats(reader, first - skip, std::span(values).first(skip + count));
+      channels.for_each_run(first, count, [&](std::size_t channel, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+          out[done + i] = static_cast<std::byte>(quantized_value(values[skip + i], scales[channel]));
+      });
+      done += count;
     }
   };
   return Tensor::contiguous_view(

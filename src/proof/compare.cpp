@@ -10,51 +10,17 @@
 #include <cstring>
 #include <limits>
 
+#include "base/pieces.h"
 #include "base/sizes.h"
-#include "base/thread_pool.h"
 #include "proof/compare_kernels.h"
-#include "tensor/cast.h"
-#include "tensor/meaning.h"
+#include "tensor/elements.h"
 
 namespace ballast {
 namespace {
 
 constexpr std::uint64_t kPieceValues = 1U << 20U;  // a multiple of 8: pieces begin on bytes
 constexpr std::size_t kValuesAtOnce = 1024;
-
-// Pieces of all pairs, numbered through: pair p has the pieces [starts[p], starts[p + 1]).
-class Pieces {
- public:
-  template <class Count>
-  Pieces(std::size_t pairs, Count&& count) {
-    for (std::size_t i = 0; i < pairs; ++i) starts_.push_back(starts_.back() + count(i));
-  }
-
-  [[nodiscard]] std::uint64_t first(std::size_t pair) const { return starts_[pair]; }
-
-  [[nodiscard]] std::uint64_t end(std::size_t pair) const { return starts_[pair + 1]; }
-
-  /// work(pair, piece of the pair, piece of all).
-  template <class Work>
-  void for_each(Work&& work) const {
-    parallel_for(starts_.back(), 1, [&](std::uint64_t begin, std::uint64_t end) {
-      auto owner = static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) -
-                                            starts_.begin()) -
-                   1;
-      for (std::uint64_t piece = begin; piece < end; ++piece) {
-        while (starts_[owner + 1] <= piece) ++owner;
-        work(owner, piece - starts_[owner], piece);
-      }
-    });
-  }
-
- private:
-  std::vector<std::uint64_t> starts_ = {0};
-};
-
-std::uint64_t pieces_in(std::uint64_t size, std::uint64_t piece) {
-  return (size + piece - 1) / piece;
-}
+constexpr std::uint64_t kReadValues = 32 * kValuesAtOnce;
 
 bool same_bits(const TensorPair& pair, std::uint64_t at, std::uint64_t end,
                const std::atomic<bool>& differs) {
@@ -167,38 +133,15 @@ std::optional<std::uint64_t> ulps_of(DType dtype, const std::byte* a, const std:
   }
 }
 
-// One side of a pair: raw bytes and doubles of a block.
-class Side {
- public:
-  explicit Side(const Tensor& tensor)
-      : tensor_(tensor), stored_(meaning_of(tensor.dtype()).stored), raw_(kReadValues * 8) {}
-
-  static constexpr std::uint64_t kReadValues = 32 * kValuesAtOnce;
-
-  void read(std::uint64_t first, std::uint64_t count) {
-    const std::uint64_t bits = info(stored_).bits;
-    tensor_.read(first * bits / 8, std::span(raw_).first(static_cast<std::size_t>((count * bits + 7) / 8)));
-  }
-
-  [[nodiscard]] DType stored() const { return stored_; }
-
-  [[nodiscard]] const std::byte* raw(std::uint64_t at) const {
-    return raw_.data() + at * info(stored_).bits / 8;
-  }
-
-  /// Of so many values.
-  [[nodiscard]] std::size_t bytes(std::size_t count) const { return (count * info(stored_).bits + 7) / 8; }
+// One side of a pair: elements as they are stored, and as doubles.
+struct Side {
+  ElementReader reader;
+  std::array<double, kValuesAtOnce> doubles{};
 
   const double* values(std::uint64_t at, std::size_t count) {
-    cast_elements(stored_, raw(at), DType::f64, reinterpret_cast<std::byte*>(values_.data()), count);
-    return values_.data();
+    reader.cast(at, std::span(doubles).first(count));
+    return doubles.data();
   }
-
- private:
-  const Tensor& tensor_;
-  DType stored_;
-  std::vector<std::byte> raw_;
-  std::array<double, kValuesAtOnce> values_{};
 };
 
 // The first pair of values that are not the same; the caller knows there is one.
@@ -210,25 +153,30 @@ std::uint64_t first_difference(const double* a, const double* b) {
 
 PieceSums compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64_t count,
                         const DiffOptions& options) {
-  Side a(pair.first);
-  Side b(pair.second);
+  Side a{ElementReader(pair.first)};
+  Side b{ElementReader(pair.second)};
+  const DType left_dtype = a.reader.stored();
+  const DType right_dtype = b.reader.stored();
   PieceSums part;
-  for (std::uint64_t done = 0; done < count; done += Side::kReadValues) {
-    const std::uint64_t in_reach = std::min(Side::kReadValues, count - done);
-    a.read(first + done, in_reach);
-    b.read(first + done, in_reach);
+  for (std::uint64_t done = 0; done < count; done += kReadValues) {
+    const std::uint64_t in_reach = std::min(kReadValues, count - done);
+    a.reader.read(first + done, in_reach);
+    b.reader.read(first + done, in_reach);
     for (std::uint64_t at = 0; at < in_reach; at += kValuesAtOnce) {
       const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kValuesAtOnce, in_reach - at));
       const double* left = a.values(at, size);
-      if (a.stored() == b.stored() && std::memcmp(a.raw(at), b.raw(at), a.bytes(size)) == 0) {
+      if (left_dtype == right_dtype &&
+          std::memcmp(a.reader.raw(at), b.reader.raw(at),
+                      static_cast<std::size_t>(bytes_of(left_dtype, size))) == 0) {
         part.append(part_of_equal(left, size));
         continue;
       }
       const double* right = b.values(at, size);
-      if (needs_exact(a.stored()) || needs_exact(b.stored())) {
-        PieceSums block = part_of_exact(
-            [&](std::size_t i) { return exact_value(a.stored(), a.raw(at), i, left); },
-            [&](std::size_t i) { return exact_value(b.stored(), b.raw(at), i, right); }, size, options);
+      if (needs_exact(left_dtype) || needs_exact(right_dtype)) {
+        PieceSums block =
+            part_of_exact([&](std::size_t i) { return exact_value(left_dtype, a.reader.raw(at), i, left); },
+                          [&](std::size_t i) { return exact_value(right_dtype, b.reader.raw(at), i, right); },
+                          size, options);
         block.distance.first += first + done + at;
         part.append(block);
         continue;
@@ -236,7 +184,8 @@ PieceSums compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64
       PieceSums block = part_of(left, right, size, options);
       if (block.distance.differing > 0)
         block.distance.first = first + done + at + first_difference(left, right);
-      if (a.stored() == b.stored()) block.distance.max_ulp = ulps_of(a.stored(), a.raw(at), b.raw(at), size);
+      if (left_dtype == right_dtype)
+        block.distance.max_ulp = ulps_of(left_dtype, a.reader.raw(at), b.reader.raw(at), size);
       part.append(block);
     }
   }
@@ -253,20 +202,17 @@ Distance finish(const PieceSums& part) {
 }  // namespace
 
 std::vector<char> same_bits(std::span<const TensorPair> pairs, SharedProgress& progress) {
-  const Pieces pieces(pairs.size(),
-                      [&](std::size_t i) { return pieces_in(pairs[i].first.size_bytes(), kPieceBytes); });
+  const Pieces pieces(pairs.size(), kPieceBytes, [&](std::size_t i) { return pairs[i].first.size_bytes(); });
   std::vector<std::atomic<bool>> differs(pairs.size());
-  pieces.for_each([&](std::size_t i, std::uint64_t piece, std::uint64_t) {
+  pieces.for_each([&](std::size_t i, std::uint64_t piece, std::size_t) {
     const std::uint64_t at = piece * kPieceBytes;
     const std::uint64_t end = std::min(at + kPieceBytes, pairs[i].first.size_bytes());
     if (!differs[i] && !same_bits(pairs[i], at, end, differs[i])) differs[i] = true;
     progress.add(end - at);
   });
-  return {[&] {
-    std::vector<char> same;
-    for (const auto& differ : differs) same.push_back(differ ? 0 : 1);
-    return same;
-  }()};
+  std::vector<char> same;
+  for (const auto& differ : differs) same.push_back(differ ? 0 : 1);
+  return same;
 }
 
 bool comparable(DType a, DType b) {
@@ -275,20 +221,18 @@ bool comparable(DType a, DType b) {
 
 std::vector<Distance> distances(std::span<const TensorPair> pairs, const DiffOptions& options,
                                 SharedProgress& progress) {
-  const Pieces pieces(pairs.size(),
-                      [&](std::size_t i) { return pieces_in(values_in(pairs[i].first), kPieceValues); });
-  std::vector<PieceSums> parts(static_cast<std::size_t>(pairs.empty() ? 0 : pieces.end(pairs.size() - 1)));
-  pieces.for_each([&](std::size_t i, std::uint64_t piece, std::uint64_t overall) {
+  const Pieces pieces(pairs.size(), kPieceValues, [&](std::size_t i) { return values_in(pairs[i].first); });
+  std::vector<PieceSums> parts(pieces.size());
+  pieces.for_each([&](std::size_t i, std::uint64_t piece, std::size_t overall) {
     const std::uint64_t first = piece * kPieceValues;
     const std::uint64_t count = std::min(kPieceValues, values_in(pairs[i].first) - first);
-    parts[static_cast<std::size_t>(overall)] = compare_piece(pairs[i], first, count, options);
+    parts[overall] = compare_piece(pairs[i], first, count, options);
     progress.add(count * info(meaning_of(pairs[i].first.dtype()).stored).bits / 8);
   });
   std::vector<Distance> results;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     PieceSums whole;
-    for (std::uint64_t piece = pieces.first(i); piece < pieces.end(i); ++piece)
-      whole.append(parts[static_cast<std::size_t>(piece)]);
+    for (std::size_t piece = pieces.first(i); piece < pieces.end(i); ++piece) whole.append(parts[piece]);
     results.push_back(finish(whole));
   }
   return results;

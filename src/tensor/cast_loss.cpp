@@ -5,10 +5,9 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <vector>
 
 #include "base/thread_pool.h"
-#include "tensor/cast.h"
+#include "tensor/elements.h"
 
 namespace ballast {
 namespace {
@@ -30,42 +29,32 @@ CastLoss compare(const Bits* before, const Bits* after, std::size_t count, Bits 
   return {rounded, overflowed};
 }
 
-template <class Bits>
-CastLoss compare_as(DType working, Bits exponent, DType from, const std::byte* before, DType to,
-                    const std::byte* after, std::uint64_t count) {
-  std::array<Bits, kBlock> left;
-  std::array<Bits, kBlock> right;
+// A whole number is what the value is towards zero; anything else is a limit, or stands for NaN.
+CastLoss compare_whole(const double* before, const double* after, std::size_t count) {
   CastLoss loss;
-  for (std::uint64_t done = 0; done < count; done += kBlock) {
-    const std::uint64_t piece = std::min(kBlock, count - done);
-    cast_elements(from, before + done * info(from).bits / 8, working,
-                  reinterpret_cast<std::byte*>(left.data()), piece);
-    cast_elements(to, after + done * info(to).bits / 8, working, reinterpret_cast<std::byte*>(right.data()),
-                  piece);
-    const CastLoss here = compare<Bits>(left.data(), right.data(), static_cast<std::size_t>(piece), exponent);
-    loss.rounded += here.rounded;
-    loss.overflowed += here.overflowed;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_near = std::fabs(before[i] - after[i]) < 1;
+    loss.overflowed += is_near ? 0U : 1U;
+    loss.rounded += is_near && before[i] != after[i] ? 1U : 0U;
   }
   return loss;
 }
 
-// A whole number is what the value is towards zero; anything else is a limit, or stands for NaN.
-CastLoss loss_of_whole(DType from, const std::byte* before, DType to, const std::byte* after,
-                       std::uint64_t count) {
-  std::array<double, kBlock> left;
-  std::array<double, kBlock> right;
+// Both sides as `working`, whose elements have the type T, in blocks: look(before, after, count).
+template <class T, class Look>
+CastLoss loss_of_blocks(DType working, DType from, const std::byte* before, DType to, const std::byte* after,
+                        std::uint64_t count, Look&& look) {
+  std::array<T, kBlock> left;
+  std::array<T, kBlock> right;
   CastLoss loss;
   for (std::uint64_t done = 0; done < count; done += kBlock) {
     const std::uint64_t piece = std::min(kBlock, count - done);
-    cast_elements(from, before + done * info(from).bits / 8, DType::f64,
-                  reinterpret_cast<std::byte*>(left.data()), piece);
-    cast_elements(to, after + done * info(to).bits / 8, DType::f64,
-                  reinterpret_cast<std::byte*>(right.data()), piece);
-    for (std::size_t i = 0; i < piece; ++i) {
-      const bool is_near = std::fabs(left[i] - right[i]) < 1;
-      loss.overflowed += is_near ? 0U : 1U;
-      loss.rounded += is_near && left[i] != right[i] ? 1U : 0U;
-    }
+    cast_elements(from, before + bytes_of(from, done), working, reinterpret_cast<std::byte*>(left.data()),
+                  piece);
+    cast_elements(to, after + bytes_of(to, done), working, reinterpret_cast<std::byte*>(right.data()), piece);
+    const CastLoss here = look(left.data(), right.data(), static_cast<std::size_t>(piece));
+    loss.rounded += here.rounded;
+    loss.overflowed += here.overflowed;
   }
   return loss;
 }
@@ -82,10 +71,17 @@ bool fits_float(DType dtype) {
 
 CastLoss cast_loss(DType from, const std::byte* before, DType to, const std::byte* after,
                    std::uint64_t count) {
-  if (is_whole(to)) return loss_of_whole(from, before, to, after, count);
+  const auto look_at = [&]<class T>(DType working, T, auto look) {
+    return loss_of_blocks<T>(working, from, before, to, after, count, look);
+  };
+  if (is_whole(to)) return look_at(DType::f64, double{}, compare_whole);
   if (fits_float(from) && fits_float(to))
-    return compare_as<std::uint32_t>(DType::f32, 0x7F800000U, from, before, to, after, count);
-  return compare_as<std::uint64_t>(DType::f64, 0x7FF0000000000000U, from, before, to, after, count);
+    return look_at(DType::f32, std::uint32_t{}, [](const auto* left, const auto* right, std::size_t size) {
+      return compare<std::uint32_t>(left, right, size, 0x7F800000U);
+    });
+  return look_at(DType::f64, std::uint64_t{}, [](const auto* left, const auto* right, std::size_t size) {
+    return compare<std::uint64_t>(left, right, size, 0x7FF0000000000000U);
+  });
 }
 
 CastLoss cast_loss(const Tensor& before, const Tensor& after) {
@@ -94,20 +90,13 @@ CastLoss cast_loss(const Tensor& before, const Tensor& after) {
   const auto total = static_cast<std::uint64_t>(before.numel());
   if (total == 0) return {};
   parallel_for((total - 1) / kRead + 1, 4, [&](std::uint64_t begin, std::uint64_t end) {
-    std::vector<std::byte> left;
-    std::vector<std::byte> right;
-    const auto read = [](const Tensor& tensor, std::uint64_t first, std::uint64_t count,
-                         std::vector<std::byte>& out) {
-      const std::uint64_t bits = info(tensor.dtype()).bits;
-      out.resize(static_cast<std::size_t>((count * bits + 7) / 8));
-      tensor.read(first * bits / 8, out);
-    };
+    ElementReader left(before);
+    ElementReader right(after);
     for (std::uint64_t block = begin; block < end; ++block) {
       const std::uint64_t first = block * kRead;
       const std::uint64_t count = std::min(kRead, total - first);
-      read(before, first, count, left);
-      read(after, first, count, right);
-      const CastLoss loss = cast_loss(before.dtype(), left.data(), after.dtype(), right.data(), count);
+      const CastLoss loss = cast_loss(before.dtype(), left.read(first, count).data(), after.dtype(),
+                                      right.read(first, count).data(), count);
       rounded += loss.rounded;
       overflowed += loss.overflowed;
     }

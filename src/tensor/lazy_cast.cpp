@@ -8,8 +8,8 @@
 
 #include "base/lazy.h"
 #include "base/thread_pool.h"
-#include "tensor/cast.h"
 #include "tensor/cast_loss.h"
+#include "tensor/elements.h"
 #include "tensor/sound.h"
 
 namespace ballast {
@@ -25,30 +25,23 @@ void add(CastCount& count, const CastLoss& loss) {
   count.overflowed += loss.overflowed;
 }
 
-// Elements of a tensor, read and cast, through a buffer for `most` of them.
+// Elements of a tensor, read and cast.
 class Converter {
  public:
-  Converter(const Tensor& source, DType dtype, std::uint64_t most, CastCount* count)
-      : source_(source),
-        dtype_(dtype),
-        count_(count),
-        bits_(info(source.dtype()).bits),
-        buffer_(
-            std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>((most * bits_ + 7) / 8))) {}
+  Converter(const Tensor& source, DType dtype, CastCount* count)
+      : reader_(source), dtype_(dtype), count_(count) {}
 
   // From a multiple of eight on.
   void operator()(std::uint64_t first, std::uint64_t count, std::byte* out) {
-    source_.read(first * bits_ / 8, {buffer_.get(), static_cast<std::size_t>((count * bits_ + 7) / 8)});
-    cast_elements(source_.dtype(), buffer_.get(), dtype_, out, count);
-    if (count_ != nullptr) add(*count_, cast_loss(source_.dtype(), buffer_.get(), dtype_, out, count));
+    const std::byte* raw = reader_.read(first, count).data();
+    cast_elements(reader_.stored(), raw, dtype_, out, count);
+    if (count_ != nullptr) add(*count_, cast_loss(reader_.stored(), raw, dtype_, out, count));
   }
 
  private:
-  const Tensor& source_;
+  ElementReader reader_;
   DType dtype_;
   CastCount* count_;
-  std::uint64_t bits_;
-  std::unique_ptr<std::byte[]> buffer_;
 };
 
 class CastStorage final : public Storage {
@@ -88,7 +81,7 @@ class CastStorage final : public Storage {
     const std::uint64_t end = std::min(((offset + out.size()) * 8 + bits - 1) / bits, numel());
     const std::uint64_t most = source_.is_contiguous() ? kPiece : kStridedPiece;
     parallel_for((end - begin - 1) / most + 1, 1, [&](std::uint64_t from, std::uint64_t to) {
-      Converter convert(source_, dtype_, std::min(most, end - begin), count_.get());
+      Converter convert(source_, dtype_, count_.get());
       for (std::uint64_t piece = from; piece < to; ++piece) {
         const std::uint64_t first = begin + piece * most;
         read_piece(convert, first, std::min(most, end - first), offset, out);
@@ -102,9 +95,8 @@ class CastStorage final : public Storage {
   // The part of elements [first, first + count) that lies in `out`, which begins at byte `offset`.
   void read_piece(Converter& convert, std::uint64_t first, std::uint64_t count, std::uint64_t offset,
                   std::span<std::byte> out) const {
-    const std::uint64_t bits = info(dtype_).bits;
-    const std::uint64_t begin = first * bits / 8;
-    const std::uint64_t end = begin + (count * bits + 7) / 8;
+    const std::uint64_t begin = bytes_of(dtype_, first);
+    const std::uint64_t end = begin + bytes_of(dtype_, count);
     if (begin >= offset && end <= offset + out.size())
       return convert(first, count, out.data() + (begin - offset));
     const auto block = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(end - begin));

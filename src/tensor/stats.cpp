@@ -12,9 +12,9 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "base/thread_pool.h"
-#include "tensor/cast.h"
-#include "tensor/meaning.h"
+#include "base/pieces.h"
+#include "tensor/blocks.h"
+#include "tensor/elements.h"
 
 namespace ballast {
 namespace {
@@ -124,49 +124,31 @@ bool needs_double(DType dtype) {
   return !is_floating(dtype) || dtype == DType::f64;
 }
 
-// Values [first, first + count) of the tensor, in blocks.
-class Reader {
- public:
-  explicit Reader(const Tensor& tensor) : tensor_(tensor), stored_(meaning_of(tensor.dtype()).stored) {}
-
-  template <class T>
-  Part look_at(std::uint64_t first, std::uint64_t count) {
-    constexpr DType kWorking = sizeof(T) == 4 ? DType::f32 : DType::f64;
-    const std::uint64_t bits = info(stored_).bits;
-    std::array<T, kValuesAtOnce> block;
-    Part part;
-    for (std::uint64_t done = 0; done < count; done += kReadElements) {
-      const std::uint64_t in_reach = std::min<std::uint64_t>(kReadElements, count - done);
-      raw_.resize(static_cast<std::size_t>((in_reach * bits + 7) / 8));
-      tensor_.read((first + done) * bits / 8, raw_);
-      for (std::uint64_t at = 0; at < in_reach; at += kValuesAtOnce) {
-        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kValuesAtOnce, in_reach - at));
-        const std::byte* source = raw_.data() + at * bits / 8;
-        if (stored_ == kWorking)
-          std::memcpy(block.data(), source, size * sizeof(T));
-        else
-          cast_elements(stored_, source, kWorking, reinterpret_cast<std::byte*>(block.data()), size);
-        const std::size_t padded = (size + kLanes - 1) / kLanes * kLanes;
-        std::fill(block.begin() + static_cast<std::ptrdiff_t>(size),
-                  block.begin() + static_cast<std::ptrdiff_t>(padded), std::numeric_limits<T>::quiet_NaN());
-        part.append(look_at_padded(block.data(), padded, padded - size));
-      }
+template <class T>
+Part look_at(const Tensor& tensor, std::uint64_t first, std::uint64_t count) {
+  ElementReader reader(tensor);
+  std::array<T, kValuesAtOnce> block;
+  Part part;
+  for (std::uint64_t done = 0; done < count; done += kReadElements) {
+    const std::uint64_t in_reach = std::min<std::uint64_t>(kReadElements, count - done);
+    reader.read(first + done, in_reach);
+    for (std::uint64_t at = 0; at < in_reach; at += kValuesAtOnce) {
+      const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kValuesAtOnce, in_reach - at));
+      reader.cast(at, std::span(block).first(size));
+      const std::size_t padded = (size + kLanes - 1) / kLanes * kLanes;
+      std::fill(block.begin() + static_cast<std::ptrdiff_t>(size),
+                block.begin() + static_cast<std::ptrdiff_t>(padded), std::numeric_limits<T>::quiet_NaN());
+      part.append(look_at_padded(block.data(), padded, padded - size));
     }
-    return part;
   }
-
- private:
-  const Tensor& tensor_;
-  DType stored_;
-  std::vector<std::byte> raw_;
-};
+  return part;
+}
 
 Part look_at_piece(const Tensor& tensor, std::uint64_t piece) {
   const std::uint64_t first = piece * kPieceElements;
   const std::uint64_t count = std::min(kPieceElements, values_in(tensor) - first);
-  Reader reader(tensor);
-  return needs_double(meaning_of(tensor.dtype()).stored) ? reader.look_at<double>(first, count)
-                                                         : reader.look_at<float>(first, count);
+  return needs_double(meaning_of(tensor.dtype()).stored) ? look_at<double>(tensor, first, count)
+                                                         : look_at<float>(tensor, first, count);
 }
 
 TensorStats finish(const Part& part) {
@@ -224,43 +206,26 @@ std::uint64_t count_matches(std::span<const std::byte> bytes, NotFinite what) {
   return count;
 }
 
-// Pieces of all tensors, numbered through: tensor t has the pieces [starts[t], starts[t + 1]).
-std::vector<std::uint64_t> piece_starts(std::span<const Tensor> tensors) {
-  std::vector<std::uint64_t> starts = {0};
-  starts.reserve(tensors.size() + 1);
-  for (const Tensor& tensor : tensors) {
-    starts.push_back(starts.back() + (values_in(tensor) + kPieceElements - 1) / kPieceElements);
-  }
-  return starts;
-}
-
 }  // namespace
 
 std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& progress) {
-  const std::vector<std::uint64_t> starts = piece_starts(tensors);
-  std::vector<Part> parts(static_cast<std::size_t>(starts.back()));
+  const Pieces pieces(tensors.size(), kPieceElements, [&](std::size_t i) { return values_in(tensors[i]); });
+  std::vector<Part> parts(pieces.size());
   std::uint64_t total = 0;
   for (const Tensor& tensor : tensors) total += tensor.size_bytes();
   std::atomic<std::uint64_t> done{0};
-  parallel_for(parts.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
-    // upper_bound, not lower_bound: tensors without elements have no pieces.
-    auto owner =
-        static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin()) - 1;
-    for (std::uint64_t piece = begin; piece < end; ++piece) {
-      while (starts[owner + 1] <= piece) ++owner;
-      Part& part = parts[static_cast<std::size_t>(piece)];
-      part = look_at_piece(tensors[owner], piece - starts[owner]);
-      if (!progress) continue;
-      const std::uint64_t bytes = part.count * info(meaning_of(tensors[owner].dtype()).stored).bits / 8;
-      progress(done.fetch_add(bytes) + bytes, total);
-    }
+  pieces.for_each([&](std::size_t owner, std::uint64_t piece, std::size_t overall) {
+    parts[overall] = look_at_piece(tensors[owner], piece);
+    if (!progress) return;
+    const std::uint64_t bytes =
+        parts[overall].count * info(meaning_of(tensors[owner].dtype()).stored).bits / 8;
+    progress(done.fetch_add(bytes) + bytes, total);
   });
   std::vector<TensorStats> results;
   results.reserve(tensors.size());
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     Part whole;
-    for (std::uint64_t piece = starts[t]; piece < starts[t + 1]; ++piece)
-      whole.append(parts[static_cast<std::size_t>(piece)]);
+    for (std::size_t piece = pieces.first(t); piece < pieces.end(t); ++piece) whole.append(parts[piece]);
     results.push_back(finish(whole));
   }
   return results;
@@ -271,11 +236,7 @@ std::uint64_t count_not_finite(const Tensor& tensor) {
   const auto what = not_finite(stored);
   if (!what) return 0;
   std::uint64_t count = 0;
-  std::vector<std::byte> block;
-  for (std::uint64_t at = 0; at < tensor.size_bytes(); at += block.size()) {
-    block.resize(
-        static_cast<std::size_t>(std::min<std::uint64_t>(kReadElements * 8, tensor.size_bytes() - at)));
-    tensor.read(at, block);
+  for_each_block(tensor, [&](std::uint64_t, std::span<const std::byte> block) {
     switch (info(stored).bits) {
       case 64:
         count += count_matches<std::uint64_t>(block, *what);
@@ -290,7 +251,7 @@ std::uint64_t count_not_finite(const Tensor& tensor) {
         count += count_matches<std::uint8_t>(block, *what);
         break;
     }
-  }
+  });
   return count;
 }
 

@@ -46,14 +46,18 @@ std::string describe(DType dtype, ShapeView shape) {
   return fmt::format("tensor {} {}", info(dtype).code, to_string(shape));
 }
 
-std::int64_t checked_numel(DType dtype, ShapeView shape) {
+std::optional<std::uint64_t> try_bits(DType dtype, ShapeView shape) noexcept {
   const auto count = try_numel(shape);
+  const auto bits = count ? try_mul<std::int64_t>(*count, info(dtype).bits) : std::nullopt;
+  if (!bits) return std::nullopt;
+  return static_cast<std::uint64_t>(*bits);
+}
+
+std::int64_t checked_numel(DType dtype, ShapeView shape) {
   // Bits must be countable too, so that no later size computation has to ask.
-  if (!count || !try_mul<std::int64_t>(*count, info(dtype).bits)) {
-    fail(Errc::size_overflow, describe(dtype, shape),
-         "has a negative dimension or more elements than 64 bits can count");
-  }
-  return *count;
+  if (const auto bits = try_bits(dtype, shape)) return static_cast<std::int64_t>(*bits / info(dtype).bits);
+  fail(Errc::size_overflow, describe(dtype, shape),
+       "has a negative dimension or more elements than 64 bits can count");
 }
 
 Tensor::Tensor(DType dtype, Shape shape)
@@ -112,7 +116,7 @@ Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> byte
 }
 
 std::uint64_t Tensor::size_bytes() const noexcept {
-  return (static_cast<std::uint64_t>(numel_) * info(dtype_).bits + 7) / 8;
+  return bytes_of(dtype_, static_cast<std::uint64_t>(numel_));
 }
 
 Device Tensor::device() const noexcept {

@@ -44,6 +44,26 @@ TEST(Quantize, EachChannelHasItsOwnScale) {
               ElementsAre(127, -2, 2, 0, 63.5F, -63.5F, 0, 0.5F));
 }
 
+// Elements smaller than a byte do not begin on one: a range may, all the same, begin at any of them.
+TEST(Quantize, AnyRangeOfTheIntegersIsThatOfTheWhole) {
+  std::vector<float> values(3 * 16);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7) - 2;
+  for (const DType dtype : {DType::f4, DType::f6_e2m3, DType::f8_e4m3, DType::f16, DType::f32, DType::f64}) {
+    Checkpoint in;
+    in.add("w", Tensor::from(std::span<const float>(values), {3, 16}).to(dtype));
+    const Tensor whole = quantize_int8(in).checkpoint.tensor("w").clone();
+    const Tensor streamed = quantize_int8(in).checkpoint.tensor("w");  // nothing of it is in memory
+    for (std::size_t first = 0; first < values.size(); ++first) {
+      for (std::size_t size = 1; first + size <= values.size(); ++size) {
+        std::vector<std::byte> part(size);
+        streamed.read(first, part);
+        ASSERT_EQ(std::memcmp(part.data(), whole.data() + first, size), 0)
+            << info(dtype).code << ": " << size << " from " << first;
+      }
+    }
+  }
+}
+
 TEST(Quantize, AnyDimensionMayHoldTheChannels) {
   std::vector<float> values(2 * 3 * 4);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 11;

@@ -15,8 +15,8 @@
 
 #include "ballast/error.h"
 #include "base/bytes.h"
-#include "base/checked.h"
 #include "formats/npy/npy.h"
+#include "tensor/describe.h"
 
 namespace ballast::npy {
 namespace {
@@ -155,16 +155,14 @@ class DictReader {
 };
 
 void check_size(const Header& header, std::uint64_t bytes, const std::string& where) {
-  const auto numel = try_numel(header.shape);
-  const auto needed =
-      numel ? try_mul<std::uint64_t>(static_cast<std::uint64_t>(*numel), info(header.dtype).bits / 8)
-            : std::nullopt;
-  if (!needed)
+  const auto bits = try_bits(header.dtype, header.shape);
+  if (!bits)
     fail(Errc::size_overflow, where, "the size of {} does not fit into 64 bits", to_string(header.shape));
-  if (*needed == bytes) return;
-  fail(*needed > bytes ? Errc::truncated : Errc::trailing_data, where,
-       "{} {} needs {} bytes, {} follow the header", info(header.dtype).code, to_string(header.shape),
-       *needed, bytes);
+  const std::uint64_t needed = *bits / 8;
+  if (needed == bytes) return;
+  fail(needed > bytes ? Errc::truncated : Errc::trailing_data, where,
+       "{} {} needs {} bytes, {} follow the header", info(header.dtype).code, to_string(header.shape), needed,
+       bytes);
 }
 
 }  // namespace

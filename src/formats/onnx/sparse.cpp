@@ -9,7 +9,7 @@
 #include "ballast/error.h"
 #include "ballast/shape.h"
 #include "base/bytes.h"
-#include "base/checked.h"
+#include "tensor/describe.h"
 
 namespace ballast::onnx_file {
 namespace {
@@ -72,16 +72,14 @@ void fill(const Parts& parts, std::span<std::byte> out) {
 }  // namespace
 
 std::uint64_t dense_bytes(const SparseDescription& sparse, const std::string& where) {
-  const auto numel = try_numel(sparse.shape);
-  const unsigned bits = info(*sparse.values.type->dtype).bits;
-  const auto all = numel ? try_mul<std::uint64_t>(static_cast<std::uint64_t>(*numel), bits) : std::nullopt;
-  if (!all)
+  const auto bits = try_bits(*sparse.values.type->dtype, sparse.shape);
+  if (!bits)
     fail(Errc::size_overflow, where, "tensor {}: the size of {} does not fit into 64 bits",
          quoted(sparse.values.name), to_string(ShapeView(sparse.shape)));
-  if (bits < 8)
+  if (info(*sparse.values.type->dtype).bits < 8)
     fail(Errc::unsupported, where, "tensor {}: sparse {}", quoted(sparse.values.name),
          sparse.values.type->name);
-  return *all / 8;
+  return *bits / 8;
 }
 
 std::shared_ptr<const Storage> dense_storage(const SparseDescription& sparse,

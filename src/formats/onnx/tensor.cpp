@@ -7,8 +7,9 @@
 
 #include "ballast/error.h"
 #include "ballast/shape.h"
-#include "base/checked.h"
+#include "base/fail.h"
 #include "formats/onnx/fields.h"
+#include "tensor/describe.h"
 
 namespace ballast::onnx_file {
 namespace {
@@ -175,10 +176,7 @@ class TensorReader {
   }
 
   void settle_size() {
-    const auto numel = try_numel(tensor_.shape);
-    const auto bits =
-        numel ? try_mul<std::uint64_t>(static_cast<std::uint64_t>(*numel), info(*tensor_.type->dtype).bits)
-              : std::nullopt;
+    const auto bits = try_bits(*tensor_.type->dtype, tensor_.shape);
     if (!bits)
       fail(Errc::size_overflow, where(), "the size of {} does not fit into 64 bits",
            to_string(ShapeView(tensor_.shape)));
