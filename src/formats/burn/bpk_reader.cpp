@@ -11,8 +11,10 @@
 //   6. data        offsets count from here; every tensor begins on a multiple of 256
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "ballast/error.h"
+#include "base/budget.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "formats/burn/burn.h"
@@ -39,10 +41,11 @@ struct Described {
 
 class BpkReader {
  public:
-  explicit BpkReader(const ByteSource& source) : source_(source) {}
+  explicit BpkReader(const ByteSource& source) : source_(source), budget_(source.where()) {}
 
   Checkpoint read() {
     const std::uint64_t metadata_bytes = read_header();
+    budget_.admit(metadata_bytes);
     const auto bytes = load_range(source_, kHeaderBytes, metadata_bytes);
     CborCursor cbor(span_of(*bytes), source_.where(), kHeaderBytes);
     read_metadata(cbor);
@@ -86,27 +89,39 @@ class BpkReader {
   }
 
   void read_metadata(CborCursor& cbor) {
-    bool found = false;
+    std::set<std::string, std::less<>> seen;
     cbor.object([&](std::string_view key) {
-      if (key == "tensors") {
-        if (std::exchange(found, true)) fail(Errc::duplicate_key, cbor.where(), "two lists of tensors");
+      const bool is_known = key == "tensors" || key == "metadata" || key == "scalars";
+      if (is_known && !seen.emplace(key).second)
+        fail(Errc::duplicate_key, cbor.where(), "{} stands there twice", quoted(key));
+      if (key == "tensors")
         read_tensors(cbor);
-      } else if (key == "metadata") {
-        cbor.object([&](std::string_view name) {
-          if (!checkpoint_.metadata) checkpoint_.metadata.emplace();
-          if (!checkpoint_.metadata->emplace(name, cbor.text()).second)
-            fail(Errc::duplicate_key, cbor.where(), "metadata {} stands there twice", quoted(name));
-        });
-      } else if (key == "scalars") {
-        cbor.object([&](std::string_view name) {
-          if (!extras_.scalars.emplace(name, cbor.scalar()).second)
-            fail(Errc::duplicate_key, cbor.where(), "scalar {} stands there twice", quoted(name));
-        });
-      } else {
+      else if (key == "metadata")
+        read_texts(cbor);
+      else if (key == "scalars")
+        read_scalars(cbor);
+      else
         cbor.skip(1);
-      }
     });
-    if (!found) fail(Errc::bad_burn, cbor.where(), "metadata without a list of tensors");
+    if (!seen.contains("tensors")) fail(Errc::bad_burn, cbor.where(), "metadata without a list of tensors");
+  }
+
+  void read_texts(CborCursor& cbor) {
+    cbor.object([&](std::string_view name) {
+      const std::string_view text = cbor.text();
+      budget_.take(name.size() + text.size() + kMetadataEntryBytes);
+      if (!checkpoint_.metadata) checkpoint_.metadata.emplace();
+      if (!checkpoint_.metadata->emplace(name, text).second)
+        fail(Errc::duplicate_key, cbor.where(), "metadata {} stands there twice", quoted(name));
+    });
+  }
+
+  void read_scalars(CborCursor& cbor) {
+    cbor.object([&](std::string_view name) {
+      budget_.take(bytes_of_name(name.size()));
+      if (!extras_.scalars.emplace(name, cbor.scalar()).second)
+        fail(Errc::duplicate_key, cbor.where(), "scalar {} stands there twice", quoted(name));
+    });
   }
 
   void read_tensors(CborCursor& cbor) {
@@ -117,6 +132,7 @@ class BpkReader {
     tensors_.reserve(static_cast<std::size_t>(count));
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::string_view name = cbor.text();
+      budget_.take(bytes_of_name(name.size()));
       if (!names.insert(name).second)
         fail(Errc::duplicate_key, cbor.where(), "two tensors are called {}", quoted(name));
       tensors_.push_back(read_tensor(cbor, name));
@@ -128,6 +144,10 @@ class BpkReader {
     bool has_shape = false;
     bool has_place = false;
     cbor.object([&](std::string_view key) {
+      if ((key == "dtype" && tensor.dtype) || (key == "shape" && has_shape) ||
+          (key == "data_offsets" && has_place))
+        fail(Errc::duplicate_key, cbor.where(), "tensor {}: {} stands there twice", quoted(name),
+             quoted(key));
       if (key == "dtype") {
         tensor.dtype = read_dtype(cbor, name, tensor.quantized);
       } else if (key == "shape") {
@@ -260,6 +280,7 @@ class BpkReader {
   }
 
   const ByteSource& source_;
+  Budget budget_;
   Checkpoint checkpoint_;
   Extras extras_;
   std::vector<Described> tensors_;

@@ -108,8 +108,16 @@ class JsonToMpk {
       out_ += '\xCF';
       return append_big_endian(number.value, 8);
     }
+    const char* begin = number.text.data();
+    const char* end = begin + number.text.size();
+    std::int64_t whole = 0;
+    if (const auto read = std::from_chars(begin, end, whole); read.ec == std::errc() && read.ptr == end) {
+      out_ += '\xD3';
+      return append_big_endian(static_cast<std::uint64_t>(whole), 8);
+    }
     double value = 0;
-    std::from_chars(number.text.data(), number.text.data() + number.text.size(), value);
+    if (std::from_chars(begin, end, value).ec != std::errc())
+      fail(Errc::bad_burn, json_.where(), "{} is no number a double has", quoted(number.text));
     out_ += '\xCB';
     append_big_endian(std::bit_cast<std::uint64_t>(value), 8);
   }

@@ -13,10 +13,12 @@
 #include <optional>
 
 #include "ballast/error.h"
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/json_writer.h"
 #include "formats/burn/burn.h"
+#include "formats/burn/configuration.h"
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
 #include "formats/burn/quantized.h"
@@ -27,11 +29,8 @@ namespace {
 using Kind = MsgpackCursor::Kind;
 
 constexpr std::size_t kLongestName = 4096;
-constexpr std::uint64_t kNamesPlainlyHonest = std::uint64_t{64} << 20U;
-constexpr std::uint64_t kNamesPerByte = 8;  // of all names, per byte of the file
 constexpr std::uint64_t kLongestMetadata = std::uint64_t{16} << 20U;
 constexpr std::size_t kMostScalars = 100'000;
-constexpr std::size_t kLongestConfiguration = 4096;  // characters of one layer's
 
 // What a map holds of a tensor so far.
 struct Leaf {
@@ -45,16 +44,20 @@ struct Leaf {
 
 class MpkReader {
  public:
-  explicit MpkReader(const ByteSource& source) : source_(source), cursor_(source) {}
+  explicit MpkReader(const ByteSource& source) : source_(source), cursor_(source), budget_(source.where()) {
+    budget_.admit(source.size());
+  }
 
   Checkpoint read() {
     bool found = false;
+    bool described = false;
     for (std::uint64_t count = cursor_.map(); count > 0; --count) {
       const std::string key = cursor_.text();
       if (key == "metadata") {
+        if (std::exchange(described, true)) fail_twice(key);
         read_metadata();
       } else if (key == "item") {
-        if (std::exchange(found, true)) fail(Errc::duplicate_key, cursor_.where(), "two items in one record");
+        if (std::exchange(found, true)) fail_twice(key);
         static_cast<void>(value(1, {}));
       } else {
         cursor_.skip(1);
@@ -99,14 +102,25 @@ class MpkReader {
       if (key == "ballast" && cursor_.peek() == Kind::map) {
         for (std::uint64_t inner = cursor_.map(); inner > 0; --inner) {
           std::string name = cursor_.text(kLongestMetadata);
-          checkpoint_.metadata->insert_or_assign(std::move(name), cursor_.text(kLongestMetadata));
+          put_metadata(std::move(name), cursor_.text(kLongestMetadata));
         }
       } else if (cursor_.peek() == Kind::text) {
-        checkpoint_.metadata->insert_or_assign("burn." + key, cursor_.text());
+        put_metadata("burn." + key, cursor_.text());
       } else {
         cursor_.skip(2);
       }
     }
+  }
+
+  void put_metadata(std::string key, std::string value) {
+    budget_.take(key.size() + value.size() + kMetadataEntryBytes);
+    if (!checkpoint_.metadata->emplace(key, std::move(value)).second) fail_twice(key);
+  }
+
+  // Readers differ in which of the two they take.
+  [[noreturn]] void fail_twice(std::string_view key) const {
+    fail(Errc::duplicate_key, cursor_.where(), "{} stands twice in one map, before byte {}", quoted(key),
+         cursor_.position());
   }
 
   // What holds nothing but nil is configuration: Burn writes its variants and the lengths of its arrays
@@ -137,27 +151,7 @@ class MpkReader {
     return {};
   }
 
-  // The members of a map or an array, as long as they may be configuration.
-  struct Members {
-    std::vector<std::pair<std::string, std::string>> nil;  // paths from here, JSON
-    std::string json;
-    bool is_configuration = true;
-    bool is_long = false;  // more than any layer has
-  };
-
-  void member(Members& members, const std::string& key, std::string json, bool is_array) {
-    members.is_configuration = members.is_configuration && !json.empty();
-    members.is_long = members.is_long || members.json.size() > kLongestConfiguration;
-    if (json.empty() || members.is_long) return;
-    JsonWriter quoted_key;
-    if (members.is_configuration || is_array)
-      members.json += (members.json.empty() ? "" : ",") +
-                      (is_array ? "" : std::move(quoted_key.value(key)).text() + ":") + json;
-    // An absent Option is nil, and may be absent altogether; not so one in an array.
-    if (is_array || json != "null") members.nil.emplace_back(key, std::move(json));
-  }
-
-  std::string finish(Members& members, char open, char close) {
+  std::string finish(ConfigurationMembers& members, char open, char close) {
     if (members.is_long) ++left_out_;
     if (members.is_long && members.is_configuration) return {};
     if (members.is_configuration && deep_ > 0) return open + members.json + close;
@@ -170,7 +164,7 @@ class MpkReader {
 
   std::string array(int depth) {
     const std::uint64_t count = cursor_.array();
-    Members members;
+    ConfigurationMembers members;
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::string key = std::to_string(i);
       std::string json;
@@ -178,14 +172,14 @@ class MpkReader {
         const Step step(*this, key);
         json = value(depth + 1, {});
       }
-      member(members, key, std::move(json), true);
+      members.add(key, std::move(json), true);
     }
     return finish(members, '[', ']');
   }
 
   std::string map(int depth, const std::optional<std::string>& id) {
     Leaf leaf;
-    Members members;
+    ConfigurationMembers members;
     for (std::uint64_t count = cursor_.map(); count > 0; --count) {
       const std::string key = cursor_.text();
       if (take_part(leaf, key, depth)) {
@@ -201,7 +195,7 @@ class MpkReader {
         const Step step(*this, key);
         json = value(depth + 1, {});
       }
-      member(members, key, std::move(json), false);
+      members.add(key, std::move(json), false);
     }
     if (leaf.is_old && leaf.shape) {
       fail(Errc::unsupported, cursor_.where(),
@@ -217,12 +211,16 @@ class MpkReader {
   bool take_part(Leaf& leaf, const std::string& key, int depth) {
     const Kind kind = cursor_.peek();
     if (key == "bytes" && kind == Kind::binary) {
+      if (leaf.bytes) fail_twice(key);
       leaf.bytes = cursor_.binary();
     } else if (key == "shape" && kind == Kind::array && (leaf.bytes || leaf.is_old)) {
+      if (leaf.shape) fail_twice(key);
       leaf.shape = read_shape();
     } else if (key == "dtype" && leaf.bytes && (kind == Kind::text || kind == Kind::map)) {
+      if (leaf.dtype) fail_twice(key);
       leaf.dtype = read_dtype(depth, leaf.quantized);
     } else if (key == "id" && kind == Kind::text) {
+      if (leaf.id) fail_twice(key);
       leaf.id = cursor_.text();
     } else if (key == "value" && kind == Kind::array) {
       leaf.is_old = skip_numbers_or_read(depth);
@@ -232,21 +230,22 @@ class MpkReader {
     return true;
   }
 
-  // The values of a tensor of old, or a module's Vec called "value".
+  // The values of a tensor of old, all numbers; or a module's Vec called "value", whose numbers are left out.
   bool skip_numbers_or_read(int depth) {
     const std::uint64_t count = cursor_.array();
-    const Kind kind = count == 0 ? Kind::nil : cursor_.peek();
-    const bool is_numbers = kind == Kind::floating || kind == Kind::integer;
+    std::uint64_t numbers = 0;
     const Step step(*this, "value");
     for (std::uint64_t i = 0; i < count; ++i) {
-      if (is_numbers) {
+      if (const Kind kind = cursor_.peek(); kind == Kind::floating || kind == Kind::integer) {
+        ++numbers;
         cursor_.skip(depth + 2);
         continue;
       }
       const Step inner(*this, std::to_string(i));
       static_cast<void>(value(depth + 2, {}));
     }
-    return is_numbers;
+    if (numbers < count) left_out_ += numbers;
+    return numbers > 0 && numbers == count;
   }
 
   std::vector<std::uint64_t> read_shape() {
@@ -335,12 +334,7 @@ class MpkReader {
   }
 
   // A short file can nest long keys so that the names of what lies in them are longer than any memory.
-  void count_name(std::size_t more = 0) {
-    name_bytes_ += path_.size() + 1 + more;
-    if (name_bytes_ > kNamesPlainlyHonest && name_bytes_ / kNamesPerByte > source_.size())
-      fail(Errc::expansion_limit, cursor_.where(), "a record of {} bytes whose names take more than {}",
-           source_.size(), name_bytes_);
-  }
+  void count_name(std::size_t more = 0) { budget_.take(bytes_of_name(path_.size() + more)); }
 
   // One step down the path, as long as it lives.
   class Step {
@@ -370,12 +364,12 @@ class MpkReader {
 
   const ByteSource& source_;
   MsgpackCursor cursor_;
+  Budget budget_;
   Checkpoint checkpoint_;
   Extras extras_;
   std::map<std::string, std::string> configuration_;  // path → JSON
   std::string path_;
   int deep_ = 0;  // steps in the path
-  std::uint64_t name_bytes_ = 0;
   std::uint64_t left_out_ = 0;
 };
 

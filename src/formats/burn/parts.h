@@ -40,6 +40,14 @@ void check_size(DType dtype, ShapeView shape, std::uint64_t bytes, std::string_v
 /// {"gru.gate_activation": {"Sigmoid": null}, "conv.stride": [null, null]}. Only an .mpk has a place for it.
 inline constexpr const char* kConfigurationKey = "burn.configuration";
 
+/// What opening spends on one key of metadata beside its text, and on the name of a tensor or a scalar: it
+/// lies in the checkpoint, in Extras and, while that is written, twice in its JSON.
+inline constexpr std::uint64_t kMetadataEntryBytes = 160;
+
+[[nodiscard]] constexpr std::uint64_t bytes_of_name(std::uint64_t size) {
+  return 4 * size + 300;
+}
+
 using ParamId = std::variant<std::uint64_t, std::string>;
 
 /// Burn writes an id as the base32 (RFC 4648's "extended hex", lower case) of its eight bytes.
