@@ -27,9 +27,10 @@ enum class Change : std::uint8_t {
   renamed,  ///< same bits under another name
   only_a,
   only_b,
+  layout,  ///< same bits of a matrix or more, which the two say to be laid out differently: other numbers
 };
 
-/// "equal", "within-tolerance", "values", "dtype", "shape", "renamed", "only-a", "only-b".
+/// "equal", "within-tolerance", "values", "dtype", "shape", "renamed", "only-a", "only-b", "layout".
 [[nodiscard]] std::string_view name(Change change) noexcept;
 
 /// How far the values of two tensors are apart. NaN equals NaN; NaN and a number, or an infinity and a

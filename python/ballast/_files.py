@@ -191,7 +191,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Difference:
-    """One tensor of a diff. ``change``: equal, within-tolerance, values, dtype, shape, renamed, only-a, only-b."""
+    """One tensor of a diff. ``change``: equal, within-tolerance, values, dtype, shape, renamed, only-a, only-b, layout."""
 
     change: str
     name: str

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/hash_xxh3.h"
 #include "base/largest_first.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/require_data.h"
 #include "checkpoint/tree_quantization.h"
@@ -41,6 +42,7 @@ class Differ {
     pair_up();
     compare_bits();
     compare_values();
+    compare_layouts();
     if (options_.find_renamed) find_renamed();
     for (const std::size_t i : only_b_) {
       if (!renamed_b_.contains(i)) add(Change::only_b, b_[i].name, nullptr, &b_, i);
@@ -116,6 +118,14 @@ class Differ {
       item.distance = found[k];
       if (tolerant && found[k].outside == 0) item.change = Change::within;
     }
+  }
+
+  // [in, out] and [out, in] may be the same bits.
+  void compare_layouts() {
+    if (layout::of(a_) == layout::of(b_)) return;
+    for (TensorDiff& item : report_.tensors)
+      if ((item.change == Change::equal || item.change == Change::within) && item.shape_a.size() > 1)
+        item.change = Change::layout;
   }
 
   // Tensors of one side only, by dtype and shape, then by a hash of the content; what has one hash is
@@ -207,6 +217,8 @@ std::string_view name(Change change) noexcept {
       return "only-a";
     case Change::only_b:
       return "only-b";
+    case Change::layout:
+      return "layout";
   }
   return "unknown";
 }

@@ -176,5 +176,23 @@ TEST(Diff, EmptyCheckpointsAreTheSame) {
                   .same());
 }
 
+// A square matrix, a vector, and what each file says: nothing (PyTorch's), or a layout of its own.
+TEST(Diff, TheSameBitsInAnotherLayoutAreADifference) {
+  const auto said = [](const std::string& layout) {
+    Checkpoint checkpoint = with("w", Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+    checkpoint.add("b", floats({1, 2}));
+    if (!layout.empty()) checkpoint.metadata = Metadata{{"ballast.layout", layout}};
+    return checkpoint;
+  };
+  for (const std::string a : {"", "pytorch", "native", "burn", "flax"})
+    for (const std::string b : {"", "pytorch", "native", "burn", "flax"}) {
+      const bool same = (a.empty() ? "pytorch" : a) == (b.empty() ? "pytorch" : b);
+      const DiffReport report = diff(said(a), said(b), {.tolerance = 1});
+      EXPECT_EQ(report.same(), same) << a << " and " << b;
+      EXPECT_EQ(report.count(Change::layout), same ? 0U : 1U) << a << " and " << b;
+      EXPECT_EQ(report.count(Change::equal), same ? 2U : 1U) << a << " and " << b;
+    }
+}
+
 }  // namespace
 }  // namespace ballast

@@ -31,8 +31,9 @@ struct DiffArguments {
   ballast::DiffOptions options;
 };
 
-constexpr std::array kChanges = {Change::equal, Change::within,  Change::values, Change::dtype,
-                                 Change::shape, Change::renamed, Change::only_a, Change::only_b};
+constexpr std::array kChanges = {Change::equal,  Change::within, Change::values,
+                                 Change::dtype,  Change::shape,  Change::renamed,
+                                 Change::only_a, Change::only_b, Change::layout};
 
 std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{:.3g}", value) : "inf";
@@ -61,6 +62,7 @@ std::string description(const TensorDiff& item) {
     case Change::within:
     case Change::values:
     case Change::dtype:
+    case Change::layout:
       break;
   }
   return item.dtype_a == item.dtype_b
@@ -169,7 +171,8 @@ void write_item(JsonStream& json, const TensorDiff& item) {
   if (item.change == Change::renamed) json.member("other", item.other);
   side("a", item.change != Change::only_b, item.dtype_a, item.shape_a);
   side("b", item.change != Change::only_a, item.dtype_b, item.shape_b);
-  json.member("bit_equal", item.change == Change::equal || item.change == Change::renamed);
+  json.member("bit_equal", item.change == Change::equal || item.change == Change::renamed ||
+                               item.change == Change::layout);
   if (has_distance(item)) write_distance(json, item.distance);
   json.end();
 }
