@@ -45,22 +45,20 @@ struct SaveOptions {
       false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
   std::string burn =
       {};  ///< Burn's files: the oldest Burn that must read them, "0.20"; the newest when empty
+  /// Not 0: Safetensors files of at most so much data each, as save_shards() writes them.
+  std::uint64_t shard_bytes = 0;
   bool check =
       true;  ///< compare the checksums of the files the tensors come from: Errc::bad_crc, nothing is written
   bool overwrite = false;
   Progress progress = {};
 };
 
-/// Atomic: the old file, or the whole new one.
+/// Atomic: the old file, or the whole new one. Errc::not_representable, before anything is written, for what
+/// the format cannot hold.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
-struct ShardOptions {
-  std::uint64_t shard_bytes =
-      5'000'000'000;  ///< at most so much data in one file; a larger tensor gets its own
-  bool check = true;  ///< as in SaveOptions
-  bool overwrite = false;
-  Progress progress = {};
-};
+/// What one shard holds at most when nothing is said; a larger tensor gets its own.
+inline constexpr std::uint64_t kShardBytes = 5'000'000'000;
 
 struct SavedShards {
   std::string index;               ///< "dir/model.safetensors.index.json"
@@ -71,9 +69,10 @@ struct SavedShards {
 /// "dir/model.safetensors", or a folder, which means "model.safetensors" in it; "dir/" is made when it is not
 /// there. All files are complete on the disk before the first gets its name, and the index gets its name
 /// last: whatever happens, `path`'s index leads to the old shards or to the new ones. Old shards go when the
-/// new index is there; where their names are taken, new ones are called model-v2-….
+/// new index is there; where their names are taken, new ones are called model-v2-…. Without shard_bytes,
+/// kShardBytes; another format than Safetensors is Errc::unsupported.
 SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
-                        const ShardOptions& options = {});
+                        const SaveOptions& options = {});
 
 /// The set of shards that save_shards() to `path` would replace: the index, and what it leads to.
 [[nodiscard]] std::vector<std::string> shards_in_place(const std::string& path);

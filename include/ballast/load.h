@@ -21,8 +21,11 @@
 
 #include "ballast/adapter.h"
 #include "ballast/checkpoint.h"
+#include "ballast/config.h"
 #include "ballast/error.h"
 #include "ballast/module.h"
+#include "ballast/quantized.h"
+#include "ballast/runtime.h"
 #include "ballast/shape.h"
 #include "ballast/steps.h"
 
@@ -142,6 +145,35 @@ struct ModelCast {
   bool keep_statistics = true;              ///< batch and instance norms with running statistics, too
   std::vector<LayerKind> keep_layers = {};  ///< and all layers of these kinds
   std::shared_ptr<CastCount> count = {};    ///< grows as values are read
+};
+
+/// A configuration on its way into a record: any type that save_config() takes.
+class RecordConfig {
+ public:
+  RecordConfig() = default;
+
+  template <class T>
+  requires(!std::is_same_v<std::remove_cvref_t<T>, RecordConfig>) RecordConfig(const T& config)
+      : value(detail::make_value(config)), type(detail::type_name<T>()) {}
+
+  std::optional<Value> value = {};
+  std::string type = {};
+};
+
+/// How a model is written, in the order of work: save(model, path) and save_record(model, path).
+struct SaveModelOptions {
+  /// Whose names and layouts are written; automatic: Ballast's own by save_record(), Burn's in Burn's
+  /// formats, else PyTorch's.
+  Adapter adapter = Adapter::automatic;
+  Precision dtype = Precision::keep;
+  std::vector<std::string> keep_dtype = {};  ///< as in ModelCast
+  bool keep_statistics = true;
+  std::vector<LayerKind> keep_layers = {};
+  Quantize quantize = Quantize::none;
+  RecordConfig config = {};  ///< records
+  Format format = {};        ///< by the extension when none is said
+  bool overwrite = false;
+  Progress progress = {};
 };
 
 namespace detail {

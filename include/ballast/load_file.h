@@ -17,7 +17,8 @@ namespace ballast {
 
 namespace detail {
 [[nodiscard]] std::vector<Checkpoint> open_all(const std::vector<std::string>& paths);
-}
+void save_model(const Slots& slots, const std::string& path, const SaveModelOptions& options);
+}  // namespace detail
 
 /// The file's format is found by its content. Tensors are views of the mapped file; they keep it open as long
 /// as they live.
@@ -32,27 +33,12 @@ LoadReport load(Model& model, const std::vector<std::string>& paths, const LoadO
   return load(model, detail::open_all(paths), options);
 }
 
-struct SaveModelOptions {
-  /// Whose names and layouts are written; automatic: Burn's in Burn's formats, else PyTorch's.
-  Adapter adapter = Adapter::automatic;
-  Precision dtype = Precision::keep;
-  std::vector<std::string> keep_dtype = {};  ///< as in ModelCast
-  bool keep_statistics = true;
-  std::vector<LayerKind> keep_layers = {};
-  Format format = {};  ///< by the extension when none is said
-  bool overwrite = false;
-  Progress progress = {};
-};
-
 /// Writes the model's tensors. Their names and layouts are PyTorch's, so that everybody can read them; Burn's
-/// in Burn's formats, and those of `options.adapter` where it is set.
+/// in Burn's formats, and those of `options.adapter` where it is set. Quantized are tensors of two dimensions
+/// and more; only save_record() takes a configuration. Atomic.
 template <Module Model>
 void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
-  const Adapter adapter = options.adapter == Adapter::automatic
-                              ? usual_adapter(format_for(path, options.format))
-                              : options.adapter;
-  save(to_checkpoint(model, adapter, detail::model_cast(options)), path,
-       {.format = options.format, .overwrite = options.overwrite, .progress = options.progress});
+  detail::save_model(detail::collect_slots(model, detail::Collector::Alternatives::held_only), path, options);
 }
 
 /// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for

@@ -21,30 +21,6 @@
 
 namespace ballast {
 
-/// A configuration on its way into a record: any type that save_config() takes.
-class RecordConfig {
- public:
-  RecordConfig() = default;
-
-  template <class T>
-  requires(!std::is_same_v<std::remove_cvref_t<T>, RecordConfig>) RecordConfig(const T& config)
-      : value(detail::make_value(config)), type(detail::type_name<T>()) {}
-
-  std::optional<Value> value = {};
-  std::string type = {};
-};
-
-struct RecordOptions {
-  Precision dtype = Precision::keep;
-  std::vector<std::string> keep_dtype = {};  ///< as in ModelCast
-  bool keep_statistics = true;
-  std::vector<LayerKind> keep_layers = {};
-  Quantize quantize = Quantize::none;  ///< weights of linear, convolutional, embedding and recurrent layers
-  RecordConfig config = {};
-  bool overwrite = false;
-  Progress progress = {};
-};
-
 struct RecordReport {
   std::uint64_t rounded = 0;               ///< values that the cast changed
   std::uint64_t overflowed = 0;            ///< finite values that are finite no more
@@ -52,12 +28,14 @@ struct RecordReport {
 };
 
 namespace detail {
-RecordReport save_record(const Slots& slots, const std::string& path, const RecordOptions& options);
+RecordReport save_record(const Slots& slots, const std::string& path, const SaveModelOptions& options);
 }  // namespace detail
 
-/// The model's tensors under their own names and in the native layout. Atomic.
+/// The model's tensors under their own names and in the native layout; quantized are weights of linear,
+/// convolutional, embedding and recurrent layers. Atomic. Errc::invalid_argument for an adapter or a format
+/// of another kind.
 template <Module Model>
-RecordReport save_record(const Model& model, const std::string& path, const RecordOptions& options = {}) {
+RecordReport save_record(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
   return detail::save_record(detail::collect_slots(model, detail::Collector::Alternatives::held_only), path,
                              options);
 }
@@ -65,14 +43,14 @@ RecordReport save_record(const Model& model, const std::string& path, const Reco
 /// The model's tensors are views of the mapped file. Throws LoadError as load() does.
 template <Module Model>
 LoadReport load_record(Model& model, const std::string& path, const LoadOptions& options = {},
-                       const OpenRecordOptions& how = {}) {
+                       const safetensors::ReadOptions& how = {}) {
   return load(model, open_record(path, how), options);
 }
 
 /// The same for a record linked into the program.
 template <Module Model>
 LoadReport load_record(Model& model, std::span<const std::byte> bytes, const LoadOptions& options = {},
-                       const OpenRecordOptions& how = {}) {
+                       const safetensors::ReadOptions& how = {}) {
   return load(model, open_record(bytes, how), options);
 }
 

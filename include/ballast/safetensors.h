@@ -33,6 +33,7 @@ struct ReadOptions {
   Mode mode = Mode::strict;
   Io io = Io::automatic;  ///< how tensors come into memory
   bool writable = false;  ///< tensors may be written; the file never changes, nor does what others see of it
+  bool verify = false;    ///< of a record: compare all checksums first, which reads every byte; Errc::bad_crc
 };
 
 /// Header checked whole, data left where it is.

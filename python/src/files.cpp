@@ -98,19 +98,16 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
     const ballast::Progress progress = progress_of(options.find("progress"));
     const bool overwrite = options.flag("overwrite", true);
     const bool durable = options.flag("durable", true);
-    const auto shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes"));
     const ballast::SaveOptions how{.format = format_of(options),
                                    .simplify = options.flag("simplify"),
+                                   .shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes")),
                                    .check = options.flag("check", true),
                                    .overwrite = overwrite,
                                    .progress = progress};
     {
       const Unlocked unlocked;
-      if (shard_bytes > 0) {
-        ballast::save_shards(
-            checkpoint, path,
-            {.shard_bytes = shard_bytes, .check = how.check, .overwrite = overwrite, .progress = progress});
-      } else if (!durable && ballast::format_for(path, how.format) == ballast::formats::safetensors) {
+      if (!durable && how.shard_bytes == 0 &&
+          ballast::format_for(path, how.format) == ballast::formats::safetensors) {
         ballast::safetensors::save(checkpoint, path,
                                    {.overwrite = overwrite, .durable = false, .progress = progress});
       } else {

@@ -46,6 +46,10 @@ Checkpoint representable(const Checkpoint& in, Format format, const std::string&
 }  // namespace
 
 void save(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
+  if (options.shard_bytes != 0) {
+    save_shards(in, path, options);
+    return;
+  }
   const Format format = format_for(path, options.format);
   if (format->save == nullptr)
     fail(Errc::unsupported, display(path), "{} is read and not written; written are {}", format.name(),

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "base/fail.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 
@@ -38,7 +39,13 @@ std::unordered_map<std::string_view, LayerKind> kinds_of(const Slots& slots) {
 
 }  // namespace
 
-RecordReport detail::save_record(const Slots& slots, const std::string& path, const RecordOptions& options) {
+RecordReport detail::save_record(const Slots& slots, const std::string& path,
+                                 const SaveModelOptions& options) {
+  if (options.adapter != Adapter::automatic && options.adapter != Adapter::none)
+    fail(Errc::invalid_argument, display(path), "a record has Ballast's own layout, not that of {}",
+         name(options.adapter));
+  if (options.format != Format() && options.format != formats::record)
+    fail(Errc::invalid_argument, display(path), "a record is no {} file", options.format.name());
   const auto count = std::make_shared<CastCount>();
   ModelCast cast = model_cast(options);
   cast.count = count;

@@ -27,6 +27,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
+using testing::SizeIs;
 namespace fs = std::filesystem;
 
 class Shards : public Scratch {
@@ -88,6 +89,16 @@ TEST_F(Shards, AreWrittenWithAnIndexAndReadAsOne) {
       content(saved.index),
       HasSubstr("{\n  \"metadata\": {\n    \"total_size\": 1000\n  },\n  \"weight_map\": {\n    \"layer.0\": "
                 "\"model-00001-of-00004.safetensors\",\n"));
+}
+
+TEST_F(Shards, SaveWritesThemWhenASizeIsSaid) {
+  save(ten(), path("model.safetensors"), {.shard_bytes = 350});
+  EXPECT_THAT(names(), SizeIs(5));  // four and the index, as above
+  EXPECT_EQ(open(path("")).size(), 10U);
+  EXPECT_EQ(code_of([&] {
+              save(ten(), path("other.safetensors"), {.format = formats::torch_zip, .shard_bytes = 350});
+            }),
+            Errc::unsupported);
 }
 
 TEST_F(Shards, ALargeTensorGetsAFileOfItsOwnAndAnEmptyCheckpointOne) {

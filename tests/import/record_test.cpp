@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ballast/load_file.h"
 #include "ballast/safetensors.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -302,6 +303,25 @@ TEST_F(RecordTest, Int8IsDequantizedAtLoadOrKept) {
   load_record(kept, path("q.record"), {.quantized = OnQuantized::keep});
   EXPECT_EQ(kept.fc.weight.dtype(), DType::i8);
   EXPECT_EQ(kept.fc.weight_scale.dtype(), DType::f32);
+}
+
+TEST_F(RecordTest, ModelsAreSavedWithOneKindOfOptionsAndRefuseWhatIsNotTheirs) {
+  const Net net = made();
+  EXPECT_EQ(code_of([&] { save_record(net, path("a.record"), {.adapter = Adapter::pytorch}); }),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { save_record(net, path("a.record"), {.format = formats::safetensors}); }),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of([&] {
+              save(net, path("a.safetensors"), {.config = NetConfig{1, "a", {}}});
+            }),
+            Errc::invalid_argument);
+  EXPECT_THAT(names(), IsEmpty());
+
+  save(net, path("q.safetensors"), {.quantize = Quantize::int8});
+  const Checkpoint file = open(path("q.safetensors"));
+  EXPECT_EQ(file.at("fc.weight").dtype, DType::i8);
+  EXPECT_EQ(file.tensor("fc.weight_scale").shape(), (Shape{8}));  // PyTorch's [out, in]: by output
+  EXPECT_EQ(file.at("fc.bias").dtype, DType::f32);
 }
 
 TEST_F(RecordTest, AnExistingRecordIsKeptUnlessAskedAndNothingIsLeftOver) {

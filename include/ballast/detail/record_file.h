@@ -12,6 +12,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/runtime.h"
+#include "ballast/safetensors.h"
 
 #pragma GCC visibility push(default)
 
@@ -31,15 +32,12 @@ struct RecordFileOptions {
 void save_record(const Checkpoint& checkpoint, const std::string& path,
                  const RecordFileOptions& options = {});
 
-struct OpenRecordOptions {
-  bool verify = false;  ///< compare all checksums first: reads every byte; Errc::bad_crc when one is wrong
-};
-
 /// A mapped record. Errc::unknown_format when the file is a Safetensors file and no record,
 /// Errc::unsupported when it is of a version that is not known yet.
-[[nodiscard]] Checkpoint open_record(const std::string& path, const OpenRecordOptions& options = {});
+[[nodiscard]] Checkpoint open_record(const std::string& path, const safetensors::ReadOptions& options = {});
 /// A record that lies in memory for as long as the program runs: one linked into it.
-[[nodiscard]] Checkpoint open_record(std::span<const std::byte> bytes, const OpenRecordOptions& options = {});
+[[nodiscard]] Checkpoint open_record(std::span<const std::byte> bytes,
+                                     const safetensors::ReadOptions& options = {});
 
 /// A tensor whose bytes are not what the checksum says, or that has none.
 struct RecordFault {

@@ -100,6 +100,7 @@ Checkpoint open(const std::string& path, const ReadOptions& options) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
   const auto file = File::open(path, {.sharing = sharing, .io = options.io});
   Checkpoint checkpoint = open(*file, options.mode);
+  if (options.verify && record::is_record(checkpoint)) require_checksums(checkpoint);
   file->settle();
   return checkpoint;
 }
@@ -134,6 +135,7 @@ Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& option
   const std::uint32_t data = CheckpointBuilder(checkpoint).add_storage(std::move(bytes));
   add_tensors(checkpoint, header,
               [&](const HeaderEntry& entry) { return std::pair(data, header.data_offset + entry.begin); });
+  if (options.verify && record::is_record(checkpoint)) require_checksums(checkpoint);
   return checkpoint;
 }
 

@@ -68,22 +68,12 @@ Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& opt
   return metadata;
 }
 
-Checkpoint require_record(Checkpoint checkpoint, const OpenRecordOptions& options) {
+Checkpoint require_record(Checkpoint checkpoint) {
   if (!record::is_record(checkpoint))
     fail(Errc::unknown_format, display(checkpoint.path),
          "is a Safetensors file, but no record (ballast::open and load read it)");
   record::require_readable(checkpoint);
-  if (!options.verify) return marks::with_ties(std::move(checkpoint));
-  const std::vector<RecordFault> faults = check_record(checkpoint);
-  if (faults.empty()) return marks::with_ties(std::move(checkpoint));
-  const RecordFault& first = faults.front();
-  if (!first.has_checksum)
-    fail(Errc::bad_crc, display(checkpoint.path), "tensor {} has no checksum ({} tensors in all)",
-         quoted(first.name), faults.size());
-  fail(Errc::bad_crc, display(checkpoint.path),
-       "tensor {}: its bytes have the checksum {}, the record says {} ({} tensors in all; damaged on the "
-       "way?)",
-       quoted(first.name), first.found, first.expected, faults.size());
+  return marks::with_ties(std::move(checkpoint));
 }
 
 }  // namespace
@@ -121,13 +111,26 @@ void save_record(const Checkpoint& in, const std::string& path, const RecordFile
   out.commit();
 }
 
-Checkpoint open_record(const std::string& path, const OpenRecordOptions& options) {
-  return require_record(safetensors::open(path), options);
+Checkpoint open_record(const std::string& path, const safetensors::ReadOptions& options) {
+  return require_record(safetensors::open(path, options));
 }
 
-Checkpoint open_record(std::span<const std::byte> bytes, const OpenRecordOptions& options) {
+Checkpoint open_record(std::span<const std::byte> bytes, const safetensors::ReadOptions& options) {
   return require_record(
-      safetensors::parse(Storage::borrow(static_cast<const void*>(bytes.data()), bytes.size())), options);
+      safetensors::parse(Storage::borrow(static_cast<const void*>(bytes.data()), bytes.size()), options));
+}
+
+void require_checksums(const Checkpoint& checkpoint) {
+  const std::vector<RecordFault> faults = check_record(checkpoint);
+  if (faults.empty()) return;
+  const RecordFault& first = faults.front();
+  if (!first.has_checksum)
+    fail(Errc::bad_crc, display(checkpoint.path), "tensor {} has no checksum ({} tensors in all)",
+         quoted(first.name), faults.size());
+  fail(Errc::bad_crc, display(checkpoint.path),
+       "tensor {}: its bytes have the checksum {}, the record says {} ({} tensors in all; damaged on the "
+       "way?)",
+       quoted(first.name), first.found, first.expected, faults.size());
 }
 
 std::vector<RecordFault> check_record(const Checkpoint& in, const Progress& progress) {

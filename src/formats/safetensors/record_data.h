@@ -18,6 +18,10 @@ namespace ballast {
 /// when it makes no sense.
 [[nodiscard]] NameMap<std::string> checksums_in(const Checkpoint& checkpoint);
 
+/// Errc::bad_crc, naming the first tensor of a record whose bytes are not what its checksum says, or that has
+/// none. Reads every byte.
+void require_checksums(const Checkpoint& checkpoint);
+
 /// What a record says of its tensors' bytes: a JSON text, parsed when the first is compared.
 class RecordSums {
  public:

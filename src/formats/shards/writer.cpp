@@ -168,16 +168,18 @@ std::vector<std::string> shards_in_place(const std::string& path) {
   return files;
 }
 
-SavedShards save_shards(const Checkpoint& in, const std::string& path, const ShardOptions& options) {
+SavedShards save_shards(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
   const std::string stem = stem_of(path);
-  if (options.shard_bytes == 0) fail(Errc::invalid_argument, display(path), "shards of 0 bytes");
+  if (options.format && options.format != formats::safetensors)
+    fail(Errc::unsupported, display(path), "shards are Safetensors files, not {}", options.format.name());
+  const std::uint64_t most = options.shard_bytes == 0 ? kShardBytes : options.shard_bytes;
   Checkpoint marked = record::without_record_metadata(in);
   layout::state(marked, layout::of(in));
   const Checkpoint checkpoint = marks::without_ties(std::move(marked));
-  const std::vector<Checkpoint> parts = split(checkpoint, options.shard_bytes);
+  const std::vector<Checkpoint> parts = split(checkpoint, most);
   if (parts.size() > shards::kMaxShards)
-    fail(Errc::too_many, display(path), "{} shards of {} bytes, at most {} are written", parts.size(),
-         options.shard_bytes, shards::kMaxShards);
+    fail(Errc::too_many, display(path), "{} shards of {} bytes, at most {} are written", parts.size(), most,
+         shards::kMaxShards);
   const std::string index_path = stem + std::string(kIndexSuffix);
   if (options.check) require_sound(checkpoint);
   shards::recover(stem, index_path);
