@@ -5,15 +5,18 @@
 #include <array>
 #include <optional>
 
+#include "ballast/detail/name_tree.h"
 #include "ballast/error.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "checkpoint/pattern.h"
-#include "model/scaffold_tree.h"
 
 namespace ballast {
 namespace {
 
+using detail::Branch;
+using detail::kNoTensor;
+using detail::NameTree;
 using enum LayerKind;
 
 // What people call embeddings and Linears. A name alone decides only where one list has it and the other has

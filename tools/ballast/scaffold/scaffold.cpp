@@ -9,14 +9,18 @@
 #include <vector>
 
 #include "ballast/adapter.h"
+#include "ballast/detail/name_tree.h"
 #include "ballast/error.h"
 #include "fail.h"
 #include "scaffold/layers.h"
 #include "scaffold/names.h"
-#include "scaffold/tree.h"
 
 namespace tool {
 namespace {
+
+using ballast::detail::Branch;
+using ballast::detail::kNoTensor;
+using ballast::detail::NameTree;
 
 constexpr std::size_t kLongestSequence = 256;  // positions a Sequential may have
 constexpr std::size_t kMostFields = 64;
@@ -65,7 +69,10 @@ struct Numbering {
 
 class Scaffold {
  public:
-  explicit Scaffold(const ballast::Checkpoint& checkpoint) : checkpoint_(checkpoint), tree_(checkpoint) {}
+  explicit Scaffold(const ballast::Checkpoint& checkpoint) : checkpoint_(checkpoint), tree_(checkpoint) {
+    for (const Branch& branch : tree_.branches())
+      if (is_identifier(branch.name)) segments_.insert(branch.name);  // others are never asked for
+  }
 
   std::string run(const ScaffoldOptions& options) {
     types_.insert(options.name);
@@ -286,7 +293,7 @@ class Scaffold {
     if (const auto same = by_body_.find(text); same != by_body_.end() && !outermost)
       return {same->second, "", ""};
     const std::string type = outermost ? wanted : type_names_.free_name(wanted, [&](const std::string& name) {
-      return !tree_.has_segment(name) && !made_fields_.contains(name) && types_.insert(name).second;
+      return !segments_.contains(name) && !made_fields_.contains(name) && types_.insert(name).second;
     });
     structs_.push_back({type, std::move(text)});
     by_body_.emplace(structs_.back().body, type);
@@ -313,6 +320,7 @@ class Scaffold {
 
   const ballast::Checkpoint& checkpoint_;
   NameTree tree_;
+  std::set<std::string_view> segments_;
   std::deque<Struct> structs_;         // inner ones first; they stay where they are
   std::vector<const Branch*> around_;  // what the one looked at lies in, from outside
   std::map<std::string_view, std::string> by_body_;

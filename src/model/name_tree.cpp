@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaffold/tree.h"
+#include "ballast/detail/name_tree.h"
 
 #include "ballast/error.h"
-#include "fail.h"
-#include "scaffold/names.h"
+#include "base/fail.h"
 
-namespace tool {
+namespace ballast::detail {
 namespace {
 
 constexpr std::size_t kDeepestPath = 60;  // segments; a model's paths have at most 64
@@ -14,7 +13,7 @@ constexpr std::size_t kBranchesPerTensor = 4;
 
 }  // namespace
 
-NameTree::NameTree(const ballast::Checkpoint& checkpoint) : checkpoint_(checkpoint), branches_(1) {
+NameTree::NameTree(const Checkpoint& checkpoint) : checkpoint_(checkpoint), branches_(1) {
   for (std::size_t i = 0; i < checkpoint.size(); ++i) plant(checkpoint[i].name, i);
   look_at_matrices();
 }
@@ -37,22 +36,22 @@ Branch& NameTree::child(Branch& parent, std::string_view name) {
   if (found != nullptr) return *found;
   const std::size_t most = kMostBranches + checkpoint_.size() * kBranchesPerTensor;
   if (branches_.size() > most)
-    fail(ballast::Errc::too_many, ballast::display(checkpoint_.path),
-         "the names of its {} tensors have more than {} parts", checkpoint_.size(), most);
+    fail(Errc::too_many, display(checkpoint_.path), "the names of its {} tensors have more than {} parts",
+         checkpoint_.size(), most);
   Branch& made = branches_.emplace_back();
   made.name = name;
+  made.parent = &parent;
   found = &made;
   (parent.last == nullptr ? parent.first : parent.last->next) = &made;
   parent.last = &made;
-  if (is_identifier(name)) segments_.insert(name);  // others are never asked for
   return made;
 }
 
-std::optional<ballast::ShapeView> NameTree::shape_of(const Branch& branch, std::string_view name,
-                                                     std::size_t rank) const {
+std::optional<ShapeView> NameTree::shape_of(const Branch& branch, std::string_view name,
+                                            std::size_t rank) const {
   const auto found = children_.find({&branch, name});
   if (found == children_.end() || found->second->tensor == kNoTensor) return std::nullopt;
-  const ballast::ShapeView shape = checkpoint_[found->second->tensor].shape;
+  const ShapeView shape = checkpoint_[found->second->tensor].shape;
   if (shape.size() != rank) return std::nullopt;
   return shape;
 }
@@ -78,4 +77,4 @@ void NameTree::look_at_matrices() {
   }
 }
 
-}  // namespace tool
+}  // namespace ballast::detail

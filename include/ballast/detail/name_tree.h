@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of a checkpoint as a tree, split at dots.
+// The names of a checkpoint as a tree, split at dots: for adapt(), which tells layers by what stands beside
+// each other, and for ballast new.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +8,14 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "ballast/checkpoint.h"
 
-namespace tool {
+#pragma GCC visibility push(default)
+
+namespace ballast::detail {
 
 inline constexpr std::size_t kNoTensor = SIZE_MAX;
 
@@ -22,19 +24,21 @@ struct Branch {
   std::size_t tensor = kNoTensor;  // position in the checkpoint of the tensor of this very name
   Branch* first = nullptr;         // child, in the file's order
   Branch* last = nullptr;
-  Branch* next = nullptr;   // sibling
-  bool has_out_in = false;  // at or below it: a matrix with a bias that is not square, and how it lies
+  Branch* next = nullptr;          // sibling
+  const Branch* parent = nullptr;  // none of the root
+  bool has_out_in = false;         // at or below it: a matrix with a bias that is not square, and how it lies
   bool has_in_out = false;
 };
 
 class NameTree {
  public:
   /// The checkpoint must live as long. Errc::too_many for names that have far more segments than models'.
-  explicit NameTree(const ballast::Checkpoint& checkpoint);
+  explicit NameTree(const Checkpoint& checkpoint);
 
   [[nodiscard]] const Branch& root() const noexcept { return branches_.front(); }
 
-  [[nodiscard]] bool has_segment(std::string_view text) const { return segments_.contains(text); }
+  /// Parents before children.
+  [[nodiscard]] const std::deque<Branch>& branches() const noexcept { return branches_; }
 
   /// Its child `weight` is a square matrix beside a bias.
   [[nodiscard]] bool is_square_with_bias(const Branch& branch) const;
@@ -43,14 +47,15 @@ class NameTree {
   void plant(std::string_view name, std::size_t position);
   Branch& child(Branch& parent, std::string_view name);
   /// The shape of a child that is a tensor of this rank; empty when there is none.
-  [[nodiscard]] std::optional<ballast::ShapeView> shape_of(const Branch& branch, std::string_view name,
-                                                           std::size_t rank) const;
+  [[nodiscard]] std::optional<ShapeView> shape_of(const Branch& branch, std::string_view name,
+                                                  std::size_t rank) const;
   void look_at_matrices();
 
-  const ballast::Checkpoint& checkpoint_;
-  std::deque<Branch> branches_;  // parents before children
+  const Checkpoint& checkpoint_;
+  std::deque<Branch> branches_;
   std::map<std::pair<const Branch*, std::string_view>, Branch*> children_;
-  std::set<std::string_view> segments_;
 };
 
-}  // namespace tool
+}  // namespace ballast::detail
+
+#pragma GCC visibility pop
