@@ -2,6 +2,7 @@
 // The row of ONNX models. To write one takes more than weights: onnx::save() of a model.
 #include "ballast/format.h"
 
+#include "ballast/io.h"
 #include "containers/magic.h"
 #include "formats/onnx/onnx.h"
 
