@@ -63,8 +63,9 @@ struct AdaptOptions {
 
 struct Adapted {
   Checkpoint checkpoint;
-  std::vector<std::string> origins;  ///< for each tensor the name or names ("a + b") it comes from
-  std::vector<std::string> notes;    ///< what was done, and on what evidence
+  std::vector<std::string> origins;    ///< for each tensor the name or names ("a + b") it comes from
+  std::vector<std::string> notes;      ///< what was done, and on what evidence
+  std::vector<std::string> unmatched;  ///< patterns of `layers` that matched none
 };
 
 /// Layers are told by the names and shapes of their tensors. A matrix without a bias may be a Linear or an

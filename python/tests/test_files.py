@@ -307,6 +307,23 @@ def test_other_metadata_leaves_what_is_said_of_the_tensors(tmp_path):
         ballast.save(tmp_path / "n.safetensors", {"w": quantized["w"]}, quantized.metadata)
 
 
+def test_burns_files_get_burns_layout_and_it_is_noted(tmp_path):
+    weight = np.arange(6, dtype=np.float32).reshape(2, 3)
+    ballast.save(tmp_path / "x.safetensors", {"fc.weight": weight, "fc.bias": np.zeros(2, np.float32), "shared.weight": weight})
+    with pytest.raises(SafetensorError, match="shared.weight"):
+        ballast.convert(tmp_path / "x.safetensors", tmp_path / "x.bpk")
+    done = ballast.convert(tmp_path / "x.safetensors", tmp_path / "x.bpk", layers={"^shared$": "embedding", "zzz": "none"}, burn="0.20")
+    assert any("is burn: 1 embedding, 1 linear" in note for note in done.notes) and done.unmatched == ["zzz"]
+    made = ballast.open(tmp_path / "x.bpk")
+    assert (made["fc.weight"].numpy() == weight.T).all() and (made["shared.weight"].numpy() == weight).all()
+    ballast.convert(tmp_path / "x.bpk", tmp_path / "y.npz", layout="pytorch", layers={"shared": "embedding"})
+    assert (ballast.open(tmp_path / "y.npz")["fc.weight"].numpy() == weight).all()
+    ballast.convert(tmp_path / "x.safetensors", tmp_path / "z.bpk", like=tmp_path / "x.bpk", adapter="pytorch")
+    assert (ballast.open(tmp_path / "z.bpk")["fc.weight"].numpy() == weight.T).all()
+    with pytest.raises(SafetensorError):
+        ballast.convert(tmp_path / "x.safetensors", tmp_path / "w.bpk", layout="burnt")
+
+
 def test_ties_are_named_and_damage_is_not_saved(tmp_path):
     ballast.save(tmp_path / "t.safetensors", {"a.weight": np.ones(3, np.float32)}, {"ballast.ties": '{"b.weight": "a.weight"}'})
     assert ballast.open(tmp_path / "t.safetensors").ties() == {"b.weight": "a.weight"}

@@ -11,6 +11,7 @@
 #include "ballast/error.h"
 #include "ballast/scan.h"
 #include "base/fail.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "import/sharing.h"
@@ -36,12 +37,17 @@ Adapter layout_of_output(Format format, const ConvertOptions& options) {
 }
 
 void adapt(Converted& done, Format format, const ConvertOptions& options) {
+  const Adapter to = layout_of_output(format, options);
+  if (to == Adapter::automatic && options.adapter == Adapter::automatic && options.like.empty()) {
+    if (std::string note = layout::find(done.checkpoint).note; !note.empty())
+      done.before.notes.push_back(std::move(note));
+    return;
+  }
   std::optional<Checkpoint> like;
   if (!options.like.empty()) like = open(options.like, {.io = options.io, .expansion = options.expansion});
-  Adapted adapted = adapt(done.checkpoint, {.from = options.adapter,
-                                            .to = layout_of_output(format, options),
-                                            .layers = options.layers,
-                                            .like = like ? &*like : nullptr});
+  Adapted adapted =
+      adapt(done.checkpoint,
+            {.from = options.adapter, .to = to, .layers = options.layers, .like = like ? &*like : nullptr});
   std::vector<std::string> origins;
   for (const std::string& name : adapted.origins) {
     const auto at = done.checkpoint.position(name);
@@ -49,6 +55,7 @@ void adapt(Converted& done, Format format, const ConvertOptions& options) {
   }
   done.checkpoint = std::move(adapted.checkpoint);
   done.origins = std::move(origins);
+  done.unmatched.insert(done.unmatched.end(), adapted.unmatched.begin(), adapted.unmatched.end());
   for (std::string& note : adapted.notes) done.before.notes.push_back(std::move(note));
 }
 
@@ -159,7 +166,9 @@ void require_apart_files(const std::string& in, const std::string& out, const Co
   else
     outputs = shards_in_place(out);
   if (!options.receipt.empty()) outputs.push_back(options.receipt);
-  require_apart({in}, outputs);
+  std::vector<std::string> inputs = {in};
+  if (!options.like.empty()) inputs.push_back(options.like);
+  require_apart(inputs, outputs);
 }
 
 }  // namespace

@@ -144,6 +144,7 @@ class Adaption {
   void change(const World& from, const World& to, Adapted& done) {
     const ToldLayers told = tell_layers(in_, from.adapter, options_);
     settle(told, from, to, done);
+    done.unmatched = told.unmatched;
     AsSlots as_slots(in_, from, told);
     as_slots.name_origins();
     std::vector<const Slot*> made_of;
@@ -151,25 +152,27 @@ class Adaption {
     done.checkpoint = without_tensors(in_);
     done.checkpoint.tree.reset();
     record::forget_checksums(done.checkpoint);
-    std::size_t turned = 0;
-    std::size_t renamed = 0;
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const std::string& origin = as_slots.origins.at(made_of[i]);
       done.checkpoint.add(out[i].name, out[i].tensor());
-      done.origins.push_back(origin);
-      renamed += origin != out[i].name ? 1U : 0U;
-      turned +=
-          in_.contains(origin) && out[i].shape.size() == 2 && !in_.tensor(origin).same_view(out[i].tensor())
-              ? 1U
-              : 0U;
+      done.origins.push_back(as_slots.origins.at(made_of[i]));
     }
-    done.notes.push_back(
-        fmt::format("the layout was {} and is {}: {} tensors transposed, {} renamed, {} left out",
-                    from.layout, to.layout, turned, renamed, left_out(done)));
+    done.notes.push_back(fmt::format("the layout was {} and is {}: {}", from.layout, to.layout,
+                                     changes(told, as_slots.slots, to)));
   }
 
-  [[nodiscard]] std::size_t left_out(const Adapted& done) const {
-    return in_.size() - std::min(in_.size(), done.checkpoint.size());
+  // "3 linear, 1 batch_norm; 1 tensor left out (num_batches_tracked)"
+  static std::string changes(const ToldLayers& told, const Slots& slots, const World& to) {
+    std::map<std::string_view, std::size_t> kinds;
+    for (const ToldLayer& layer : told.layers) ++kinds[name(layer.kind)];
+    std::string text;
+    for (const auto& [kind, count] : kinds)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, kind);
+    if (text.empty()) text = "no layer that differs";
+    std::size_t left_out = 0;
+    for (const Slot& slot : slots.slots)
+      left_out += to.lacks != nullptr && to.lacks(slot.kind, slot.field()) ? 1U : 0U;
+    if (left_out > 0) text += fmt::format("; {} that {} has no place for left out", left_out, to.name);
+    return text;
   }
 
   // What cannot be told, or cannot be had, stops the work.

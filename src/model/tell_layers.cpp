@@ -63,13 +63,16 @@ class Telling {
         is_turned_((from == Adapter::pytorch) != (options.to == Adapter::pytorch)),
         like_(options.like),
         tree_(in) {
-    for (const LayerIs& rule : options.layers) said_.emplace_back(Pattern(rule.match), rule.kind);
+    for (const LayerIs& rule : options.layers) said_.push_back({Pattern(rule.match), rule.kind});
   }
 
   ToldLayers run() {
     visit(tree_.root(), "");
     told_.layer_of.assign(in_.size(), ToldLayers::kNone);
     for (const auto& [tensor, layer] : belongs_) told_.layer_of[tensor] = layer;
+    for (const Said& rule : said_) {
+      if (!rule.has_matched) told_.unmatched.push_back(rule.pattern.text());
+    }
     return std::move(told_);
   }
 
@@ -121,7 +124,9 @@ class Telling {
   // Nothing: no layer by itself, its children may be some.
   std::optional<LayerKind> kind_of(const Branch& branch, const std::string& path) {
     for (auto rule = said_.rbegin(); rule != said_.rend(); ++rule) {
-      if (rule->first.matches(path)) return rule->second;
+      if (!rule->pattern.matches(path)) continue;
+      rule->has_matched = true;
+      return rule->kind;
     }
     if (length(branch, "running_mean") && length(branch, "running_mean") == length(branch, "running_var"))
       return batch_norm;
@@ -249,7 +254,13 @@ class Telling {
   bool is_turned_;  // one of the two worlds has [out, in], the other [in, out]
   const Checkpoint* like_;
   NameTree tree_;
-  std::vector<std::pair<Pattern, LayerKind>> said_;
+  struct Said {
+    Pattern pattern;
+    LayerKind kind;
+    bool has_matched = false;
+  };
+
+  std::vector<Said> said_;
   std::vector<std::pair<std::size_t, std::size_t>> belongs_;  // tensor, layer
   ToldLayers told_;
 };

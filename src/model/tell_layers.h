@@ -24,6 +24,7 @@ struct ToldLayers {
   std::vector<std::size_t> layer_of;   // for each tensor a position in `layers`, or kNone
   std::vector<std::string> undecided;  // tensors, with what they may be
   std::vector<std::string> by_name;    // layers that nothing but their names tells, with what they are
+  std::vector<std::string> unmatched;  // patterns of `layers` that matched none
   std::vector<std::string> turned;     // matrices that lie [in, out] in a PyTorch file, as GPT-2's do
 };
 

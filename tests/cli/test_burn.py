@@ -47,7 +47,7 @@ class Layout(CliTest):
     def test_burns_files_get_burns_layout_and_it_is_said(self):
         for out in ("net.mpk", "net.bpk"):
             _, err = self.run_tool("convert", self.net(), self.path(out), "-f")
-            self.assertIn("the layout was pytorch and is burn: 1 tensors transposed, 2 renamed, 1 left out", err)
+            self.assertIn("the layout was pytorch and is burn: 1 batch_norm, 1 linear; 1 that burn has no place for left out", err)
         item = read_mpk(self.path("net.mpk"))["item"]
         self.assertEqual((item["fc"]["weight"]["param"]["bytes"], item["fc"]["weight"]["param"]["shape"]), (TRANSPOSED, [3, 2]))
         self.assertEqual(sorted(item["norm"]), ["beta", "gamma", "running_mean", "running_var"])
@@ -89,6 +89,8 @@ class Layout(CliTest):
             self.run_tool("convert", open_, self.path("o.bpk"), "-f", "--layers", f"^shared$={kind}", "--layers", "^x$=rms_norm")
             tensors, _ = read_bpk(self.path("o.bpk"))
             self.assertEqual((tensors["shared.weight"][2], sorted(tensors)), (data, ["shared.weight", "x.gamma"]))
+        _, err = self.run_tool("convert", open_, self.path("o.bpk"), "-f", "--layers", "shared=linear", "--layers", "x=none", "--layers", "zzz=none")
+        self.assertIn('"zzz" matched nothing', err)
         _, err = self.run_tool("convert", open_, self.path("o.bpk"), "-f", "--layers", "shared=lineal", code=2)
         self.assertIn("lineal", err)
 
