@@ -6,6 +6,8 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <optional>
@@ -82,6 +84,17 @@ inline Ref none() {
   return Ref::borrowed(Py_None);
 }
 
+/// Takes the GIL by `take`. When the interpreter ends, Python stops threads that ask for it, by an unwinding
+/// that no destructor may see: such a thread waits for the end of the process instead, as since Python 3.14.
+template <class Take>
+auto take_gil(const Take& take) noexcept {
+  try {
+    return take();
+  } catch (abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+}
+
 /// The GIL is free for others while this lives. Nothing of Python may be touched.
 class Unlocked {
  public:
@@ -90,7 +103,9 @@ class Unlocked {
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
 
-  ~Unlocked() { PyEval_RestoreThread(state_); }
+  ~Unlocked() {
+    take_gil([this] { PyEval_RestoreThread(state_); });
+  }
 
  private:
   PyThreadState* state_;
@@ -99,7 +114,7 @@ class Unlocked {
 /// Holds the GIL, on whatever thread.
 class Locked {
  public:
-  Locked() : state_(PyGILState_Ensure()) {}
+  Locked() : state_(take_gil([] { return PyGILState_Ensure(); })) {}
 
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several threads at once: loading, slicing, saving; an error stays in its own."""
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -99,3 +102,23 @@ def test_lazy_tensors_are_made_once(tmp_path):
     np.savez_compressed(tmp_path / "x.npz", a=np.arange(200_000))
     tensor = ballast.open(tmp_path / "x.npz")["a"]
     assert together(lambda i: int(tensor.numpy().sum())) == [19999900000] * 8
+
+
+@pytest.mark.parametrize("work", ["ballast.hash(path)", "ballast.open(path)['x'].numpy()", "ballast.convert(path, path + '.o', overwrite=True, progress=lambda *_: None)"])
+def test_the_process_ends_well_while_a_daemon_thread_is_at_work(tmp_path, work):
+    path = str(tmp_path / "x.safetensors")
+    ballast.save(path, {"x": np.zeros(1 << 20, np.float32)})
+    program = f"""if True:
+        import ballast, sys, threading, time
+        path = {path!r}
+        def loop():
+            while True:
+                {work}
+        for _ in range(4):
+            threading.Thread(target=loop, daemon=True).start()
+        time.sleep(0.2)
+        sys.exit(7)
+    """
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (7, "")

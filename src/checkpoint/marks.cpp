@@ -172,7 +172,7 @@ Checkpoint with_ties(Checkpoint in) {
   take(in, kTiesKey);
   for (const auto& [name, of] : ties) {
     const std::string* pair = record::find(in, name);
-    if (pair != nullptr && *pair == of) take(in, name);
+    if (pair != nullptr && *pair == of && !is_reserved(name)) take(in, name);
     if (in.contains(name)) continue;
     if (in.contains(of))
       in.add(name, in.tensor(of));

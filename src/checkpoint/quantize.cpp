@@ -335,6 +335,14 @@ Checkpoint dequantize(const Checkpoint& given) {
     tensors.emplace(name, restorer(name, mark));
     scales.insert(mark.scale);
   }
+  // A mark names one of the names of a tensor; it is the same under the others.
+  const std::vector<Tie> tied = ties(in);
+  for (const bool first_marked : {false, true})
+    for (const Tie& tie : tied) {
+      const std::string marked(in[first_marked ? tie.first : tie.tensor].name);
+      if (tensors.contains(marked))
+        tensors.emplace(in[first_marked ? tie.tensor : tie.first].name, tensors.at(marked));
+    }
   Checkpoint out = without_tensors(in);
   marks::set_quantized(out, {});
   record::forget_checksums(out);

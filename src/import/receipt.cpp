@@ -73,11 +73,11 @@ void compare_tensors(const Receipt::Side& expected, const Receipt::Side& found,
     if (at == known.end())
       problems.push_back(fmt::format("tensor {} is not in the receipt", ballast::quoted(tensor.name)));
     else if (*at->second != tensor)
-      problems.push_back(
-          fmt::format("tensor {} is not the receipt's: {} {} with SHA-256 {}, it says {} {} with {}",
-                      ballast::quoted(tensor.name), tensor.dtype,
-                      fmt::format("[{}]", fmt::join(tensor.shape, ", ")), tensor.sha256, at->second->dtype,
-                      fmt::format("[{}]", fmt::join(at->second->shape, ", ")), at->second->sha256));
+      problems.push_back(fmt::format(
+          "tensor {} is not the receipt's: {} {} with SHA-256 {}, it says {} {} with {}",
+          ballast::quoted(tensor.name), tensor.dtype, fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
+          tensor.sha256, display(at->second->dtype), fmt::format("[{}]", fmt::join(at->second->shape, ", ")),
+          display(at->second->sha256)));
     if (at != known.end()) known.erase(at);
   }
   for (const auto& [name, tensor] : known)

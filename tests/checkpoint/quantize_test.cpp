@@ -161,5 +161,25 @@ TEST(Quantize, MetadataThatDoesNotFitTheTensorsIsRefused) {
   EXPECT_EQ(changed("int8", "int4"), Errc::unsupported);
 }
 
+// A mark on any one of the names of a tensor holds for all of them.
+TEST(Quantize, EveryNameOfATiedTensorComesBack) {
+  Checkpoint one;
+  one.add("w", Tensor::from<float>({1, -2, 0.5F, 4}, {2, 2}));
+  const Checkpoint packed = quantize_int8(one).checkpoint;
+  const std::string mark = packed.metadata->at("ballast.quantized");
+  for (const std::string marked : {"a", "b", "c"}) {
+    Checkpoint tied;
+    for (const char* name : {"a", "b", "c"}) tied.add(name, packed.tensor("w"));
+    tied.add("w_scale", packed.tensor("w_scale"));
+    std::string said = mark;
+    said.replace(said.find("\"w\""), 3, "\"" + marked + "\"");
+    tied.metadata = Metadata{{"ballast.quantized", said}};
+    const Checkpoint back = dequantize(tied);
+    ASSERT_EQ(back.size(), 3U) << said;
+    for (const Entry& entry : back) EXPECT_EQ(entry.dtype, DType::f32) << marked << ' ' << entry.name;
+    EXPECT_TRUE(back.tensor("a").same_view(back.tensor("c")));
+  }
+}
+
 }  // namespace
 }  // namespace ballast

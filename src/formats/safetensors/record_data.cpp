@@ -18,13 +18,20 @@
 namespace ballast {
 namespace {
 
+bool is_checksum(std::string_view text) {
+  return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
 NameMap<std::string> parsed(const std::string& text, const std::string& where) {
   NameMap<std::string> sums;
   const Value object = parse_json(text, where);
   if (object.kind() != Kind::dict) fail(Errc::bad_json, where, "is no object");
   for (std::size_t i = 0; i < object.size(); ++i) {
     const Value sum = object.value(i);
-    if (sum.kind() == Kind::string) sums.emplace(object.key(i).as_string(), sum.as_string());
+    if (sum.kind() != Kind::string || !is_checksum(sum.as_string()))
+      fail(Errc::bad_json, where, "the checksum of {} is not 16 hexadecimal digits",
+           quoted(object.key(i).as_string()));
+    sums.emplace(object.key(i).as_string(), sum.as_string());
   }
   return sums;
 }
