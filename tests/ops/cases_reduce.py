@@ -2,7 +2,7 @@
 """Reductions, running sums and order; factories."""
 import torch
 
-from casekit import ANY, FLOATS, op
+from casekit import ANY, CODES, FLOATS, op
 
 WIDE = ANY + [torch.bool, torch.int16]
 
@@ -160,3 +160,15 @@ def arange_case(r, i):
 def linspace_case(r, i):
     start, stop, steps = r.int(-50, 50) / 7, r.int(-50, 50) / 3, r.int(0, 40)
     return [], {"start": start, "stop": stop, "steps": steps}, torch.linspace(start, stop, steps)
+
+
+@op("full")
+def full_case(r, i):
+    shape, value, dtype = r.shape(r.int(0, 4)), r.int(0, 100), r.pick([torch.float32, torch.float64, torch.float16, torch.int64, torch.uint8])
+    return [], {"shape": list(shape), "value": value, "dtype": CODES[dtype]}, torch.full(list(shape), value, dtype=dtype)
+
+
+@op("eye")
+def eye_case(r, i):
+    rows, columns, dtype = r.int(0, 6), r.int(0, 6), r.pick([torch.float32, torch.float16, torch.int64, torch.bool])
+    return [], {"rows": rows, "columns": columns, "dtype": CODES[dtype]}, torch.eye(rows, columns).to(dtype)

@@ -164,6 +164,16 @@ Map reductions() {
            return {arange(integer(a, "start"), integer(a, "stop"), integer(a, "step"))};
          return {arange(number_of(a["start"]), number_of(a["stop"]), number_of(a["step"]), DType::f32)};
        }},
+      {"full",
+       [](const Tensors&, const Json& a) -> Tensors {
+         return {full(dims_of(a["shape"]), number_of(a["value"]),
+                      dtype_from_code(a["dtype"].get<std::string>()).value())};
+       }},
+      {"eye",
+       [](const Tensors&, const Json& a) -> Tensors {
+         return {eye(integer(a, "rows"), integer(a, "columns"),
+                     dtype_from_code(a["dtype"].get<std::string>()).value())};
+       }},
       {"linspace", [](const Tensors&, const Json& a) -> Tensors {
          return {linspace(number_of(a["start"]), number_of(a["stop"]), integer(a, "steps"))};
        }}};

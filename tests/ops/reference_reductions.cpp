@@ -169,6 +169,15 @@ References orders() {
          out.shape[0] = static_cast<std::int64_t>(out.values.size());
          return {out};
        }},
+      {"full",
+       [](const Arrays&, const Json& a) -> Arrays {
+         return {filled(a["shape"].get<Place>(), [&](const Place&) { return number_of(a["value"]); })};
+       }},
+      {"eye",
+       [](const Arrays&, const Json& a) -> Arrays {
+         return {filled({a["rows"].get<std::int64_t>(), a["columns"].get<std::int64_t>()},
+                        [](const Place& at) { return at[0] == at[1] ? 1.0 : 0.0; })};
+       }},
       {"linspace", [](const Arrays&, const Json& a) -> Arrays {
          const std::int64_t steps = a["steps"].get<std::int64_t>();
          return {filled({steps}, [&](const Place& at) {
