@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of Ballast, but what few programs need and all would compile: graph.h (traces and operations of your
-// own), onnx.h and onnx_file.h.
+// All of Ballast, but what few programs need and all would compile: graph.h (traces), operation.h (operations
+// of your own), onnx.h and onnx_file.h.
 #pragma once
 
 #include "ballast/adapter.h"

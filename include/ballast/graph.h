@@ -8,17 +8,15 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <iosfwd>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "ballast/detail/attribute.h"
 #include "ballast/detail/slots.h"
 #include "ballast/module.h"
+#include "ballast/operation.h"
 #include "ballast/tensor.h"
 
 #pragma GCC visibility push(default)
@@ -74,34 +72,6 @@ struct SizeExpr {
 /// "2*seq+1"
 [[nodiscard]] std::string to_string(const SizeExpr& size);
 
-namespace onnx {
-class Builder;
-}
-
-/// Writes ONNX nodes for a custom operation; takes the names of its inputs ("" for one left out) and returns
-/// those of its results.
-using OnnxTranslation =
-    std::function<std::vector<std::string>(onnx::Builder&, std::span<const std::string> inputs)>;
-
-/// An operation of the user's own.
-struct CustomOp {
-  std::string domain;  ///< "com.example"; of the node in an ONNX file
-  std::string name;    ///< "Snake"
-  Attributes attributes = {};
-  std::int64_t version = 1;      ///< of the domain
-  OnnxTranslation to_onnx = {};  ///< nodes of ONNX's own instead of one of this domain
-};
-
-/// Runs `kernel` and returns what it returns; in a trace it is one operation, whatever the kernel does. The
-/// kernel may read and write its tensors as it likes. Dtypes and shapes of the results may depend on those of
-/// the inputs, not on their values.
-[[nodiscard]] std::vector<Tensor> custom(
-    const CustomOp& op, std::span<const Tensor> inputs,
-    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& kernel);
-/// With one result.
-[[nodiscard]] Tensor custom(const CustomOp& op, std::initializer_list<Tensor> inputs,
-                            const std::function<Tensor(std::span<const Tensor>)>& kernel);
-
 struct GraphValue {
   enum class Kind : std::uint8_t { input, parameter, constant, result };
 
@@ -125,13 +95,12 @@ struct SymbolicAttribute {
 };
 
 struct GraphNode {
-  std::string op;                    ///< "conv"; "custom" for a CustomOp
-  std::vector<std::int64_t> inputs;  ///< positions in Graph::values; -1 for an argument left out
+  const Operation* operation = nullptr;  ///< its row: operation->name is "conv"
+  std::vector<std::int64_t> inputs;      ///< positions in Graph::values; -1 for an argument left out
   std::vector<std::int64_t> outputs;
   Attributes attributes;  ///< numbers as traced first
   std::vector<SymbolicAttribute> symbolic = {};
   std::string place = {};  ///< "layer1.0.conv1 (Conv2d)"; empty outside layers
-  std::shared_ptr<const CustomOp> custom = {};
 };
 
 struct Graph {

@@ -10,15 +10,20 @@
 namespace ballast::graph {
 namespace {
 
+std::string label_of(const GraphNode& node) {
+  const std::string name = to_string(*node.operation);
+  return node.place.empty() ? name : node.place + ": " + name;
+}
+
 [[noreturn]] void differ(const GraphNode& node, std::string what) {
-  throw Differs{node.place.empty() ? node.op : node.place + ": " + node.op, std::move(what)};
+  throw Differs{label_of(node), std::move(what)};
 }
 
 void check_structure(const Graph& base, const Graph& other) {
   for (std::size_t i = 0; i < std::min(base.nodes.size(), other.nodes.size()); ++i) {
     const GraphNode& a = base.nodes[i];
     const GraphNode& b = other.nodes[i];
-    bool same = a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs &&
+    bool same = a.operation == b.operation && a.inputs == b.inputs && a.outputs == b.outputs &&
                 a.attributes.size() == b.attributes.size();
     for (std::size_t k = 0; same && k < a.outputs.size(); ++k) {
       if (a.outputs[k] < 0) continue;
@@ -26,7 +31,7 @@ void check_structure(const Graph& base, const Graph& other) {
       const GraphValue& y = other.values[static_cast<std::size_t>(b.outputs[k])];
       same = x.dtype == y.dtype && x.shape.size() == y.shape.size();
     }
-    if (!same) differ(a, fmt::format("the model does something else here ({})", b.op));
+    if (!same) differ(a, fmt::format("the model does something else here ({})", to_string(*b.operation)));
   }
   if (base.nodes.size() != other.nodes.size() || base.outputs != other.outputs ||
       base.values.size() != other.values.size()) {
@@ -123,8 +128,7 @@ Seen Merger::next() {
 SizeExpr Merger::solved(const GraphNode& node, const std::string& what, const Seen& seen) {
   auto found = solver_.solve(seen);
   if (!found)
-    throw Differs{node.place.empty() ? node.op : node.place + ": " + node.op,
-                  what + " does not follow from sizes in a way that can be told", seen};
+    throw Differs{label_of(node), what + " does not follow from sizes in a way that can be told", seen};
   if (!found->is_constant()) solver_.add({*found, seen});
   return *found;
 }

@@ -102,8 +102,7 @@ std::ostream& operator<<(std::ostream& out, const Graph& graph) {
       results += (results.empty() ? "" : ", ") + reference(graph, id);
       if (id >= 0) forms += (forms.empty() ? "" : ", ") + form(graph.values[static_cast<std::size_t>(id)]);
     }
-    out << results << " = "
-        << (node.custom ? display(node.custom->domain) + "." + display(node.custom->name) : node.op) << '(';
+    out << results << " = " << to_string(*node.operation) << '(';
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       out << (i == 0 ? "" : ", ") << reference(graph, node.inputs[i]);
     out << ')';

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "ballast/error.h"
-#include "graph/forms.h"
 #include "graph/probe.h"
+#include "tensor/view_operations.h"
 
 namespace ballast::graph {
 
@@ -101,7 +101,8 @@ void forget_copies(Graph& graph) {
   };
   for (GraphNode& node : graph.nodes) {
     look_up(node.inputs);
-    if (node.op == "clone") original[static_cast<std::size_t>(node.outputs[0])] = node.inputs[0];
+    if (node.operation == &operations::clone)
+      original[static_cast<std::size_t>(node.outputs[0])] = node.inputs[0];
   }
   look_up(graph.outputs);
 }
@@ -268,8 +269,9 @@ Tensor Recording::wrapped(const Tensor& plain, std::int64_t value, std::string m
 
 // "" when it is not made of parameters alone, or by chance.
 std::string Recording::key_of(const GraphNode& node) const {
-  if (node.custom || node.inputs.empty()) return {};
-  std::string key = node.op;
+  if (node.operation->kind == Operation::Kind::random || node.inputs.empty()) return {};
+  // The row's own place: two of them may have one name.
+  std::string key = fmt::format("{}", fmt::ptr(node.operation));
   for (const Attribute& attribute : node.attributes) key += text_of(attribute);
   for (const std::int64_t id : node.inputs) {
     const std::string& of_input = id < 0 ? "_" : keys_[static_cast<std::size_t>(id)];
@@ -299,13 +301,12 @@ std::vector<Tensor> Recording::known_results(const std::string& key, std::span<c
   return results;
 }
 
-std::vector<Tensor> Recording::record(const char* op, std::span<const Tensor> inputs, Attributes attributes,
-                                      const tracing::Run& run) {
-  GraphNode node{.op = op, .inputs = {}, .outputs = {}, .attributes = std::move(attributes)};
-  node.custom = std::exchange(custom_, nullptr);
+std::vector<Tensor> Recording::record(const Operation& op, std::span<const Tensor> inputs,
+                                      Attributes attributes, const tracing::Run& run) {
+  GraphNode node{.operation = &op, .inputs = {}, .outputs = {}, .attributes = std::move(attributes)};
   bool known = true;
   for (const Tensor& input : inputs) {
-    node.inputs.push_back(value_of(input, op));
+    node.inputs.push_back(value_of(input, op.name));
     if (node.inputs.back() >= 0)
       known = known && graph_.values[static_cast<std::size_t>(node.inputs.back())].known;
   }
@@ -315,7 +316,7 @@ std::vector<Tensor> Recording::record(const char* op, std::span<const Tensor> in
   {
     const tracing::Aside aside;
     const Running running(*session_);
-    const auto forms = known || node.custom ? std::nullopt : forms_of({op, inputs, node.attributes});
+    const auto forms = known || op.form == nullptr ? std::nullopt : op.form({op, inputs, node.attributes});
     if (forms) {
       for (const Tensor& form : *forms)
         results.push_back(form.defined() ? unseen(form, graph_.values.size()) : Tensor());
@@ -324,7 +325,7 @@ std::vector<Tensor> Recording::record(const char* op, std::span<const Tensor> in
       for (const Tensor& result : results) work_ += result.numel();
     }
   }
-  const std::string made_by = node.place.empty() ? node.op : node.place + ": " + node.op;
+  const std::string made_by = node.place.empty() ? op.name : node.place + ": " + op.name;
   for (Tensor& result : results) {
     if (!result.defined()) {
       node.outputs.push_back(-1);
@@ -375,22 +376,3 @@ Graph Recording::run(const std::vector<InputSpec>& inputs, const std::vector<Sha
 }
 
 }  // namespace ballast::graph
-
-namespace ballast {
-
-std::vector<Tensor> custom(const CustomOp& op, std::span<const Tensor> inputs,
-                           const std::function<std::vector<Tensor>(std::span<const Tensor>)>& kernel) {
-  if (!tracing::on()) return kernel(inputs);
-  if (auto* recording = dynamic_cast<graph::Recording*>(tracing::recorder))
-    recording->next_is(std::make_shared<const CustomOp>(op));
-  return tracing::recorder->record("custom", inputs, op.attributes, [&] { return kernel(inputs); });
-}
-
-Tensor custom(const CustomOp& op, std::initializer_list<Tensor> inputs,
-              const std::function<Tensor(std::span<const Tensor>)>& kernel) {
-  return std::move(custom(op, std::span(inputs.begin(), inputs.size()), [&](std::span<const Tensor> given) {
-    return std::vector<Tensor>{kernel(given)};
-  })[0]);
-}
-
-}  // namespace ballast

@@ -29,16 +29,13 @@ class Recording final : public tracing::Recorder {
   [[nodiscard]] Graph run(const std::vector<InputSpec>& inputs, const std::vector<Shape>& shapes,
                           const ForwardFunction& forward);
 
-  std::vector<Tensor> record(const char* op, std::span<const Tensor> inputs, Attributes attributes,
+  std::vector<Tensor> record(const Operation& op, std::span<const Tensor> inputs, Attributes attributes,
                              const tracing::Run& run) override;
   void enter(const std::string& path, const char* layer) override;
   void leave() noexcept override;
 
   /// How many elements were computed.
   [[nodiscard]] std::int64_t work() const noexcept { return work_; }
-
-  /// The next operation recorded is this one.
-  void next_is(std::shared_ptr<const CustomOp> op) { custom_ = std::move(op); }
 
  private:
   struct View;
@@ -63,7 +60,6 @@ class Recording final : public tracing::Recorder {
   std::unordered_multimap<const Storage*, std::int64_t> leaves_by_storage_;
   std::unordered_map<const std::string*, std::string> layer_paths_;
   std::vector<std::string> places_;
-  std::shared_ptr<const CustomOp> custom_;
 };
 
 }  // namespace ballast::graph

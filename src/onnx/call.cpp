@@ -42,7 +42,7 @@ DType Call::held(std::size_t i) const {
 const Attribute& Call::attribute(std::string_view name) const {
   for (const Attribute& one : node.attributes)
     if (one.name == name) return one;
-  fail(Errc::unsupported, node.op, "has no attribute {}", name);
+  fail(Errc::unsupported, node.operation->name, "has no attribute {}", name);
 }
 
 bool Call::is_symbolic(std::string_view name) const {

@@ -5,6 +5,7 @@
 
 #include "base/key_path.h"
 #include "nn/fold.h"
+#include "ops/operations.h"
 
 namespace ballast::onnx {
 namespace {
@@ -24,9 +25,9 @@ class NormFolder {
 
   void run() {
     for (GraphNode& node : graph_.nodes)
-      if (node.op == "batch_norm") fold(node);
+      if (node.operation == &operations::batch_norm) fold(node);
     graph_.nodes.erase(std::remove_if(graph_.nodes.begin(), graph_.nodes.end(),
-                                      [](const GraphNode& node) { return node.op.empty(); }),
+                                      [](const GraphNode& node) { return node.operation == nullptr; }),
                        graph_.nodes.end());
   }
 
@@ -49,7 +50,8 @@ class NormFolder {
     if (name.empty()) {
       name = std::string(key_path::before_last(value(layer.inputs[1]).name)) + field;
     }
-    if (layer.op == "linear" && i == 1) name += "_folded";  // [in, out], not as PyTorch has it
+    if (layer.operation == &operations::linear && i == 1)
+      name += "_folded";  // [in, out], not as PyTorch has it
     GraphValue folded{
         .kind = GraphValue::Kind::constant, .name = name, .dtype = tensor.dtype(), .shape = tensor.shape()};
     for (const std::int64_t dim : tensor.shape()) {
@@ -88,10 +90,10 @@ class NormFolder {
     const std::int64_t made_by = maker_[static_cast<std::size_t>(between)];
     if (made_by < 0 || uses_[static_cast<std::size_t>(between)] != 1) return;
     GraphNode& layer = graph_.nodes[static_cast<std::size_t>(made_by)];
-    const bool turned = layer.op == "conv_transpose";
-    if (layer.op != "conv" && layer.op != "linear" && !turned) return;
+    const bool turned = layer.operation == &operations::conv_transpose;
+    if (layer.operation != &operations::conv && layer.operation != &operations::linear && !turned) return;
     // A linear map's outputs are its last dimension, a norm's channels the second.
-    if (layer.op == "linear" && value(between).shape.size() != 2) return;
+    if (layer.operation == &operations::linear && value(between).shape.size() != 2) return;
     const auto weight = parameter(layer, 1);
     const auto bias = parameter(layer, 2);
     const auto mean = parameter(norm, 1);
@@ -101,8 +103,8 @@ class NormFolder {
     if (!weight || !bias || !mean || !variance || !gamma || !beta) return;
     const std::int64_t groups = turned ? std::get<std::int64_t>(layer.attributes.back().value) : 1;
     const nn::NormToFold stats{*mean, *variance, *gamma, *beta, std::get<double>(norm.attributes[0].value)};
-    const nn::FoldedLayer folded =
-        nn::fold_norm(*weight, *bias, stats, layer.op == "conv" ? std::size_t{0} : 1, groups);
+    const nn::FoldedLayer folded = nn::fold_norm(
+        *weight, *bias, stats, layer.operation == &operations::conv ? std::size_t{0} : 1, groups);
     layer.inputs.resize(3, -1);
     const std::int64_t new_weight = add(layer, 1, "weight", folded.weight);
     const std::int64_t new_bias = add(layer, 2, "bias", folded.bias);

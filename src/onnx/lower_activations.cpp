@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "onnx/lowering.h"
+#include "ops/activation.h"
 
 namespace ballast::onnx {
 namespace {
@@ -70,8 +71,8 @@ void tanh(const Call& call) {
 
 void softplus(const Call& call) {
   const Work w(call);
-  const double beta = call.real("p");
-  const double threshold = call.real("q");
+  const double beta = call.real("beta");
+  const double threshold = call.real("threshold");
   const std::string scaled = beta == 1 ? w.x : w.mul(w.x, w.number(beta));
   std::string y = w.to.node("Softplus", {scaled});
   if (beta != 1) y = w.to.node("Div", {y, w.number(beta)});
@@ -87,17 +88,17 @@ void softsign(const Call& call) {
 
 void elu(const Call& call) {
   const Work w(call);
-  w.done(w.to.node("Elu", {w.x}, {{"alpha", call.real("p")}}));
+  w.done(w.to.node("Elu", {w.x}, {{"alpha", call.real("alpha")}}));
 }
 
 void selu(const Call& call) {
   const Work w(call);
-  w.done(w.to.node("Selu", {w.x}, {{"alpha", call.real("p")}, {"gamma", call.real("q")}}));
+  w.done(w.to.node("Selu", {w.x}, {{"alpha", ops::kSeluAlpha}, {"gamma", ops::kSeluScale}}));
 }
 
 void leaky_relu(const Call& call) {
   const Work w(call);
-  w.done(w.to.node("LeakyRelu", {w.x}, {{"alpha", call.real("p")}}));
+  w.done(w.to.node("LeakyRelu", {w.x}, {{"alpha", call.real("negative_slope")}}));
 }
 
 void hardswish(const Call& call) {
@@ -146,22 +147,22 @@ void log_softmax(const Call& call) {
 }  // namespace
 
 void add_activations(TranslateTable& table) {
-  table.insert({{"gelu", gelu},
-                {"gelu_tanh", gelu_tanh},
-                {"silu", silu},
-                {"sigmoid", sigmoid},
-                {"log_sigmoid", log_sigmoid},
-                {"tanh", tanh},
-                {"softplus", softplus},
-                {"softsign", softsign},
-                {"elu", elu},
-                {"selu", selu},
-                {"leaky_relu", leaky_relu},
-                {"hardswish", hardswish},
-                {"hardsigmoid", hardsigmoid},
-                {"mish", mish},
-                {"softmax", softmax},
-                {"log_softmax", log_softmax}});
+  table.insert({{&operations::gelu, gelu},
+                {&operations::gelu_tanh, gelu_tanh},
+                {&operations::silu, silu},
+                {&operations::sigmoid, sigmoid},
+                {&operations::log_sigmoid, log_sigmoid},
+                {&operations::tanh, tanh},
+                {&operations::softplus, softplus},
+                {&operations::softsign, softsign},
+                {&operations::elu, elu},
+                {&operations::selu, selu},
+                {&operations::leaky_relu, leaky_relu},
+                {&operations::hardswish, hardswish},
+                {&operations::hardsigmoid, hardsigmoid},
+                {&operations::mish, mish},
+                {&operations::softmax, softmax},
+                {&operations::log_softmax, log_softmax}});
 }
 
 }  // namespace ballast::onnx

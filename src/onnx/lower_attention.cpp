@@ -50,7 +50,7 @@ void scaled_dot_product_attention(const Call& call) {
 }  // namespace
 
 void add_attention(TranslateTable& table) {
-  table.insert({{"scaled_dot_product_attention", scaled_dot_product_attention}});
+  table.insert({{&operations::scaled_dot_product_attention, scaled_dot_product_attention}});
 }
 
 }  // namespace ballast::onnx

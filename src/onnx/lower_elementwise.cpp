@@ -3,17 +3,14 @@
 #include <limits>
 
 #include "onnx/lowering.h"
+#include "ops/args.h"
 
 namespace ballast::onnx {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using ops::compute_dtype;
 
-// What values of a result's dtype are computed in, as in src/ops/args.h.
-DType compute_dtype(DType dtype) {
-  if (dtype == DType::f64) return DType::f64;
-  return is_floating(dtype) ? DType::f32 : DType::i64;
-}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 DType computed(const Call& call) {
   return compute_dtype(call.result_value().dtype);
@@ -72,7 +69,7 @@ struct Pair {
 };
 
 Pair compared(const Call& call) {
-  const auto dtype = static_cast<DType>(call.number("compute"));
+  const DType dtype = compute_dtype(static_cast<DType>(call.number("dtype")));
   return {call.in(0, dtype), call.in(1, dtype)};
 }
 
@@ -215,10 +212,8 @@ void isnan(const Call& call) {
   call.result(call.to.node("Not", {call.to.node("Equal", {pair.a, pair.b})}));
 }
 
-void clip(const Call& call) {
+void clip(const Call& call, double low, double high) {
   const DType dtype = computed(call);
-  const double low = call.real("p");
-  const double high = call.real("q");
   Lowering& to = call.to;
   std::string x = call.in(0, dtype);
   if (dtype != DType::i64) {
@@ -233,6 +228,14 @@ void clip(const Call& call) {
   if (low != -kInfinity) bounded("Less", low);
   if (high != kInfinity) bounded("Greater", high);
   call.result(x, dtype);
+}
+
+void clamp(const Call& call) {
+  clip(call, call.real("low"), call.real("high"));
+}
+
+void relu6(const Call& call) {
+  clip(call, 0, 6);
 }
 
 void relu(const Call& call) {
@@ -268,51 +271,51 @@ constexpr char kRound[] = "Round";
 }  // namespace
 
 void add_elementwise(TranslateTable& table) {
-  table.insert({{"add", add},
-                {"sub", sub},
-                {"mul", mul},
-                {"div", div},
-                {"pow", pow},
-                {"minimum", minimum},
-                {"maximum", maximum},
-                {"prelu", prelu},
-                {"eq", eq},
-                {"ne", ne},
-                {"lt", lt},
-                {"le", le},
-                {"gt", gt},
-                {"ge", ge},
-                {"isinf", eq},
-                {"isnan", isnan},
-                {"logical_and", logical_and},
-                {"logical_or", logical_or},
-                {"logical_xor", logical_xor},
-                {"logical_not", logical_not},
-                {"where", where},
-                {"neg", plain<kNeg>},
-                {"abs", plain<kAbs>},
-                {"sign", plain<kSign>},
-                {"square", square},
-                {"exp", plain<kExp>},
-                {"expm1", expm1},
-                {"log", plain<kLog>},
-                {"log1p", log1p},
-                {"sqrt", plain<kSqrt>},
-                {"rsqrt", rsqrt},
-                {"reciprocal", plain<kReciprocal>},
-                {"sin", plain<kSin>},
-                {"cos", plain<kCos>},
-                {"tan", plain<kTan>},
-                {"erf", plain<kErf>},
-                {"floor", rounding<kFloor>},
-                {"ceil", rounding<kCeil>},
-                {"round", rounding<kRound>},
-                {"trunc", trunc},
-                {"clamp", clip},
-                {"relu6", clip},
-                {"hardtanh", clip},
-                {"relu", relu},
-                {"cast", cast}});
+  table.insert({{&operations::add, add},
+                {&operations::sub, sub},
+                {&operations::mul, mul},
+                {&operations::div, div},
+                {&operations::pow, pow},
+                {&operations::minimum, minimum},
+                {&operations::maximum, maximum},
+                {&operations::prelu, prelu},
+                {&operations::eq, eq},
+                {&operations::ne, ne},
+                {&operations::lt, lt},
+                {&operations::le, le},
+                {&operations::gt, gt},
+                {&operations::ge, ge},
+                {&operations::isinf, eq},
+                {&operations::isnan, isnan},
+                {&operations::logical_and, logical_and},
+                {&operations::logical_or, logical_or},
+                {&operations::logical_xor, logical_xor},
+                {&operations::logical_not, logical_not},
+                {&operations::where, where},
+                {&operations::neg, plain<kNeg>},
+                {&operations::abs, plain<kAbs>},
+                {&operations::sign, plain<kSign>},
+                {&operations::square, square},
+                {&operations::exp, plain<kExp>},
+                {&operations::expm1, expm1},
+                {&operations::log, plain<kLog>},
+                {&operations::log1p, log1p},
+                {&operations::sqrt, plain<kSqrt>},
+                {&operations::rsqrt, rsqrt},
+                {&operations::reciprocal, plain<kReciprocal>},
+                {&operations::sin, plain<kSin>},
+                {&operations::cos, plain<kCos>},
+                {&operations::tan, plain<kTan>},
+                {&operations::erf, plain<kErf>},
+                {&operations::floor, rounding<kFloor>},
+                {&operations::ceil, rounding<kCeil>},
+                {&operations::round, rounding<kRound>},
+                {&operations::trunc, trunc},
+                {&operations::clamp, clamp},
+                {&operations::relu6, relu6},
+                {&operations::hardtanh, clamp},
+                {&operations::relu, relu},
+                {&operations::cast, cast}});
 }
 
 }  // namespace ballast::onnx

@@ -207,11 +207,11 @@ void resize(const Call& call) {
 }  // namespace
 
 void add_images(TranslateTable& table) {
-  table.insert({{"max_pool", max_pool},
-                {"avg_pool", avg_pool},
-                {"adaptive_avg_pool", adaptive_avg_pool},
-                {"adaptive_max_pool", adaptive_max_pool},
-                {"resize", resize}});
+  table.insert({{&operations::max_pool, max_pool},
+                {&operations::avg_pool, avg_pool},
+                {&operations::adaptive_avg_pool, adaptive_avg_pool},
+                {&operations::adaptive_max_pool, adaptive_max_pool},
+                {&operations::resize, resize}});
 }
 
 }  // namespace ballast::onnx

@@ -55,11 +55,11 @@ void one_hot(const Call& call) {
 }  // namespace
 
 void add_indexing(TranslateTable& table) {
-  table.insert({{"embedding", embedding},
-                {"index_select", index_select},
-                {"gather", gather},
-                {"scatter", scatter},
-                {"one_hot", one_hot}});
+  table.insert({{&operations::embedding, embedding},
+                {&operations::index_select, index_select},
+                {&operations::gather, gather},
+                {&operations::scatter, scatter},
+                {&operations::one_hot, one_hot}});
 }
 
 }  // namespace ballast::onnx

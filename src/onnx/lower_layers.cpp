@@ -65,7 +65,10 @@ void conv_transpose(const Call& call) {
 }  // namespace
 
 void add_layers(TranslateTable& table) {
-  table.insert({{"matmul", matmul}, {"linear", linear}, {"conv", conv}, {"conv_transpose", conv_transpose}});
+  table.insert({{&operations::matmul, matmul},
+                {&operations::linear, linear},
+                {&operations::conv, conv},
+                {&operations::conv_transpose, conv_transpose}});
 }
 
 }  // namespace ballast::onnx

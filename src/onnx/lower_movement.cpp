@@ -227,24 +227,38 @@ void pad(const Call& call) {
               dtype);
 }
 
+// A constant wherever it can be exported: then no translation is asked for.
+void only_constant(const Call& call) {
+  call.refuse("ONNX cannot make it of sizes that vary");
+}
+
+void random(const Call& call) {
+  call.refuse("makes other numbers at every call");
+}
+
 }  // namespace
 
 void add_movement(TranslateTable& table) {
-  table.insert({{"clone", clone},
-                {"permute", permute},
-                {"unsqueeze", unsqueeze},
-                {"squeeze", squeeze},
-                {"narrow", narrow},
-                {"slice", slice},
-                {"select", select},
-                {"reshape", reshape},
-                {"expand", expand},
-                {"concat", concat},
-                {"full", full},
-                {"arange", arange},
-                {"tril", tril},
-                {"triu", triu},
-                {"pad", pad}});
+  table.insert({{&operations::clone, clone},
+                {&operations::permute, permute},
+                {&operations::unsqueeze, unsqueeze},
+                {&operations::squeeze, squeeze},
+                {&operations::narrow, narrow},
+                {&operations::slice, slice},
+                {&operations::select, select},
+                {&operations::reshape, reshape},
+                {&operations::expand, expand},
+                {&operations::concat, concat},
+                {&operations::full, full},
+                {&operations::arange, arange},
+                {&operations::arange_real, only_constant},
+                {&operations::linspace, only_constant},
+                {&operations::eye, only_constant},
+                {&operations::rand, random},
+                {&operations::randn, random},
+                {&operations::tril, tril},
+                {&operations::triu, triu},
+                {&operations::pad, pad}});
 }
 
 }  // namespace ballast::onnx

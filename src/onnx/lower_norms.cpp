@@ -94,11 +94,11 @@ void instance_norm(const Call& call) {
 }  // namespace
 
 void add_norms(TranslateTable& table) {
-  table.insert({{"batch_norm", batch_norm},
-                {"layer_norm", layer_norm},
-                {"rms_norm", rms_norm},
-                {"group_norm", group_norm},
-                {"instance_norm", instance_norm}});
+  table.insert({{&operations::batch_norm, batch_norm},
+                {&operations::layer_norm, layer_norm},
+                {&operations::rms_norm, rms_norm},
+                {&operations::group_norm, group_norm},
+                {&operations::instance_norm, instance_norm}});
 }
 
 }  // namespace ballast::onnx

@@ -101,7 +101,7 @@ class Recurrent {
     Attributes attributes = cell_.attributes;
     attributes.push_back({"hidden_size", hidden_});
     if (directions_ == 2) attributes.push_back({"direction", std::string("bidirectional")});
-    if (call_.node.op == "rnn" && call_.number("relu") != 0)
+    if (call_.node.operation == &operations::rnn && call_.number("relu") != 0)
       attributes.push_back({"activations", std::vector<std::string>(directions_, "Relu")});
     const std::vector<std::string> results =
         to_.nodes(cell_.op,
@@ -140,7 +140,7 @@ void rnn(const Call& call) {
 }  // namespace
 
 void add_recurrent(TranslateTable& table) {
-  table.insert({{"lstm", lstm}, {"gru", gru}, {"rnn", rnn}});
+  table.insert({{&operations::lstm, lstm}, {&operations::gru, gru}, {&operations::rnn, rnn}});
 }
 
 }  // namespace ballast::onnx

@@ -72,16 +72,25 @@ std::string count_of(const Reduction& r) {
   return r.to.cast(product, DType::i64, r.dtype);
 }
 
-void var(const Call& call) {
-  const Reduction r(call);
+std::string variance(const Reduction& r) {
   const std::string mean = r.to.reduce("ReduceMean", r.x, r.axes, true);
   const std::string distance = r.to.node("Sub", {r.x, mean});
   const std::string squares = r.to.node("Mul", {distance, distance});
-  const std::int64_t correction = call.number("correction");
-  if (correction == 0) return r.done(r.by("ReduceMean", squares));
+  const std::int64_t correction = r.call.number("correction");
+  if (correction == 0) return r.by("ReduceMean", squares);
   const std::string divisor =
       r.to.node("Sub", {count_of(r), r.to.real(static_cast<double>(correction), r.dtype)});
-  r.done(r.to.node("Div", {r.by("ReduceSum", squares), divisor}));
+  return r.to.node("Div", {r.by("ReduceSum", squares), divisor});
+}
+
+void var(const Call& call) {
+  const Reduction r(call);
+  r.done(variance(r));
+}
+
+void stddev(const Call& call) {
+  const Reduction r(call);
+  r.done(r.to.node("Sqrt", {variance(r)}));
 }
 
 void norm(const Call& call) {
@@ -163,21 +172,22 @@ constexpr char kLogSumExp[] = "ReduceLogSumExp";
 }  // namespace
 
 void add_reductions(TranslateTable& table) {
-  table.insert({{"sum", plain_reduction<kSum>},
-                {"prod", plain_reduction<kProd>},
-                {"mean", plain_reduction<kMean>},
-                {"max", plain_reduction<kMax>},
-                {"min", plain_reduction<kMin>},
-                {"logsumexp", plain_reduction<kLogSumExp>},
-                {"var", var},
-                {"norm", norm},
-                {"any", any},
-                {"all", all},
-                {"argmax", argmax},
-                {"argmin", argmin},
-                {"cumsum", cumsum},
-                {"sort", topk},
-                {"topk", topk}});
+  table.insert({{&operations::sum, plain_reduction<kSum>},
+                {&operations::prod, plain_reduction<kProd>},
+                {&operations::mean, plain_reduction<kMean>},
+                {&operations::max, plain_reduction<kMax>},
+                {&operations::min, plain_reduction<kMin>},
+                {&operations::logsumexp, plain_reduction<kLogSumExp>},
+                {&operations::var, var},
+                {&operations::stddev, stddev},
+                {&operations::norm, norm},
+                {&operations::any, any},
+                {&operations::all, all},
+                {&operations::argmax, argmax},
+                {&operations::argmin, argmin},
+                {&operations::cumsum, cumsum},
+                {&operations::sort, topk},
+                {&operations::topk, topk}});
 }
 
 }  // namespace ballast::onnx

@@ -10,16 +10,14 @@
 namespace ballast::onnx {
 namespace {
 
-// Operations that only show a tensor otherwise: computed by the runtime, so that parameters keep name and
-// form.
-bool is_view(const std::string& op) {
-  static const std::set<std::string> views = {"permute", "narrow", "unsqueeze", "squeeze", "reshape",
-                                              "slice",   "select", "clone",     "cast"};
-  return views.contains(op);
+// Computed by the runtime, so that parameters keep name and form.
+bool is_view(const Operation& op) {
+  return op.kind == Operation::Kind::views && &op != &operations::expand;
 }
 
-bool is_random(const std::string& op) {
-  return op == "rand" || op == "randn";
+// The user's.
+bool is_own(const Operation& op) {
+  return op.to_onnx != nullptr || *op.domain != '\0';
 }
 
 // "layer1.0.conv1 (Conv2d)" → "layer1.0.conv1"
@@ -28,7 +26,7 @@ std::string path_of(const std::string& place) {
 }
 
 std::string label(const GraphNode& node) {
-  std::string op = node.custom ? display(node.custom->domain) + "." + display(node.custom->name) : node.op;
+  std::string op = to_string(*node.operation);
   return node.place.empty() ? op : op + " in " + node.place;
 }
 
@@ -107,7 +105,8 @@ void Lowering::mark_foldable() {
                 (one.kind == GraphValue::Kind::constant && one.number.is_constant());
   }
   for (const GraphNode& node : graph_.nodes) {
-    const bool fixed = node.symbolic.empty() && !node.custom && !is_random(node.op) &&
+    const bool fixed = node.symbolic.empty() && !is_own(*node.operation) &&
+                       node.operation->kind != Operation::Kind::random &&
                        std::all_of(node.inputs.begin(), node.inputs.end(), [&](std::int64_t id) {
                          return id < 0 || fixed_[static_cast<std::size_t>(id)];
                        });
@@ -159,40 +158,40 @@ FileModel Lowering::run() {
 }
 
 void Lowering::lower(const GraphNode& node) {
-  if (node.custom) return lower_custom(node);
-  if (is_random(node.op)) refuse("makes other numbers at every call");
+  const Operation& op = *node.operation;
+  if (is_own(op)) return lower_own(node);
   const std::int64_t result = node.outputs[0];
   // What is made of nothing (arange, full), and, when that is wanted, what follows from constants.
   const bool made = node.inputs.empty();
   if (node.outputs.size() == 1 && result >= 0 && fixed_[static_cast<std::size_t>(result)] &&
-      (made || (options_.fold_constants && !is_view(node.op))))
+      (made || (options_.fold_constants && !is_view(op))))
     return;  // written as a constant by name_of() when it is needed
-  const auto found = translations().find(node.op);
-  if (found == translations().end()) refuse("has no translation to ONNX");
+  const auto found = translations().find(&op);
+  if (found == translations().end()) refuse("has no translation to ONNX: its row needs a domain, or to_onnx");
   for (const std::int64_t id : node.outputs)
     if (id >= 0 && !onnx_dtype(value(id).dtype))
       refuse(fmt::format("ONNX has no {}", info(value(id).dtype).code));
   found->second(Call(*this, node));
 }
 
-void Lowering::lower_custom(const GraphNode& node) {
+void Lowering::lower_own(const GraphNode& node) {
   std::vector<std::string> inputs;
   for (const std::int64_t id : node.inputs) inputs.push_back(id < 0 ? std::string() : name_of(id));
-  const CustomOp& op = *node.custom;
+  const Operation& op = *node.operation;
   std::vector<std::string> results;
-  if (op.to_onnx) {
-    results = op.to_onnx(*this, inputs);
+  if (op.to_onnx != nullptr) {
+    results = op.to_onnx(*this, inputs, node.attributes);
     if (results.size() != node.outputs.size())
       refuse(fmt::format("its translation gives {} results, the operation {}", results.size(),
                          node.outputs.size()));
   } else {
-    if (op.domain.empty() || op.domain == "ai.onnx" || op.name.empty())
-      refuse("a custom operation needs a domain of its own, and a name");
+    if (std::string_view(op.domain) == "ai.onnx" || *op.name == '\0')
+      refuse("an operation of the user's own needs a domain of its own, and a name");
     const auto [at, is_new] = model_.domains.emplace(op.domain, op.version);
     if (!is_new && at->second != op.version)
       refuse(
           fmt::format("domain {} is used in versions {} and {}", quoted(op.domain), at->second, op.version));
-    results = nodes(op.name, std::move(inputs), op.attributes, node.outputs.size(), op.domain);
+    results = nodes(op.name, std::move(inputs), node.attributes, node.outputs.size(), op.domain);
   }
   for (std::size_t i = 0; i < results.size(); ++i)
     if (node.outputs[i] >= 0) set(node.outputs[i], results[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Graph to ONNX nodes. One function for each operation (the tables in lower_*.cpp); each works on a
-// Call and writes through a Lowering.
+// From a Graph to ONNX nodes. One function for each operation of the table (src/ops/operations.h), in the
+// tables of lower_*.cpp; each works on a Call and writes through a Lowering.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@
 #include "ballast/onnx.h"
 #include "model/save.h"
 #include "onnx/file.h"
+#include "ops/operations.h"
 
 namespace ballast::onnx {
 
@@ -70,7 +71,7 @@ class Call {
 };
 
 using Translate = void (*)(const Call& call);
-using TranslateTable = std::map<std::string_view, Translate>;
+using TranslateTable = std::unordered_map<const Operation*, Translate>;
 
 // One for each file lower_*.cpp.
 void add_elementwise(TranslateTable& table);
@@ -161,7 +162,7 @@ class Lowering final : public Builder {
  private:
   void lower(const GraphNode& node);
   void find_scopes();
-  void lower_custom(const GraphNode& node);
+  void lower_own(const GraphNode& node);
   void mark_foldable();
   [[nodiscard]] std::string parameter(const GraphValue& value, bool turned);
   [[nodiscard]] std::string folded(const GraphValue& value);

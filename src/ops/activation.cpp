@@ -8,7 +8,6 @@
 #include "ops/args.h"
 #include "ops/elementwise.h"
 #include "ops/softmax.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 namespace ops {
@@ -54,86 +53,145 @@ void activate_in_place(Tensor& x, Activation activation) {
 
 namespace {
 
-Tensor floating(const char* op, Unary which, const Tensor& x, double p = 0, double q = 0) {
-  return unary(op, which, x, OnIntegers::refuse, p, q);
+Tensor relu6_cpu(const Operation& op, const Tensor& x) {
+  return unary(op.name, Unary::clamp, x, OnIntegers::keep, 0, 6);
+}
+
+Tensor selu_cpu(const Operation& op, const Tensor& x) {
+  return unary(op.name, Unary::elu, x, OnIntegers::refuse, kSeluAlpha, kSeluScale);
+}
+
+Tensor elu_cpu(const Operation& op, const Tensor& x, double alpha) {
+  return unary(op.name, Unary::elu, x, OnIntegers::refuse, alpha, 1);
+}
+
+Tensor leaky_relu_cpu(const Operation& op, const Tensor& x, double negative_slope) {
+  return unary(op.name, Unary::leaky_relu, x, OnIntegers::refuse, negative_slope);
+}
+
+Tensor softplus_cpu(const Operation& op, const Tensor& x, double beta, double threshold) {
+  return unary(op.name, Unary::softplus, x, OnIntegers::refuse, beta, threshold);
+}
+
+Tensor hardtanh_cpu(const Operation& op, const Tensor& x, double low, double high) {
+  return unary(op.name, Unary::clamp, x, OnIntegers::refuse, low, high);
+}
+
+Tensor softmax_cpu(const Operation& op, const Tensor& x, std::int64_t dim) {
+  return softmax_along(op.name, x, dim, kernels().softmax);
+}
+
+Tensor log_softmax_cpu(const Operation& op, const Tensor& x, std::int64_t dim) {
+  return softmax_along(op.name, x, dim, kernels().log_softmax);
 }
 
 }  // namespace
 }  // namespace ops
 
-using ops::floating;
+namespace operations {
+
+using ops::arithmetic_row;
+using ops::Binary;
+using ops::function_row;
+using ops::OnIntegers;
 using ops::Unary;
 
+constinit const Function gelu = function_row<Unary::gelu, OnIntegers::refuse>("gelu");
+constinit const Function gelu_tanh = function_row<Unary::gelu_tanh, OnIntegers::refuse>("gelu_tanh");
+constinit const Function silu = function_row<Unary::silu, OnIntegers::refuse>("silu");
+constinit const Function log_sigmoid = function_row<Unary::log_sigmoid, OnIntegers::refuse>("log_sigmoid");
+constinit const Function softsign = function_row<Unary::softsign, OnIntegers::refuse>("softsign");
+constinit const Function hardswish = function_row<Unary::hardswish, OnIntegers::refuse>("hardswish");
+constinit const Function hardsigmoid = function_row<Unary::hardsigmoid, OnIntegers::refuse>("hardsigmoid");
+constinit const Function mish = function_row<Unary::mish, OnIntegers::refuse>("mish");
+constinit const Function relu = function_row<Unary::relu, OnIntegers::keep>("relu");
+constinit const Function sigmoid = function_row<Unary::sigmoid, OnIntegers::to_float>("sigmoid");
+constinit const Function tanh = function_row<Unary::tanh, OnIntegers::to_float>("tanh");
+constinit const Function relu6 = {about("relu6", {"x"}, {}, forms::function), {ops::relu6_cpu}};
+constinit const Function selu = {about("selu", {"x"}, {}, forms::function), {ops::selu_cpu}};
+constinit const OneNumber elu = {about("elu", {"x"}, {"alpha"}, forms::function), {ops::elu_cpu}};
+constinit const OneNumber leaky_relu = {about("leaky_relu", {"x"}, {"negative_slope"}, forms::function),
+                                        {ops::leaky_relu_cpu}};
+constinit const TwoNumbers softplus = {about("softplus", {"x"}, {"beta", "threshold"}, forms::function),
+                                       {ops::softplus_cpu}};
+constinit const TwoNumbers hardtanh = {about("hardtanh", {"x"}, {"low", "high"}, forms::function),
+                                       {ops::hardtanh_cpu}};
+constinit const Arithmetic prelu = arithmetic_row<Binary::prelu>("prelu", forms::prelu);
+constinit const Along softmax = {about("softmax", {"x"}, {"dim"}, forms::softmax), {ops::softmax_cpu}};
+constinit const Along log_softmax = {about("log_softmax", {"x"}, {"dim"}, forms::softmax),
+                                     {ops::log_softmax_cpu}};
+
+}  // namespace operations
+
 Tensor relu(const Tensor& x) {
-  return ops::unary("relu", Unary::relu, x, ops::OnIntegers::keep);
+  return run(operations::relu, x);
 }
 
 Tensor relu6(const Tensor& x) {
-  return ops::unary("relu6", Unary::clamp, x, ops::OnIntegers::keep, 0, 6);
+  return run(operations::relu6, x);
 }
 
 Tensor gelu(const Tensor& x) {
-  return floating("gelu", Unary::gelu, x);
+  return run(operations::gelu, x);
 }
 
 Tensor gelu_tanh(const Tensor& x) {
-  return floating("gelu_tanh", Unary::gelu_tanh, x);
+  return run(operations::gelu_tanh, x);
 }
 
 Tensor silu(const Tensor& x) {
-  return floating("silu", Unary::silu, x);
+  return run(operations::silu, x);
 }
 
 Tensor sigmoid(const Tensor& x) {
-  return ops::unary("sigmoid", Unary::sigmoid, x, ops::OnIntegers::to_float);
+  return run(operations::sigmoid, x);
 }
 
 Tensor log_sigmoid(const Tensor& x) {
-  return floating("log_sigmoid", Unary::log_sigmoid, x);
+  return run(operations::log_sigmoid, x);
 }
 
 Tensor tanh(const Tensor& x) {
-  return ops::unary("tanh", Unary::tanh, x, ops::OnIntegers::to_float);
+  return run(operations::tanh, x);
 }
 
 Tensor softplus(const Tensor& x, double beta, double threshold) {
-  return floating("softplus", Unary::softplus, x, beta, threshold);
+  return run(operations::softplus, x, beta, threshold);
 }
 
 Tensor softsign(const Tensor& x) {
-  return floating("softsign", Unary::softsign, x);
+  return run(operations::softsign, x);
 }
 
 Tensor elu(const Tensor& x, double alpha) {
-  return floating("elu", Unary::elu, x, alpha, 1);
+  return run(operations::elu, x, alpha);
 }
 
 Tensor selu(const Tensor& x) {
-  return floating("selu", Unary::elu, x, 1.6732632423543772848170429916717,
-                  1.0507009873554804934193349852946);
+  return run(operations::selu, x);
 }
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
-  return floating("leaky_relu", Unary::leaky_relu, x, negative_slope);
+  return run(operations::leaky_relu, x, negative_slope);
 }
 
 Tensor hardswish(const Tensor& x) {
-  return floating("hardswish", Unary::hardswish, x);
+  return run(operations::hardswish, x);
 }
 
 Tensor hardsigmoid(const Tensor& x) {
-  return floating("hardsigmoid", Unary::hardsigmoid, x);
+  return run(operations::hardsigmoid, x);
 }
 
 Tensor hardtanh(const Tensor& x, double low, double high) {
   if (low > high)
     fail(Errc::invalid_argument, "hardtanh", "the bounds {} and {} are the wrong way round", low, high);
   if (std::isnan(low) || std::isnan(high)) return clamp(x, low, high);
-  return floating("hardtanh", Unary::clamp, x, low, high);
+  return run(operations::hardtanh, x, low, high);
 }
 
 Tensor mish(const Tensor& x) {
-  return floating("mish", Unary::mish, x);
+  return run(operations::mish, x);
 }
 
 Tensor prelu(const Tensor& x, const Tensor& alpha) {
@@ -144,12 +202,10 @@ Tensor prelu(const Tensor& x, const Tensor& alpha) {
   }
   Shape shape = Dims::filled(x.rank(), 1);
   if (alpha.numel() != 1) shape[1] = channels;
-  return ops::arithmetic("prelu", ops::Binary::prelu, x, alpha.to(x.dtype()).reshape(shape));
+  return run(operations::prelu, x, alpha.to(x.dtype()).reshape(shape));
 }
 
-namespace {
-
-Tensor activate_by_name(const Tensor& x, Activation activation) {
+Tensor activate(const Tensor& x, Activation activation) {
   using Kind = Activation::Kind;
   switch (activation.kind) {
     case Kind::none:
@@ -182,21 +238,12 @@ Tensor activate_by_name(const Tensor& x, Activation activation) {
   return x;
 }
 
-}  // namespace
-
-Tensor activate(const Tensor& x, Activation activation) {
-  if (activation.kind == Activation::Kind::none) return x;
-  if (tracing::on()) return activate_by_name(x, activation);
-  const ops::ActivationKernel kernel = ops::kernel_of(activation);
-  return floating("activation", kernel.which, x, kernel.p, kernel.q);
-}
-
 Tensor softmax(const Tensor& x, std::int64_t dim) {
-  return ops::softmax_along("softmax", x, dim, ops::kernels().softmax);
+  return run(operations::softmax, x, dim);
 }
 
 Tensor log_softmax(const Tensor& x, std::int64_t dim) {
-  return ops::softmax_along("log_softmax", x, dim, ops::kernels().log_softmax);
+  return run(operations::log_softmax, x, dim);
 }
 
 }  // namespace ballast

@@ -7,6 +7,10 @@
 
 namespace ballast::ops {
 
+/// PyTorch's.
+inline constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
+inline constexpr double kSeluScale = 1.0507009873554804934193349852946;
+
 struct ActivationKernel {
   Unary which;
   double p = 0;

@@ -47,18 +47,22 @@ void require_bounds_fit(const char* op, DType dtype, std::optional<double> low, 
 }
 
 // Only a number, or a tensor without dimensions, can have values the result's dtype does not have.
-Tensor bounded(const char* op, ops::Binary which, const Operand& a, const Operand& b) {
-  const DType dtype = ops::promoted(op, a, b);
+Tensor bounded(const operations::Arithmetic& op, const Operand& a, const Operand& b) {
+  const DType dtype = ops::promoted(op.name, a, b);
   for (const Operand& operand : {a, b}) {
     const Tensor& bound = operand.tensor();
     if (is_floating(dtype) || bound.dtype() == dtype || bound.rank() > 0) continue;
     if (tracing::on() && !operand.is_number()) continue;
-    if (which == ops::Binary::maximum)
-      require_bounds_fit(op, dtype, bound.item(), {});
+    if (&op == &operations::maximum)
+      require_bounds_fit(op.name, dtype, bound.item(), {});
     else
-      require_bounds_fit(op, dtype, {}, bound.item());
+      require_bounds_fit(op.name, dtype, {}, bound.item());
   }
-  return ops::arithmetic(op, which, a, b);
+  return run(op, a, b);
+}
+
+Tensor compared(const operations::Comparison& op, const Operand& a, const Operand& b) {
+  return run(op, a, b, ops::promoted(op.name, a, b));
 }
 
 template <class T>
@@ -75,146 +79,7 @@ void choose(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& o
   });
 }
 
-}  // namespace
-
-using ops::arithmetic;
-using ops::Binary;
-using ops::Compare;
-using ops::comparison;
-using ops::OnIntegers;
-using ops::unary;
-using ops::Unary;
-
-Tensor add(const Operand& a, const Operand& b) {
-  return arithmetic("add", Binary::add, a, b);
-}
-
-Tensor add(const Operand& a, const Operand& b, Activation activation) {
-  if (activation.kind == Activation::Kind::none) return add(a, b);
-  return ops::sum_activated(a, b, activation);
-}
-
-Tensor sub(const Operand& a, const Operand& b) {
-  return arithmetic("sub", Binary::sub, a, b);
-}
-
-Tensor mul(const Operand& a, const Operand& b) {
-  return arithmetic("mul", Binary::mul, a, b);
-}
-
-Tensor div(const Operand& a, const Operand& b) {
-  return arithmetic("div", Binary::div, a, b);
-}
-
-Tensor pow(const Operand& base, const Operand& exponent) {
-  if (const auto easy = easy_power(base, exponent)) return *easy;
-  return arithmetic("pow", Binary::pow, base, exponent);
-}
-
-Tensor minimum(const Operand& a, const Operand& b) {
-  return bounded("minimum", Binary::minimum, a, b);
-}
-
-Tensor maximum(const Operand& a, const Operand& b) {
-  return bounded("maximum", Binary::maximum, a, b);
-}
-
-Tensor neg(const Tensor& x) {
-  return unary("neg", Unary::neg, x, OnIntegers::keep);
-}
-
-Tensor abs(const Tensor& x) {
-  return unary("abs", Unary::abs, x, OnIntegers::keep);
-}
-
-Tensor sign(const Tensor& x) {
-  return unary("sign", Unary::sign, x, OnIntegers::keep);
-}
-
-Tensor square(const Tensor& x) {
-  return unary("square", Unary::square, x, OnIntegers::keep);
-}
-
-Tensor exp(const Tensor& x) {
-  return unary("exp", Unary::exp, x, OnIntegers::to_float);
-}
-
-Tensor expm1(const Tensor& x) {
-  return unary("expm1", Unary::expm1, x, OnIntegers::to_float);
-}
-
-Tensor log(const Tensor& x) {
-  return unary("log", Unary::log, x, OnIntegers::to_float);
-}
-
-Tensor log1p(const Tensor& x) {
-  return unary("log1p", Unary::log1p, x, OnIntegers::to_float);
-}
-
-Tensor sqrt(const Tensor& x) {
-  return unary("sqrt", Unary::sqrt, x, OnIntegers::to_float);
-}
-
-Tensor rsqrt(const Tensor& x) {
-  return unary("rsqrt", Unary::rsqrt, x, OnIntegers::to_float);
-}
-
-Tensor reciprocal(const Tensor& x) {
-  return unary("reciprocal", Unary::reciprocal, x, OnIntegers::to_float);
-}
-
-Tensor sin(const Tensor& x) {
-  return unary("sin", Unary::sin, x, OnIntegers::to_float);
-}
-
-Tensor cos(const Tensor& x) {
-  return unary("cos", Unary::cos, x, OnIntegers::to_float);
-}
-
-Tensor tan(const Tensor& x) {
-  return unary("tan", Unary::tan, x, OnIntegers::to_float);
-}
-
-Tensor erf(const Tensor& x) {
-  return unary("erf", Unary::erf, x, OnIntegers::to_float);
-}
-
-Tensor floor(const Tensor& x) {
-  return unary("floor", Unary::floor, x, OnIntegers::keep);
-}
-
-Tensor ceil(const Tensor& x) {
-  return unary("ceil", Unary::ceil, x, OnIntegers::keep);
-}
-
-Tensor round(const Tensor& x) {
-  return unary("round", Unary::round, x, OnIntegers::keep);
-}
-
-Tensor trunc(const Tensor& x) {
-  return unary("trunc", Unary::trunc, x, OnIntegers::keep);
-}
-
-Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const double least = low.value_or(-kInfinity);
-  const double most = high.value_or(kInfinity);
-  ops::require_computable("clamp", x);
-  if (x.dtype() != DType::boolean) {
-    if (std::isnan(least) || std::isnan(most)) return add(x, std::numeric_limits<double>::quiet_NaN());
-    if (!is_floating(x.dtype())) {
-      const auto is_whole = [](double bound) { return std::isinf(bound) || bound == std::trunc(bound); };
-      if (!is_whole(least) || !is_whole(most)) return clamp(x.to(DType::f32), low, high);
-      require_bounds_fit("clamp", x.dtype(), low, high);
-    }
-  }
-  return unary("clamp", Unary::clamp, x, OnIntegers::keep, least, most);
-}
-
-Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
-  if (tracing::on())
-    return tracing::record("where", {condition, a.tensor(), b.tensor()}, {},
-                           [&] { return where(condition, a, b); });
+Tensor where_cpu(const Operation&, const Tensor& condition, const Operand& a, const Operand& b) {
   if (condition.dtype() != DType::boolean)
     fail(Errc::bad_dtype, "where", "the condition is {}, must be BOOL", ops::form(condition));
   const DType dtype = ops::promoted("where", a, b);
@@ -242,57 +107,246 @@ Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
   return out;
 }
 
+Tensor clamp_cpu(const Operation& op, const Tensor& x, double low, double high) {
+  return ops::unary(op.name, ops::Unary::clamp, x, ops::OnIntegers::keep, low, high);
+}
+
+}  // namespace
+
+namespace operations {
+
+using ops::arithmetic_row;
+using ops::Binary;
+using ops::Compare;
+using ops::comparison_row;
+using ops::function_row;
+using ops::OnIntegers;
+using ops::Unary;
+
+constinit const Sum add = {about("add", {"a", "b"}, {}, forms::arithmetic), {ops::sum_cpu}};
+constinit const Arithmetic sub = arithmetic_row<Binary::sub>("sub");
+constinit const Arithmetic mul = arithmetic_row<Binary::mul>("mul");
+constinit const Arithmetic div = arithmetic_row<Binary::div>("div", forms::quotient);
+constinit const Arithmetic pow = arithmetic_row<Binary::pow>("pow");
+constinit const Arithmetic minimum = arithmetic_row<Binary::minimum>("minimum");
+constinit const Arithmetic maximum = arithmetic_row<Binary::maximum>("maximum");
+constinit const Function neg = function_row<Unary::neg, OnIntegers::keep>("neg");
+constinit const Function abs = function_row<Unary::abs, OnIntegers::keep>("abs");
+constinit const Function sign = function_row<Unary::sign, OnIntegers::keep>("sign");
+constinit const Function square = function_row<Unary::square, OnIntegers::keep>("square");
+constinit const Function exp = function_row<Unary::exp, OnIntegers::to_float>("exp");
+constinit const Function expm1 = function_row<Unary::expm1, OnIntegers::to_float>("expm1");
+constinit const Function log = function_row<Unary::log, OnIntegers::to_float>("log");
+constinit const Function log1p = function_row<Unary::log1p, OnIntegers::to_float>("log1p");
+constinit const Function sqrt = function_row<Unary::sqrt, OnIntegers::to_float>("sqrt");
+constinit const Function rsqrt = function_row<Unary::rsqrt, OnIntegers::to_float>("rsqrt");
+constinit const Function reciprocal = function_row<Unary::reciprocal, OnIntegers::to_float>("reciprocal");
+constinit const Function sin = function_row<Unary::sin, OnIntegers::to_float>("sin");
+constinit const Function cos = function_row<Unary::cos, OnIntegers::to_float>("cos");
+constinit const Function tan = function_row<Unary::tan, OnIntegers::to_float>("tan");
+constinit const Function erf = function_row<Unary::erf, OnIntegers::to_float>("erf");
+constinit const Function floor = function_row<Unary::floor, OnIntegers::keep>("floor");
+constinit const Function ceil = function_row<Unary::ceil, OnIntegers::keep>("ceil");
+constinit const Function round = function_row<Unary::round, OnIntegers::keep>("round");
+constinit const Function trunc = function_row<Unary::trunc, OnIntegers::keep>("trunc");
+constinit const Comparison eq = comparison_row<Compare::eq>("eq");
+constinit const Comparison ne = comparison_row<Compare::ne>("ne");
+constinit const Comparison lt = comparison_row<Compare::lt>("lt");
+constinit const Comparison le = comparison_row<Compare::le>("le");
+constinit const Comparison gt = comparison_row<Compare::gt>("gt");
+constinit const Comparison ge = comparison_row<Compare::ge>("ge");
+constinit const Comparison logical_and = comparison_row<Compare::logical_and>("logical_and");
+constinit const Comparison logical_or = comparison_row<Compare::logical_or>("logical_or");
+constinit const Comparison logical_xor = comparison_row<Compare::logical_xor>("logical_xor");
+constinit const Comparison logical_not = comparison_row<Compare::eq>("logical_not");
+constinit const Comparison isnan = comparison_row<Compare::ne>("isnan");
+constinit const Comparison isinf = comparison_row<Compare::eq>("isinf");
+constinit const ThreeOperands where = {about("where", {"condition", "a", "b"}, {}, forms::where),
+                                       {where_cpu}};
+constinit const TwoNumbers clamp = {about("clamp", {"x"}, {"low", "high"}, forms::function), {clamp_cpu}};
+
+}  // namespace operations
+
+Tensor add(const Operand& a, const Operand& b) {
+  return run(operations::add, a, b, Activation{});
+}
+
+Tensor add(const Operand& a, const Operand& b, Activation activation) {
+  return ops::run_activated(operations::add, activation, a, b);
+}
+
+Tensor sub(const Operand& a, const Operand& b) {
+  return run(operations::sub, a, b);
+}
+
+Tensor mul(const Operand& a, const Operand& b) {
+  return run(operations::mul, a, b);
+}
+
+Tensor div(const Operand& a, const Operand& b) {
+  return run(operations::div, a, b);
+}
+
+Tensor pow(const Operand& base, const Operand& exponent) {
+  if (const auto easy = easy_power(base, exponent)) return *easy;
+  return run(operations::pow, base, exponent);
+}
+
+Tensor minimum(const Operand& a, const Operand& b) {
+  return bounded(operations::minimum, a, b);
+}
+
+Tensor maximum(const Operand& a, const Operand& b) {
+  return bounded(operations::maximum, a, b);
+}
+
+Tensor neg(const Tensor& x) {
+  return run(operations::neg, x);
+}
+
+Tensor abs(const Tensor& x) {
+  return run(operations::abs, x);
+}
+
+Tensor sign(const Tensor& x) {
+  return run(operations::sign, x);
+}
+
+Tensor square(const Tensor& x) {
+  return run(operations::square, x);
+}
+
+Tensor exp(const Tensor& x) {
+  return run(operations::exp, x);
+}
+
+Tensor expm1(const Tensor& x) {
+  return run(operations::expm1, x);
+}
+
+Tensor log(const Tensor& x) {
+  return run(operations::log, x);
+}
+
+Tensor log1p(const Tensor& x) {
+  return run(operations::log1p, x);
+}
+
+Tensor sqrt(const Tensor& x) {
+  return run(operations::sqrt, x);
+}
+
+Tensor rsqrt(const Tensor& x) {
+  return run(operations::rsqrt, x);
+}
+
+Tensor reciprocal(const Tensor& x) {
+  return run(operations::reciprocal, x);
+}
+
+Tensor sin(const Tensor& x) {
+  return run(operations::sin, x);
+}
+
+Tensor cos(const Tensor& x) {
+  return run(operations::cos, x);
+}
+
+Tensor tan(const Tensor& x) {
+  return run(operations::tan, x);
+}
+
+Tensor erf(const Tensor& x) {
+  return run(operations::erf, x);
+}
+
+Tensor floor(const Tensor& x) {
+  return run(operations::floor, x);
+}
+
+Tensor ceil(const Tensor& x) {
+  return run(operations::ceil, x);
+}
+
+Tensor round(const Tensor& x) {
+  return run(operations::round, x);
+}
+
+Tensor trunc(const Tensor& x) {
+  return run(operations::trunc, x);
+}
+
+Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double least = low.value_or(-kInfinity);
+  const double most = high.value_or(kInfinity);
+  ops::require_computable("clamp", x);
+  if (x.dtype() != DType::boolean) {
+    if (std::isnan(least) || std::isnan(most)) return add(x, std::numeric_limits<double>::quiet_NaN());
+    if (!is_floating(x.dtype())) {
+      const auto is_whole = [](double bound) { return std::isinf(bound) || bound == std::trunc(bound); };
+      if (!is_whole(least) || !is_whole(most)) return clamp(x.to(DType::f32), low, high);
+      require_bounds_fit("clamp", x.dtype(), low, high);
+    }
+  }
+  return run(operations::clamp, x, least, most);
+}
+
+Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  return run(operations::where, condition, a, b);
+}
+
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   ops::require_computable("masked_fill", x);
   return where(mask, Tensor::from({value}, {}).to(x.dtype()), x);
 }
 
 Tensor eq(const Operand& a, const Operand& b) {
-  return comparison("eq", Compare::eq, a, b);
+  return compared(operations::eq, a, b);
 }
 
 Tensor ne(const Operand& a, const Operand& b) {
-  return comparison("ne", Compare::ne, a, b);
+  return compared(operations::ne, a, b);
 }
 
 Tensor lt(const Operand& a, const Operand& b) {
-  return comparison("lt", Compare::lt, a, b);
+  return compared(operations::lt, a, b);
 }
 
 Tensor le(const Operand& a, const Operand& b) {
-  return comparison("le", Compare::le, a, b);
+  return compared(operations::le, a, b);
 }
 
 Tensor gt(const Operand& a, const Operand& b) {
-  return comparison("gt", Compare::gt, a, b);
+  return compared(operations::gt, a, b);
 }
 
 Tensor ge(const Operand& a, const Operand& b) {
-  return comparison("ge", Compare::ge, a, b);
+  return compared(operations::ge, a, b);
 }
 
 Tensor logical_and(const Operand& a, const Operand& b) {
-  return comparison("logical_and", Compare::logical_and, a, b);
+  return compared(operations::logical_and, a, b);
 }
 
 Tensor logical_or(const Operand& a, const Operand& b) {
-  return comparison("logical_or", Compare::logical_or, a, b);
+  return compared(operations::logical_or, a, b);
 }
 
 Tensor logical_xor(const Operand& a, const Operand& b) {
-  return comparison("logical_xor", Compare::logical_xor, a, b);
+  return compared(operations::logical_xor, a, b);
 }
 
 Tensor logical_not(const Tensor& x) {
-  return comparison("logical_not", Compare::eq, x, false);
+  return compared(operations::logical_not, x, false);
 }
 
 Tensor isnan(const Tensor& x) {
-  return comparison("isnan", Compare::ne, x, x);
+  return compared(operations::isnan, x, x);
 }
 
 Tensor isinf(const Tensor& x) {
-  return comparison("isinf", Compare::eq, abs(x), std::numeric_limits<double>::infinity());
+  return compared(operations::isinf, abs(x), std::numeric_limits<double>::infinity());
 }
 
 }  // namespace ballast

@@ -11,8 +11,8 @@
 #include "ops/batches.h"
 #include "ops/gemm.h"
 #include "ops/kernels.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -123,44 +123,54 @@ void attend(const Problem& problem, const Shape& batch, Tensor& out) {
   });
 }
 
-}  // namespace
-
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const AttentionArgs& args) {
-  constexpr const char* kOp = "scaled_dot_product_attention";
-  check_shapes(query, key, value);
+Tensor attention_cpu(const Operation& op, const Tensor& query, const Tensor& key, const Tensor& value,
+                     const Tensor& given_mask, bool causal, std::int64_t query_offset, double scale) {
   const std::int64_t queries = query.shape()[query.rank() - 2];
   const std::int64_t keys = key.shape()[key.rank() - 2];
-  const double features = static_cast<double>(std::max<std::int64_t>(query.shape()[query.rank() - 1], 1));
-  if (tracing::on())
-    return tracing::record(kOp, {query, key, value, args.mask},
-                           {{"causal", std::int64_t{args.causal}},
-                            {"query_offset", args.query_offset},
-                            {"scale", args.scale.value_or(1 / std::sqrt(features))}},
-                           [&] { return scaled_dot_product_attention(query, key, value, args); });
-  Tensor mask = args.mask;
+  Tensor mask = given_mask;
   if (mask.defined()) {
     while (mask.rank() < 2) mask = mask.unsqueeze(0);
     const Shape last =
-        ops::broadcast(kOp, Shape{queries, keys}, ShapeView(mask.shape().data() + mask.rank() - 2, 2));
+        ops::broadcast(op.name, Shape{queries, keys}, ShapeView(mask.shape().data() + mask.rank() - 2, 2));
     if (!(last == Shape{queries, keys}))
-      fail(Errc::shape_mismatch, kOp, "mask {} for {} queries and {} keys", form(mask), queries, keys);
+      fail(Errc::shape_mismatch, op.name, "mask {} for {} queries and {} keys", form(mask), queries, keys);
   }
-  const Problem problem{ops::floats(kOp, query),
-                        ops::floats(kOp, key),
-                        ops::floats(kOp, value),
+  const Problem problem{ops::floats(op.name, query),
+                        ops::floats(op.name, key),
+                        ops::floats(op.name, value),
                         additive_mask(mask),
-                        static_cast<float>(args.scale.value_or(1 / std::sqrt(features))),
-                        args.causal,
-                        args.query_offset};
-  Shape shape = ops::broadcast(kOp, ops::broadcast(kOp, ops::batch_shape(query), ops::batch_shape(key)),
-                               ops::batch_shape(value));
+                        static_cast<float>(scale),
+                        causal,
+                        query_offset};
+  Shape shape =
+      ops::broadcast(op.name, ops::broadcast(op.name, ops::batch_shape(query), ops::batch_shape(key)),
+                     ops::batch_shape(value));
   const Shape batch = shape;
   shape.push_back(queries);
   shape.push_back(value.shape()[value.rank() - 1]);
   Tensor out = keys == 0 ? Tensor::zeros(DType::f32, shape) : ops::new_floats(shape);
   if (out.numel() > 0 && keys > 0) attend(problem, batch, out);
   return out.to(query.dtype());
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, bool,
+                                   std::int64_t, double)>
+    scaled_dot_product_attention = {about("scaled_dot_product_attention", {"query", "key", "value", "mask?"},
+                                          {"causal", "query_offset", "scale"}, forms::attention),
+                                    {attention_cpu}};
+
+}  // namespace operations
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionArgs& args) {
+  check_shapes(query, key, value);
+  const double features = static_cast<double>(std::max<std::int64_t>(query.shape()[query.rank() - 1], 1));
+  return run(operations::scaled_dot_product_attention, query, key, value, args.mask, args.causal,
+             args.query_offset, args.scale.value_or(1 / std::sqrt(features)));
 }
 
 }  // namespace ballast

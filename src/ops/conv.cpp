@@ -13,8 +13,8 @@
 #include "ops/kernels.h"
 #include "ops/native.h"
 #include "ops/onednn.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -179,11 +179,18 @@ Tensor padded_by_mode(const Tensor& x, const ConvShapes& shapes, PadMode mode) {
   return pad(x, amounts, mode);
 }
 
+template <bool transposed>
+Tensor conv_cpu(const Operation& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                const ConvShapes& shapes, OpCache* cache, Activation activation) {
+  return convolved({op.name, weight, bias, activation, cache, transposed}, shapes, x);
+}
+
 }  // namespace
 
-namespace {
+namespace ops {
 
-Attributes attributes_of(const ConvShapes& shapes) {
+// What a trace writes down.
+static ballast::Attributes attributes_of(const ConvShapes& shapes) {
   return {{"stride", shapes.stride},
           {"dilation", shapes.dilation},
           {"before", shapes.before},
@@ -191,53 +198,36 @@ Attributes attributes_of(const ConvShapes& shapes) {
           {"groups", shapes.groups}};
 }
 
-// The result as a trace wants it: the activation is an operation of its own.
-template <class Args, class Work>
-Tensor activated_apart(const Args& args, const Work& work) {
-  Args plain = args;
-  plain.activation = {};
-  plain.cache = nullptr;  // what is prepared for the sizes of a trace is of no use later
-  return activate(work(plain), args.activation);
-}
+}  // namespace ops
 
-}  // namespace
+namespace operations {
+
+constinit const Convolution conv = {about("conv", {"x", "weight", "bias?"}, {}, forms::conv),
+                                    {conv_cpu<false>}};
+constinit const Convolution conv_transpose = {
+    about("conv_transpose", {"x", "weight", "bias?"}, {}, forms::conv_transpose), {conv_cpu<true>}};
+
+}  // namespace operations
 
 Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvArgs& args) {
   require_defined("conv", x, weight);
   if (x.rank() + 1 == weight.rank()) return conv(x.unsqueeze(0), weight, bias, args).squeeze(0);
   ConvShapes shapes = ops::conv_shapes(x, weight, args);
-  if (tracing::on() && args.activation.kind != Activation::Kind::none)
-    return activated_apart(args, [&](const ConvArgs& plain) { return conv(x, weight, bias, plain); });
   Tensor in = x;
   if (args.padding_mode != PadMode::constant) {
     in = padded_by_mode(x, shapes, args.padding_mode);
     shapes.before = Dims::filled(shapes.before.size(), 0);
     shapes.after = shapes.before;
   }
-  if (tracing::on())
-    return tracing::record("conv", {in, weight, bias}, attributes_of(shapes), [&] {
-      return convolved({"conv", weight, bias, {}, nullptr, false}, shapes, in);
-    });
-  return convolved({"conv", weight, bias, args.activation, args.cache, false}, shapes, in);
+  return ops::run_activated(operations::conv, args.activation, in, weight, bias, shapes, args.cache);
 }
 
 Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
                       const ConvTransposeArgs& args) {
   require_defined("conv_transpose", x, weight);
   if (x.rank() + 1 == weight.rank()) return conv_transpose(x.unsqueeze(0), weight, bias, args).squeeze(0);
-  if (tracing::on()) {
-    if (args.activation.kind != Activation::Kind::none)
-      return activated_apart(
-          args, [&](const ConvTransposeArgs& plain) { return conv_transpose(x, weight, bias, plain); });
-    return tracing::record("conv_transpose", {x, weight, bias},
-                           attributes_of(ops::conv_transpose_shapes(x, weight, args)), [&] {
-                             ConvTransposeArgs plain = args;
-                             plain.cache = nullptr;
-                             return conv_transpose(x, weight, bias, plain);
-                           });
-  }
-  return convolved({"conv_transpose", weight, bias, args.activation, args.cache, true},
-                   ops::conv_transpose_shapes(x, weight, args), x);
+  return ops::run_activated(operations::conv_transpose, args.activation, x, weight, bias,
+                            ops::conv_transpose_shapes(x, weight, args), args.cache);
 }
 
 }  // namespace ballast

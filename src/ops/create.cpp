@@ -8,6 +8,7 @@
 
 #include "ops/args.h"
 #include "ops/copy_into.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
 #include "tensor/trace.h"
 
@@ -67,33 +68,13 @@ std::array<float, 2> box_muller(std::uint32_t a, std::uint32_t b) {
   return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
 }
 
-}  // namespace
-
-Tensor zeros(const Shape& shape, DType dtype) {
-  if (tracing::on()) return full(shape, 0, dtype);
-  return Tensor::zeros(dtype, shape);
-}
-
-Tensor ones(const Shape& shape, DType dtype) {
-  return full(shape, 1, dtype);
-}
-
-Tensor full(const Shape& shape, double value, DType dtype) {
-  if (!is_real(dtype) || info(dtype).bits % 8 != 0)
-    fail(Errc::bad_dtype, "full", "cannot fill {}", info(dtype).code);
-  if (tracing::on())
-    return tracing::record("full", {}, {{"shape", shape}, {"value", value}},
-                           [&] { return full(shape, value, dtype); });
+Tensor full_cpu(const Operation&, const Shape& shape, double value, DType dtype) {
   Tensor out = Tensor::empty(dtype, shape);
   ops::copy_into(Tensor::from({value}, {}).to(dtype).expand(shape), out);
   return out;
 }
 
-Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step) {
-  if (step == 0) fail(Errc::invalid_argument, "arange", "the step is 0");
-  if (tracing::on())
-    return tracing::record("arange", {}, {{"start", start}, {"stop", stop}, {"step", step}},
-                           [&] { return arange(start, stop, step); });
+Tensor arange_cpu(const Operation&, std::int64_t start, std::int64_t stop, std::int64_t step) {
   const bool some = step > 0 ? start < stop : start > stop;
   // Unsigned: the distance of two 64-bit numbers fits.
   const std::uint64_t distance = step > 0
@@ -108,24 +89,15 @@ Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step) {
   return out;
 }
 
-Tensor arange(double start, double stop, double step, DType dtype) {
+Tensor arange_real_cpu(const Operation&, double start, double stop, double step, DType dtype) {
   const double count = std::ceil((stop - start) / step);
-  if (!(std::abs(count) < 0x1p53))
-    fail(Errc::invalid_argument, "arange", "from {} to {} by {} has no end", start, stop, step);
-  if (tracing::on())
-    return tracing::record("arange_real", {}, {{"start", start}, {"stop", stop}, {"step", step}},
-                           [&] { return arange(start, stop, step, dtype); });
   Tensor out = Tensor::empty(DType::f64, {static_cast<std::int64_t>(std::max(count, 0.0))});
   auto* to = reinterpret_cast<double*>(out.mutable_data());
   for (std::int64_t i = 0; i < out.numel(); ++i) to[i] = start + static_cast<double>(i) * step;
   return out.to(dtype);
 }
 
-Tensor linspace(double start, double stop, std::int64_t steps) {
-  if (steps < 0) fail(Errc::invalid_argument, "linspace", "{} steps", steps);
-  if (tracing::on())
-    return tracing::record("linspace", {}, {{"start", start}, {"stop", stop}, {"steps", steps}},
-                           [&] { return linspace(start, stop, steps); });
+Tensor linspace_cpu(const Operation&, double start, double stop, std::int64_t steps) {
   Tensor out = Tensor::empty(DType::f32, {steps});
   float* to = ops::data_of(out);
   const double step = steps > 1 ? (stop - start) / static_cast<double>(steps - 1) : 0;
@@ -138,32 +110,89 @@ Tensor linspace(double start, double stop, std::int64_t steps) {
   return out;
 }
 
-Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype) {
-  if (tracing::on())
-    return tracing::record("eye", {}, {{"rows", rows}, {"columns", columns}},
-                           [&] { return eye(rows, columns, dtype); });
+Tensor eye_cpu(const Operation&, std::int64_t rows, std::int64_t columns, DType dtype) {
   Tensor out = Tensor::zeros(DType::u8, {rows, columns});
   auto* to = reinterpret_cast<std::uint8_t*>(out.mutable_data());
   for (std::int64_t i = 0; i < std::min(rows, columns); ++i) to[i * columns + i] = 1;
   return out.to(dtype);
 }
 
-Tensor rand(const Shape& shape, Generator& generator) {
-  if (tracing::on())
-    return tracing::record("rand", {}, {{"shape", shape}}, [&] { return rand(shape, generator); });
+Tensor rand_cpu(const Operation&, const Shape& shape, Generator& generator) {
   return random_tensor(shape, generator, [](const Words& w) -> std::array<float, 4> {
     return {uniform(w[0]), uniform(w[1]), uniform(w[2]), uniform(w[3])};
   });
 }
 
-Tensor randn(const Shape& shape, Generator& generator) {
-  if (tracing::on())
-    return tracing::record("randn", {}, {{"shape", shape}}, [&] { return randn(shape, generator); });
+Tensor randn_cpu(const Operation&, const Shape& shape, Generator& generator) {
   return random_tensor(shape, generator, [](const Words& w) -> std::array<float, 4> {
     const auto first = box_muller(w[0], w[1]);
     const auto second = box_muller(w[2], w[3]);
     return {first[0], first[1], second[0], second[1]};
   });
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Dims&, double, DType)> full = {
+    {.name = "full", .attributes = {"shape", "value", "dtype"}}, {full_cpu}};
+constinit const OperationOf<Tensor(std::int64_t, std::int64_t, std::int64_t)> arange = {
+    {.name = "arange", .attributes = {"start", "stop", "step"}}, {arange_cpu}};
+constinit const OperationOf<Tensor(double, double, double, DType)> arange_real = {
+    {.name = "arange_real", .attributes = {"start", "stop", "step", "dtype"}}, {arange_real_cpu}};
+constinit const OperationOf<Tensor(double, double, std::int64_t)> linspace = {
+    {.name = "linspace", .attributes = {"start", "stop", "steps"}}, {linspace_cpu}};
+constinit const OperationOf<Tensor(std::int64_t, std::int64_t, DType)> eye = {
+    {.name = "eye", .attributes = {"rows", "columns", "dtype"}}, {eye_cpu}};
+constinit const OperationOf<Tensor(const Dims&, Generator&)> rand = {
+    {.name = "rand", .attributes = {"shape"}, .kind = Operation::Kind::random}, {rand_cpu}};
+constinit const OperationOf<Tensor(const Dims&, Generator&)> randn = {
+    {.name = "randn", .attributes = {"shape"}, .kind = Operation::Kind::random}, {randn_cpu}};
+
+}  // namespace operations
+
+Tensor zeros(const Shape& shape, DType dtype) {
+  if (tracing::on()) return full(shape, 0, dtype);
+  return Tensor::zeros(dtype, shape);
+}
+
+Tensor ones(const Shape& shape, DType dtype) {
+  return full(shape, 1, dtype);
+}
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+  if (!is_real(dtype) || info(dtype).bits % 8 != 0)
+    fail(Errc::bad_dtype, "full", "cannot fill {}", info(dtype).code);
+  return run(operations::full, shape, value, dtype);
+}
+
+Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  if (step == 0) fail(Errc::invalid_argument, "arange", "the step is 0");
+  return run(operations::arange, start, stop, step);
+}
+
+Tensor arange(double start, double stop, double step, DType dtype) {
+  if (!(std::abs(std::ceil((stop - start) / step)) < 0x1p53))
+    fail(Errc::invalid_argument, "arange", "from {} to {} by {} has no end", start, stop, step);
+  return run(operations::arange_real, start, stop, step, dtype);
+}
+
+Tensor linspace(double start, double stop, std::int64_t steps) {
+  if (steps < 0) fail(Errc::invalid_argument, "linspace", "{} steps", steps);
+  return run(operations::linspace, start, stop, steps);
+}
+
+Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype) {
+  return run(operations::eye, rows, columns, dtype);
+}
+
+Tensor rand(const Shape& shape, Generator& generator) {
+  return run(operations::rand, shape, generator);
+}
+
+Tensor randn(const Shape& shape, Generator& generator) {
+  return run(operations::randn, shape, generator);
 }
 
 }  // namespace ballast

@@ -8,7 +8,6 @@
 #include "ops/native.h"
 #include "ops/numbers.h"
 #include "ops/walk.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -156,12 +155,12 @@ Tensor number_for(const Operand& operand, DType dtype, const Shape& shape, bool 
 
 }  // namespace
 
-Tensor sum_activated(const Operand& a, const Operand& b, Activation activation) {
-  if (tracing::on()) return activate(arithmetic("add", Binary::add, a, b), activation);
-  const DType dtype = promoted("add", a, b);
-  const Shape shape = broadcast("add", a.tensor().shape(), b.tensor().shape());
+Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, Activation activation) {
+  if (activation.kind == Activation::Kind::none) return arithmetic(op.name, Binary::add, a, b);
+  const DType dtype = promoted(op.name, a, b);
+  const Shape shape = broadcast(op.name, a.tensor().shape(), b.tensor().shape());
   if (compute_dtype(dtype) != DType::f32 || try_numel(shape) == 0)
-    return activate(arithmetic("add", Binary::add, a, b), activation);
+    return activate(arithmetic(op.name, Binary::add, a, b), activation);
   const Tensor x = operand_for(a, DType::f32, shape);
   const Tensor y = operand_for(b, DType::f32, shape);
   Tensor out = result_like(DType::f32, shape, is_channels_last(x) ? x : y);
@@ -180,8 +179,6 @@ Tensor sum_activated(const Operand& a, const Operand& b, Activation activation) 
 }
 
 Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b) {
-  if (tracing::on())
-    return tracing::record(op, {a.tensor(), b.tensor()}, {}, [&] { return arithmetic(op, which, a, b); });
   DType dtype = promoted(op, a, b);
   if (which == Binary::div && !is_floating(dtype)) dtype = DType::f32;
   if (dtype == DType::boolean && which == Binary::sub)
@@ -208,12 +205,8 @@ Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand&
   });
 }
 
-Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b) {
-  if (tracing::on())
-    return tracing::record(op, {a.tensor(), b.tensor()},
-                           {{"compute", static_cast<std::int64_t>(compute_dtype(promoted(op, a, b)))}},
-                           [&] { return comparison(op, which, a, b); });
-  DType compute = promoted(op, a, b);
+Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b, DType dtype) {
+  DType compute = dtype;
   if (is_floating(compute))
     compute = compute_dtype(compute);
   else if (!has_value(a, compute) || !has_value(b, compute))
@@ -233,9 +226,6 @@ Tensor comparison(const char* op, Compare which, const Operand& a, const Operand
 }
 
 Tensor unary(const char* op, Unary which, const Tensor& x, OnIntegers integers, double p, double q) {
-  if (tracing::on())
-    return tracing::record(op, {x}, {{"p", p}, {"q", q}},
-                           [&] { return unary(op, which, x, integers, p, q); });
   require_computable(op, x);
   if (!is_floating(x.dtype()) &&
       (integers == OnIntegers::refuse || (integers == OnIntegers::keep && x.dtype() == DType::boolean))) {

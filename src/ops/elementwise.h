@@ -5,6 +5,7 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/detail/ops/operand.h"
 #include "ops/kernels.h"
+#include "ops/operations.h"
 
 namespace ballast::ops {
 
@@ -19,10 +20,43 @@ enum class OnIntegers : std::uint8_t {
                            double q = 0);
 /// With broadcasting and PyTorch's result dtype.
 [[nodiscard]] Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b);
+/// With broadcasting, to BOOL; `dtype` is what PyTorch promotes the operands to.
+[[nodiscard]] Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b,
+                                DType dtype);
+
+template <Unary which, OnIntegers integers>
+Tensor function_cpu(const Operation& op, const Tensor& x) {
+  return unary(op.name, which, x, integers);
+}
+
+template <Binary which>
+Tensor arithmetic_cpu(const Operation& op, const Operand& a, const Operand& b) {
+  return arithmetic(op.name, which, a, b);
+}
+
+template <Compare which>
+Tensor comparison_cpu(const Operation& op, const Operand& a, const Operand& b, DType dtype) {
+  return comparison(op.name, which, a, b, dtype);
+}
+
+// Their rows.
+template <Unary which, OnIntegers integers>
+constexpr operations::Function function_row(const char* name) {
+  return {operations::about(name, {"x"}, {}, forms::function), {function_cpu<which, integers>}};
+}
+
+template <Binary which>
+constexpr operations::Arithmetic arithmetic_row(const char* name, FormRule form = forms::arithmetic) {
+  return {operations::about(name, {"a", "b"}, {}, form), {arithmetic_cpu<which>}};
+}
+
+template <Compare which>
+constexpr operations::Comparison comparison_row(const char* name) {
+  return {operations::about(name, {"a", "b"}, {"dtype"}, forms::comparison), {comparison_cpu<which>}};
+}
+
 /// activation(a + b), each piece of it in one go.
-[[nodiscard]] Tensor sum_activated(const Operand& a, const Operand& b, Activation activation);
-/// With broadcasting, to BOOL.
-[[nodiscard]] Tensor comparison(const char* op, Compare which, const Operand& a, const Operand& b);
+[[nodiscard]] Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, Activation activation);
 /// On F32 memory that is the operation's own.
 void unary_in_place(Unary which, Tensor& x, double p = 0, double q = 0);
 

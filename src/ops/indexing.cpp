@@ -7,9 +7,9 @@
 #include "ballast/detail/ops/movement.h"
 #include "ops/args.h"
 #include "ops/copy_into.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -87,41 +87,6 @@ struct Line {
   }
 };
 
-}  // namespace
-
-Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
-  if (tracing::on())
-    return tracing::record("gather", {x, index}, {{"dim", dim}}, [&] { return gather(x, dim, index); });
-  ops::require_movable("gather", x);
-  const std::size_t axis = axis_of("gather", dim, x);
-  check_index_shape("gather", x, axis, index);
-  if (x.rank() == 0) return gather(x.reshape({1}), 0, index.reshape({1})).reshape({});
-  const Tensor numbers = ops::dense_indices("gather", index);
-  const Tensor in = ops::dense(x);
-  Tensor out = Tensor::empty(x.dtype(), index.shape());
-  if (out.numel() == 0) return out;
-  const std::int64_t* number = numbers.span<std::int64_t>().data();
-  const Line line("gather", in.shape(), axis);
-  const IndexRows all(numbers.shape(), contiguous_strides(in.shape()), axis);
-  const std::int64_t n = all.length();
-  ops::with_element_type(x.dtype(), [&](auto element) {
-    using T = decltype(element);
-    const T* from = reinterpret_cast<const T*>(in.data());
-    T* to = reinterpret_cast<T*>(out.mutable_data());
-    ops::parallel(out.numel() / n, ops::rows_per_thread(n), [&](std::int64_t begin, std::int64_t end) {
-      IndexRows rows = all;
-      rows.move_to(begin);
-      for (std::int64_t row = begin; row < end; ++row, rows.advance()) {
-        const T* base = from + rows.offset();
-        for (std::int64_t j = 0; j < n; ++j) to[row * n + j] = base[line.place(j, number[row * n + j])];
-      }
-    });
-  });
-  return out;
-}
-
-namespace {
-
 // Rows along the dimension are each a thread's own; of others, strips of columns are: of two writes to one
 // place the later one stays.
 template <class T>
@@ -154,39 +119,6 @@ void scatter_into(Tensor& out, std::size_t axis, const Tensor& numbers, const Te
       });
 }
 
-}  // namespace
-
-Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& source) {
-  if (tracing::on())
-    return tracing::record("scatter", {x, index, source.tensor()}, {{"dim", dim}},
-                           [&] { return scatter(x, dim, index, source); });
-  ops::require_movable("scatter", x);
-  const std::size_t axis = axis_of("scatter", dim, x);
-  check_index_shape("scatter", x, axis, index);
-  if (x.rank() == 0)
-    return scatter(x.reshape({1}), 0, index.reshape({1}),
-                   source.is_number() ? source : source.tensor().reshape({1}))
-        .reshape({});
-  if (!source.is_number() && source.tensor().dtype() != x.dtype()) {
-    fail(Errc::bad_dtype, "scatter", "{} into {}: one dtype is wanted", form(source.tensor()), form(x));
-  }
-  Tensor values = source.is_number() ? source.tensor().to(x.dtype()).expand(index.shape()) : source.tensor();
-  if (!source.is_number()) {
-    check_index_shape("scatter", values, values.rank(), index);
-    for (std::size_t i = 0; i < index.rank(); ++i)
-      values = values.narrow(static_cast<std::int64_t>(i), 0, index.shape()[i]);
-  }
-  values = ops::dense(values);
-  const Tensor numbers = ops::dense_indices("scatter", index);
-  Tensor out = x.clone();
-  if (index.numel() == 0) return out;
-  ops::with_element_type(x.dtype(),
-                         [&](auto element) { scatter_into<decltype(element)>(out, axis, numbers, values); });
-  return out;
-}
-
-namespace {
-
 // Of rows of `size` elements, those with these numbers. Nothing needs to be aligned.
 void select_elements(const std::byte* from, std::int64_t rows, std::int64_t size,
                      std::span<const std::int64_t> number, DType dtype, std::byte* to) {
@@ -206,23 +138,74 @@ void select_elements(const std::byte* from, std::int64_t rows, std::int64_t size
   });
 }
 
-}  // namespace
+Tensor gather_cpu(const Operation& op, const Tensor& x, std::int64_t dim, const Tensor& index) {
+  ops::require_movable(op.name, x);
+  const std::size_t axis = axis_of(op.name, dim, x);
+  check_index_shape(op.name, x, axis, index);
+  if (x.rank() == 0) return gather(x.reshape({1}), 0, index.reshape({1})).reshape({});
+  const Tensor numbers = ops::dense_indices(op.name, index);
+  const Tensor in = ops::dense(x);
+  Tensor out = Tensor::empty(x.dtype(), index.shape());
+  if (out.numel() == 0) return out;
+  const std::int64_t* number = numbers.span<std::int64_t>().data();
+  const Line line(op.name, in.shape(), axis);
+  const IndexRows all(numbers.shape(), contiguous_strides(in.shape()), axis);
+  const std::int64_t n = all.length();
+  ops::with_element_type(x.dtype(), [&](auto element) {
+    using T = decltype(element);
+    const T* from = reinterpret_cast<const T*>(in.data());
+    T* to = reinterpret_cast<T*>(out.mutable_data());
+    ops::parallel(out.numel() / n, ops::rows_per_thread(n), [&](std::int64_t begin, std::int64_t end) {
+      IndexRows rows = all;
+      rows.move_to(begin);
+      for (std::int64_t row = begin; row < end; ++row, rows.advance()) {
+        const T* base = from + rows.offset();
+        for (std::int64_t j = 0; j < n; ++j) to[row * n + j] = base[line.place(j, number[row * n + j])];
+      }
+    });
+  });
+  return out;
+}
 
-Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
-  if (tracing::on())
-    return tracing::record("index_select", {x, index}, {{"dim", dim}},
-                           [&] { return index_select(x, dim, index); });
-  ops::require_movable("index_select", x);
-  const std::size_t axis = axis_of("index_select", dim, x);
+Tensor scatter_cpu(const Operation& op, const Tensor& x, std::int64_t dim, const Tensor& index,
+                   const Operand& source) {
+  ops::require_movable(op.name, x);
+  const std::size_t axis = axis_of(op.name, dim, x);
+  check_index_shape(op.name, x, axis, index);
+  if (x.rank() == 0)
+    return scatter(x.reshape({1}), 0, index.reshape({1}),
+                   source.is_number() ? source : source.tensor().reshape({1}))
+        .reshape({});
+  if (!source.is_number() && source.tensor().dtype() != x.dtype()) {
+    fail(Errc::bad_dtype, op.name, "{} into {}: one dtype is wanted", form(source.tensor()), form(x));
+  }
+  Tensor values = source.is_number() ? source.tensor().to(x.dtype()).expand(index.shape()) : source.tensor();
+  if (!source.is_number()) {
+    check_index_shape(op.name, values, values.rank(), index);
+    for (std::size_t i = 0; i < index.rank(); ++i)
+      values = values.narrow(static_cast<std::int64_t>(i), 0, index.shape()[i]);
+  }
+  values = ops::dense(values);
+  const Tensor numbers = ops::dense_indices(op.name, index);
+  Tensor out = x.clone();
+  if (index.numel() == 0) return out;
+  ops::with_element_type(x.dtype(),
+                         [&](auto element) { scatter_into<decltype(element)>(out, axis, numbers, values); });
+  return out;
+}
+
+Tensor index_select_cpu(const Operation& op, const Tensor& x, std::int64_t dim, const Tensor& index) {
+  ops::require_movable(op.name, x);
+  const std::size_t axis = axis_of(op.name, dim, x);
   if (index.rank() > 1 || x.rank() == 0)
-    fail(Errc::shape_mismatch, "index_select", "index {} for {}: a list is wanted", form(index), form(x));
-  const Tensor numbers = ops::dense_indices("index_select", index);
+    fail(Errc::shape_mismatch, op.name, "index {} for {}: a list is wanted", form(index), form(x));
+  const Tensor numbers = ops::dense_indices(op.name, index);
   const Tensor in = x.contiguous();  // its bytes are moved, wherever they lie
   Shape shape = x.shape();
   shape[axis] = index.numel();
   Tensor out = ops::new_tensor(x.dtype(), shape);
   const auto number = numbers.span<std::int64_t>();
-  for (const std::int64_t one : number) checked_index("index_select", one, x.shape()[axis]);
+  for (const std::int64_t one : number) checked_index(op.name, one, x.shape()[axis]);
   if (out.numel() == 0) return out;
   const std::size_t bytes =
       static_cast<std::size_t>(ops::product(shape, axis + 1, shape.size())) * (info(x.dtype()).bits / 8);
@@ -246,28 +229,22 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
   return out;
 }
 
-Tensor embedding(const Tensor& index, const Tensor& weight) {
-  if (tracing::on())
-    return tracing::record("embedding", {index, weight}, {}, [&] { return embedding(index, weight); });
+Tensor embedding_cpu(const Operation& op, const Tensor& index, const Tensor& weight) {
   if (weight.rank() != 2)
-    fail(Errc::shape_mismatch, "embedding", "weight is {}, must be [count, features]", form(weight));
-  const Tensor numbers = ops::dense_indices("embedding", index);
-  for (const std::int64_t one : numbers.span<std::int64_t>())
-    checked_index("embedding", one, weight.shape()[0]);
+    fail(Errc::shape_mismatch, op.name, "weight is {}, must be [count, features]", form(weight));
+  const Tensor numbers = ops::dense_indices(op.name, index);
+  for (const std::int64_t one : numbers.span<std::int64_t>()) checked_index(op.name, one, weight.shape()[0]);
   Shape shape = index.shape();
   shape.push_back(weight.shape()[1]);
   return index_select(weight, 0, numbers.reshape({-1})).reshape(shape);
 }
 
-Tensor one_hot(const Tensor& index, std::int64_t classes) {
-  if (tracing::on())
-    return tracing::record("one_hot", {index}, {{"classes", classes}},
-                           [&] { return one_hot(index, classes); });
-  const Tensor numbers = ops::dense_indices("one_hot", index).reshape({-1});
+Tensor one_hot_cpu(const Operation& op, const Tensor& index, std::int64_t classes) {
+  const Tensor numbers = ops::dense_indices(op.name, index).reshape({-1});
   const auto number = numbers.span<std::int64_t>();
   if (classes == -1) {
     if (number.empty())
-      fail(Errc::invalid_argument, "one_hot", "the number of classes cannot be told from no indices");
+      fail(Errc::invalid_argument, op.name, "the number of classes cannot be told from no indices");
     classes = *std::max_element(number.begin(), number.end()) + 1;
   }
   Shape shape = index.shape();
@@ -275,8 +252,45 @@ Tensor one_hot(const Tensor& index, std::int64_t classes) {
   Tensor out = zeros(shape, DType::i64);
   auto* to = reinterpret_cast<std::int64_t*>(out.mutable_data());
   for (std::size_t i = 0; i < number.size(); ++i)
-    to[static_cast<std::int64_t>(i) * classes + checked_index("one_hot", number[i], classes)] = 1;
+    to[static_cast<std::int64_t>(i) * classes + checked_index(op.name, number[i], classes)] = 1;
   return out;
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&)> gather = {
+    about("gather", {"x", "index"}, {"dim"}, forms::gather), {gather_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&, const Operand&)> scatter = {
+    about("scatter", {"x", "index", "source"}, {"dim"}, forms::scatter), {scatter_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&)> index_select = {
+    about("index_select", {"x", "index"}, {"dim"}, forms::index_select), {index_select_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, const Tensor&)> embedding = {
+    about("embedding", {"index", "weight"}, {}, forms::embedding), {embedding_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, std::int64_t)> one_hot = {
+    about("one_hot", {"index"}, {"classes"}, forms::one_hot), {one_hot_cpu}};
+
+}  // namespace operations
+
+Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
+  return run(operations::gather, x, dim, index);
+}
+
+Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& source) {
+  return run(operations::scatter, x, dim, index, source);
+}
+
+Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {
+  return run(operations::index_select, x, dim, index);
+}
+
+Tensor embedding(const Tensor& index, const Tensor& weight) {
+  return run(operations::embedding, index, weight);
+}
+
+Tensor one_hot(const Tensor& index, std::int64_t classes) {
+  return run(operations::one_hot, index, classes);
 }
 
 }  // namespace ballast

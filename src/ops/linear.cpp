@@ -9,8 +9,8 @@
 #include "ops/gemm.h"
 #include "ops/kernels.h"
 #include "ops/onednn.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -154,31 +154,26 @@ void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   ops::activate_in_place(out, args.activation);
 }
 
-}  // namespace
-
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args) {
-  if (tracing::on()) {
-    const Tensor sum =
-        tracing::record("linear", {x, weight, bias}, {}, [&] { return linear(x, weight, bias); });
-    return activate(sum, args.activation);
-  }
+Tensor linear_cpu(const Operation& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  OpCache* cache, Activation activation) {
+  const LinearArgs args{.activation = activation, .cache = cache};
   if (weight.rank() != 2 || x.rank() == 0 || x.shape()[x.rank() - 1] != weight.shape()[0]) {
-    fail(Errc::shape_mismatch, "linear",
+    fail(Errc::shape_mismatch, op.name,
          "{} with weight {}: the last dimension must be the weight's first ([in, out])", form(x),
          form(weight));
   }
   const std::int64_t in = weight.shape()[0];
   const std::int64_t outs = weight.shape()[1];
   const std::int64_t rows = ops::product(x.shape(), 0, x.rank() - 1);
-  const Tensor from = ops::dense_floats("linear", x).reshape({rows, in});
-  const Tensor b = ops::parameter("linear", "bias", bias, outs);
+  const Tensor from = ops::dense_floats(op.name, x).reshape({rows, in});
+  const Tensor b = ops::parameter(op.name, "bias", bias, outs);
   Tensor out = ops::new_floats({rows, outs});
   if (out.numel() > 0) {
     if (rows <= kFewRows && in > 0 && (args.cache != nullptr || dense_columns(weight))) {
       apply_to_few(from, weight, b, args, out);
       ops::activate_in_place(out, args.activation);
     } else if (args.cache != nullptr && worth_preparing(rows, in, outs)) {
-      ops::guarded("linear", [&] { apply_prepared(from, weight, bias, args, out); });
+      ops::guarded(op.name, [&] { apply_prepared(from, weight, bias, args, out); });
     } else {
       apply_once(from, weight, b, args, out);
     }
@@ -186,6 +181,18 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
   Shape shape = x.shape();
   shape[shape.size() - 1] = outs;
   return out.reshape(shape).to(x.dtype());
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const Linear linear = {about("linear", {"x", "weight", "bias?"}, {}, forms::linear), {linear_cpu}};
+
+}  // namespace operations
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args) {
+  return ops::run_activated(operations::linear, args.activation, x, weight, bias, args.cache);
 }
 
 }  // namespace ballast

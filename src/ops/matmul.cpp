@@ -5,8 +5,8 @@
 #include "ops/args.h"
 #include "ops/batches.h"
 #include "ops/gemm.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -52,26 +52,23 @@ bool multiply_at_once(const Tensor& a, const Tensor& b, Tensor& out) {
   return true;
 }
 
-}  // namespace
-
-Tensor matmul(const Tensor& a, const Tensor& b) {
-  if (tracing::on()) return tracing::record("matmul", {a, b}, {}, [&] { return matmul(a, b); });
+Tensor matmul_cpu(const Operation& op, const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0)
-    fail(Errc::shape_mismatch, "matmul", "{} by {}: a tensor without dimensions is no matrix", form(a),
+    fail(Errc::shape_mismatch, op.name, "{} by {}: a tensor without dimensions is no matrix", form(a),
          form(b));
   if (a.dtype() != b.dtype())
-    fail(Errc::bad_dtype, "matmul", "{} by {}: one dtype is wanted", form(a), form(b));
+    fail(Errc::bad_dtype, op.name, "{} by {}: one dtype is wanted", form(a), form(b));
   const Tensor left = a.rank() == 1 ? a.unsqueeze(0) : a;
   const Tensor right = b.rank() == 1 ? b.unsqueeze(1) : b;
   if (left.shape()[left.rank() - 1] != right.shape()[right.rank() - 2]) {
-    fail(Errc::shape_mismatch, "matmul", "{} by {}: {} columns and {} rows", form(a), form(b),
+    fail(Errc::shape_mismatch, op.name, "{} by {}: {} columns and {} rows", form(a), form(b),
          left.shape()[left.rank() - 1], right.shape()[right.rank() - 2]);
   }
-  const Tensor x = ops::floats("matmul", left);
-  const Tensor y = ops::floats("matmul", right);
+  const Tensor x = ops::floats(op.name, left);
+  const Tensor y = ops::floats(op.name, right);
   const std::int64_t rows = x.shape()[x.rank() - 2];
   const std::int64_t columns = y.shape()[y.rank() - 1];
-  Shape shape = ops::broadcast("matmul", ops::batch_shape(x), ops::batch_shape(y));
+  Shape shape = ops::broadcast(op.name, ops::batch_shape(x), ops::batch_shape(y));
   const ops::Batches batches(shape, {&x, &y});
   shape.push_back(rows);
   shape.push_back(columns);
@@ -93,6 +90,19 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (b.rank() == 1) shape.erase(shape.size() - 1);
   if (a.rank() == 1) shape.erase(shape.size() - (b.rank() == 1 ? 1 : 2));
   return out.reshape(shape).to(a.dtype());
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Tensor&, const Tensor&)> matmul = {
+    about("matmul", {"a", "b"}, {}, forms::matmul), {matmul_cpu}};
+
+}  // namespace operations
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  return run(operations::matmul, a, b);
 }
 
 Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias) {

@@ -7,7 +7,7 @@
 #include "ops/args.h"
 #include "ops/copy_into.h"
 #include "ops/native.h"
-#include "tensor/trace.h"
+#include "ops/operations.h"
 
 namespace ballast {
 
@@ -37,12 +37,10 @@ Shape joined_shape(const char* op, std::span<const Tensor> tensors, std::size_t 
   return shape;
 }
 
-Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool lower) {
-  if (tracing::on())
-    return tracing::record(op, {x}, {{"diagonal", diagonal}},
-                           [&] { return triangle(op, x, diagonal, lower); });
-  ops::require_movable(op, x);
-  if (x.rank() < 2) fail(Errc::shape_mismatch, op, "{} has no two last dimensions", form(x));
+template <bool lower>
+Tensor triangle_cpu(const Operation& op, const Tensor& x, std::int64_t diagonal) {
+  ops::require_movable(op.name, x);
+  if (x.rank() < 2) fail(Errc::shape_mismatch, op.name, "{} has no two last dimensions", form(x));
   Tensor out = x.clone();
   const std::int64_t rows = x.shape()[x.rank() - 2];
   const std::int64_t columns = x.shape()[x.rank() - 1];
@@ -58,20 +56,12 @@ Tensor triangle(const char* op, const Tensor& x, std::int64_t diagonal, bool low
   return out;
 }
 
-}  // namespace
-
-Tensor concat(std::span<const Tensor> tensors, std::int64_t dim) {
-  if (tensors.empty()) fail(Errc::invalid_argument, "concat", "nothing to concatenate");
-  if (tracing::on()) {
-    auto joined = tracing::recorder->record("concat", tensors, {{"dim", dim}},
-                                            [&] { return std::vector<Tensor>{concat(tensors, dim)}; });
-    return std::move(joined[0]);
-  }
-  for (const Tensor& tensor : tensors) ops::require_movable("concat", tensor);
+Tensor concat_cpu(const Operation& op, std::span<const Tensor> tensors, std::int64_t dim) {
+  for (const Tensor& tensor : tensors) ops::require_movable(op.name, tensor);
   if (tensors[0].rank() == 0)
-    fail(Errc::shape_mismatch, "concat", "{} has no dimension to be joined along", form(tensors[0]));
-  const std::size_t axis = axis_of("concat", dim, tensors[0]);
-  const Shape shape = joined_shape("concat", tensors, axis);
+    fail(Errc::shape_mismatch, op.name, "{} has no dimension to be joined along", form(tensors[0]));
+  const std::size_t axis = axis_of(op.name, dim, tensors[0]);
+  const Shape shape = joined_shape(op.name, tensors, axis);
   const bool images = std::all_of(tensors.begin(), tensors.end(),
                                   [](const Tensor& t) { return ops::is_channels_last(ops::native_view(t)); });
   const Tensor out =
@@ -83,6 +73,22 @@ Tensor concat(std::span<const Tensor> tensors, std::int64_t dim) {
     begin += size;
   }
   return ops::row_major(out);
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const OperationOf<Tensor(std::span<const Tensor>, std::int64_t)> concat = {
+    about("concat", {"tensors"}, {"dim"}, forms::concat), {concat_cpu}};
+constinit const Along tril = {about("tril", {"x"}, {"diagonal"}, forms::triangle), {triangle_cpu<true>}};
+constinit const Along triu = {about("triu", {"x"}, {"diagonal"}, forms::triangle), {triangle_cpu<false>}};
+
+}  // namespace operations
+
+Tensor concat(std::span<const Tensor> tensors, std::int64_t dim) {
+  if (tensors.empty()) fail(Errc::invalid_argument, "concat", "nothing to concatenate");
+  return run(operations::concat, tensors, dim);
 }
 
 Tensor stack(std::span<const Tensor> tensors, std::int64_t dim) {
@@ -180,11 +186,11 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims) {
 }
 
 Tensor tril(const Tensor& x, std::int64_t diagonal) {
-  return triangle("tril", x, diagonal, true);
+  return run(operations::tril, x, diagonal);
 }
 
 Tensor triu(const Tensor& x, std::int64_t diagonal) {
-  return triangle("triu", x, diagonal, false);
+  return run(operations::triu, x, diagonal);
 }
 
 Tensor repeat(const Tensor& x, const Dims& repeats) {

@@ -7,9 +7,9 @@
 #include "ops/args.h"
 #include "ops/kernels.h"
 #include "ops/native.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -148,22 +148,14 @@ Tensor normalize_groups(const char* op, const Tensor& x, std::int64_t groups, co
   return out.to(x.dtype());
 }
 
-}  // namespace
-
-Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& gamma,
-                  const Tensor& beta, double eps) {
-  if (tracing::on())
-    return tracing::record("batch_norm", {x, mean, variance, gamma, beta}, {{"eps", eps}},
-                           [&] { return batch_norm(x, mean, variance, gamma, beta, eps); });
-  if (x.rank() < 2) fail(Errc::shape_mismatch, "batch_norm", "{} has no channels (dimension 1)", form(x));
+Tensor batch_norm_cpu(const Operation& op, const Tensor& x, const Tensor& mean, const Tensor& variance,
+                      const Tensor& gamma, const Tensor& beta, double eps) {
+  if (x.rank() < 2) fail(Errc::shape_mismatch, op.name, "{} has no channels (dimension 1)", form(x));
   const std::int64_t channels = x.shape()[1];
-  if (!mean.defined() || !variance.defined())
-    fail(Errc::invalid_argument, "batch_norm", "needs the running mean and variance");
-  const Affine affine = affine_of(parameter("batch_norm", "mean", mean, channels),
-                                  parameter("batch_norm", "variance", variance, channels),
-                                  parameter("batch_norm", "gamma", gamma, channels),
-                                  parameter("batch_norm", "beta", beta, channels), eps);
-  const Tensor native = ops::floats("batch_norm", ops::native_view(x));
+  const Affine affine = affine_of(
+      parameter(op.name, "mean", mean, channels), parameter(op.name, "variance", variance, channels),
+      parameter(op.name, "gamma", gamma, channels), parameter(op.name, "beta", beta, channels), eps);
+  const Tensor native = ops::floats(op.name, ops::native_view(x));
   if (native.numel() > 0 && (ops::is_channels_last(native) || (x.rank() == 2 && native.is_contiguous()))) {
     Tensor out = x.rank() == 2 ? ops::new_floats(x.shape()) : ops::new_channels_last(DType::f32, x.shape());
     scale_channels(native, affine, out);
@@ -175,46 +167,78 @@ Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, c
   return out.to(x.dtype());
 }
 
-Tensor layer_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, const Tensor& beta,
-                  double eps) {
-  if (tracing::on())
-    return tracing::record("layer_norm", {x, gamma, beta}, {{"normalized", normalized}, {"eps", eps}},
-                           [&] { return layer_norm(x, normalized, gamma, beta, eps); });
-  return normalize_rows("layer_norm", x, normalized, gamma, beta,
+Tensor layer_norm_cpu(const Operation& op, const Tensor& x, const Shape& normalized, const Tensor& gamma,
+                      const Tensor& beta, double eps) {
+  return normalize_rows(op.name, x, normalized, gamma, beta,
                         [&](const float* row, std::int64_t n) { return moments_of(row, n, eps); });
 }
 
-Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, std::optional<double> eps) {
-  const double step = x.dtype() == DType::f16 ? 0x1p-10 : (x.dtype() == DType::bf16 ? 0x1p-7 : 0x1p-23);
-  const double added = eps.value_or(step);
-  if (tracing::on())
-    return tracing::record("rms_norm", {x, gamma}, {{"normalized", normalized}, {"eps", added}},
-                           [&] { return rms_norm(x, normalized, gamma, eps); });
-  return normalize_rows("rms_norm", x, normalized, gamma, {}, [&](const float* row, std::int64_t n) {
+Tensor rms_norm_cpu(const Operation& op, const Tensor& x, const Shape& normalized, const Tensor& gamma,
+                    double added) {
+  return normalize_rows(op.name, x, normalized, gamma, {}, [&](const float* row, std::int64_t n) {
     const double square = kernels().sum_squares(row, 0, n) / static_cast<double>(n);
     return Moments{0, static_cast<float>(1 / std::sqrt(square + added))};
   });
 }
 
-Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& gamma, const Tensor& beta, double eps) {
-  if (tracing::on())
-    return tracing::record("group_norm", {x, gamma, beta}, {{"groups", groups}, {"eps", eps}},
-                           [&] { return group_norm(x, groups, gamma, beta, eps); });
+Tensor group_norm_cpu(const Operation& op, const Tensor& x, std::int64_t groups, const Tensor& gamma,
+                      const Tensor& beta, double eps) {
   if (x.rank() < 2 || groups < 1 || x.shape()[1] % groups != 0) {
-    fail(Errc::shape_mismatch, "group_norm", "{} has no channels (dimension 1) for {} groups", form(x),
-         groups);
+    fail(Errc::shape_mismatch, op.name, "{} has no channels (dimension 1) for {} groups", form(x), groups);
   }
-  return normalize_groups("group_norm", x, groups, gamma, beta, eps);
+  return normalize_groups(op.name, x, groups, gamma, beta, eps);
+}
+
+Tensor instance_norm_cpu(const Operation& op, const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                         double eps) {
+  if (x.rank() < 3) fail(Errc::shape_mismatch, op.name, "{} is not [batch, channels, size…]", form(x));
+  if (x.shape()[1] == 0) return Tensor::empty(x.dtype(), x.shape());
+  return normalize_groups(op.name, x, x.shape()[1], gamma, beta, eps);
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                                   double)>
+    batch_norm = {
+        about("batch_norm", {"x", "mean", "variance", "gamma?", "beta?"}, {"eps"}, forms::batch_norm),
+        {batch_norm_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, const Dims&, const Tensor&, const Tensor&, double)>
+    layer_norm = {about("layer_norm", {"x", "gamma?", "beta?"}, {"normalized", "eps"}, forms::norm_of_last),
+                  {layer_norm_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, const Dims&, const Tensor&, double)> rms_norm = {
+    about("rms_norm", {"x", "gamma?"}, {"normalized", "eps"}, forms::norm_of_last), {rms_norm_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&, const Tensor&, double)>
+    group_norm = {about("group_norm", {"x", "gamma?", "beta?"}, {"groups", "eps"}, forms::group_norm),
+                  {group_norm_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, const Tensor&, const Tensor&, double)> instance_norm = {
+    about("instance_norm", {"x", "gamma?", "beta?"}, {"eps"}, forms::instance_norm), {instance_norm_cpu}};
+
+}  // namespace operations
+
+Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& variance, const Tensor& gamma,
+                  const Tensor& beta, double eps) {
+  return run(operations::batch_norm, x, mean, variance, gamma, beta, eps);
+}
+
+Tensor layer_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, const Tensor& beta,
+                  double eps) {
+  return run(operations::layer_norm, x, normalized, gamma, beta, eps);
+}
+
+Tensor rms_norm(const Tensor& x, const Shape& normalized, const Tensor& gamma, std::optional<double> eps) {
+  const double step = x.dtype() == DType::f16 ? 0x1p-10 : (x.dtype() == DType::bf16 ? 0x1p-7 : 0x1p-23);
+  return run(operations::rms_norm, x, normalized, gamma, eps.value_or(step));
+}
+
+Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& gamma, const Tensor& beta, double eps) {
+  return run(operations::group_norm, x, groups, gamma, beta, eps);
 }
 
 Tensor instance_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
-  if (tracing::on())
-    return tracing::record("instance_norm", {x, gamma, beta}, {{"eps", eps}},
-                           [&] { return instance_norm(x, gamma, beta, eps); });
-  if (x.rank() < 3)
-    fail(Errc::shape_mismatch, "instance_norm", "{} is not [batch, channels, size…]", form(x));
-  if (x.shape()[1] == 0) return Tensor::empty(x.dtype(), x.shape());
-  return normalize_groups("instance_norm", x, x.shape()[1], gamma, beta, eps);
+  return run(operations::instance_norm, x, gamma, beta, eps);
 }
 
 }  // namespace ballast

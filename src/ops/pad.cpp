@@ -7,8 +7,8 @@
 #include "ballast/detail/ops/movement.h"
 #include "ops/args.h"
 #include "ops/copy_into.h"
+#include "ops/operations.h"
 #include "ops/walk.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -162,20 +162,27 @@ Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
   return out;
 }
 
-}  // namespace
-
-Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode, double value) {
-  if (tracing::on())
-    return tracing::record(
-        "pad", {x}, {{"amounts", amounts}, {"mode", static_cast<std::int64_t>(mode)}, {"value", value}},
-        [&] { return pad(x, amounts, mode, value); });
-  ops::require_movable("pad", x);
+Tensor pad_cpu(const Operation& op, const Tensor& x, const Dims& amounts, PadMode mode, double value) {
+  ops::require_movable(op.name, x);
   if (amounts.size() % 2 != 0 || amounts.size() / 2 > x.rank()) {
-    fail(Errc::invalid_argument, "pad", "{} amounts for {}: two for each of the last dimensions are wanted",
+    fail(Errc::invalid_argument, op.name, "{} amounts for {}: two for each of the last dimensions are wanted",
          amounts.size(), form(x));
   }
   if (mode == PadMode::constant) return pad_constant(x, amounts, value);
   return pad_from_within(x, amounts, mode);
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Tensor&, const Dims&, PadMode, double)> pad = {
+    about("pad", {"x"}, {"amounts", "mode", "value"}, forms::pad), {pad_cpu}};
+
+}  // namespace operations
+
+Tensor pad(const Tensor& x, const Dims& amounts, PadMode mode, double value) {
+  return run(operations::pad, x, amounts, mode, value);
 }
 
 }  // namespace ballast

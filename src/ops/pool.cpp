@@ -9,14 +9,23 @@
 #include "ops/args.h"
 #include "ops/kernels.h"
 #include "ops/native.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
-#include "tensor/trace.h"
 
 namespace ballast {
+
+/// Checked, one number for each spatial dimension.
+struct ops::PoolSizes {
+  Dims kernel;
+  Dims stride;
+  Dims padding;
+  Dims dilation;
+};
 
 using ops::data_of;
 using ops::form;
 using ops::kernels;
+using ops::PoolSizes;
 
 namespace {
 
@@ -155,20 +164,13 @@ void require_images(const char* op, const Tensor& x, std::size_t spatial) {
   }
 }
 
-struct Sizes {
-  Dims kernel;
-  Dims stride;
-  Dims padding;
-  Dims dilation;
-};
-
-Sizes sizes_of(const char* op, const Tensor& x, const Dims& kernel, const Dims& stride, const Dims& padding,
-               const Dims& dilation) {
+PoolSizes sizes_of(const char* op, const Tensor& x, const Dims& kernel, const Dims& stride,
+                   const Dims& padding, const Dims& dilation) {
   const std::size_t n = kernel.size();
   require_images(op, x, n);
-  Sizes sizes{ops::spatial(op, "kernel", kernel, n, 1),
-              ops::spatial(op, "stride", stride.empty() ? kernel : stride, n, 1),
-              ops::spatial(op, "padding", padding, n, 0), ops::spatial(op, "dilation", dilation, n, 1)};
+  PoolSizes sizes{ops::spatial(op, "kernel", kernel, n, 1),
+                  ops::spatial(op, "stride", stride.empty() ? kernel : stride, n, 1),
+                  ops::spatial(op, "padding", padding, n, 0), ops::spatial(op, "dilation", dilation, n, 1)};
   for (std::size_t i = 0; i < n; ++i) {
     if (sizes.padding[i] * 2 > sizes.kernel[i]) {
       fail(Errc::invalid_argument, op, "padding {} is more than half of the kernel {}",
@@ -182,16 +184,15 @@ Plan empty_plan(Pooling kind) {
   return {kind, {Windows{{0, 1, 1, 1}}, Windows{{0, 1, 1, 1}}, Windows{{0, 1, 1, 1}}}};
 }
 
-Tensor adaptive(const char* op, const Tensor& x, const Dims& output, Pooling kind) {
-  if (tracing::on())
-    return tracing::record(op, {x}, {{"output", output}}, [&] { return adaptive(op, x, output, kind); });
-  require_images(op, x, output.size());
+template <Pooling kind>
+Tensor adaptive_cpu(const Operation& op, const Tensor& x, const Dims& output) {
+  require_images(op.name, x, output.size());
   Plan plan = empty_plan(kind);
   for (std::size_t i = 0; i < output.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - output.size() + i];
     const std::int64_t out = output[i] == -1 ? in : output[i];
     if (out < 0 || out > ops::kMostSpatial || (in == 0 && out > 0))
-      fail(Errc::shape_mismatch, op, "{} cannot be pooled to {}", form(x), to_string(output));
+      fail(Errc::shape_mismatch, op.name, "{} cannot be pooled to {}", form(x), to_string(output));
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       const std::int64_t begin = o * in / out;
@@ -200,7 +201,7 @@ Tensor adaptive(const char* op, const Tensor& x, const Dims& output, Pooling kin
     }
     plan.windows[3 - output.size() + i] = std::move(windows);
   }
-  return pooled(op, x, output.size(), std::move(plan));
+  return pooled(op.name, x, output.size(), std::move(plan));
 }
 
 Dims all_ones(const char* op, const Tensor& x) {
@@ -209,72 +210,89 @@ Dims all_ones(const char* op, const Tensor& x) {
   return Dims::filled(x.rank() - 2, 1);
 }
 
-}  // namespace
-
-Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args) {
-  const Sizes sizes = sizes_of("max_pool", x, kernel, args.stride, args.padding, args.dilation);
-  if (tracing::on())
-    return tracing::record("max_pool", {x},
-                           {{"kernel", sizes.kernel},
-                            {"stride", sizes.stride},
-                            {"padding", sizes.padding},
-                            {"dilation", sizes.dilation},
-                            {"ceil_mode", std::int64_t{args.ceil_mode}}},
-                           [&] { return max_pool(x, kernel, args); });
+Tensor max_pool_cpu(const Operation& op, const Tensor& x, const PoolSizes& sizes, bool ceil_mode) {
   Plan plan = empty_plan(Pooling::max);
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    const std::int64_t in = x.shape()[x.rank() - kernel.size() + i];
-    const std::int64_t out = output_size("max_pool", in, kernel[i], sizes.stride[i], sizes.padding[i],
-                                         sizes.dilation[i], args.ceil_mode);
+  for (std::size_t i = 0; i < sizes.kernel.size(); ++i) {
+    const std::int64_t in = x.shape()[x.rank() - sizes.kernel.size() + i];
+    const std::int64_t out = output_size(op.name, in, sizes.kernel[i], sizes.stride[i], sizes.padding[i],
+                                         sizes.dilation[i], ceil_mode);
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       std::int64_t begin = o * sizes.stride[i] - sizes.padding[i];
-      const std::int64_t end = std::min(begin + (kernel[i] - 1) * sizes.dilation[i] + 1, in);
+      const std::int64_t end = std::min(begin + (sizes.kernel[i] - 1) * sizes.dilation[i] + 1, in);
       while (begin < 0) begin += sizes.dilation[i];
       windows.push_back({begin, end, sizes.dilation[i], 1});
     }
-    plan.windows[3 - kernel.size() + i] = std::move(windows);
+    plan.windows[3 - sizes.kernel.size() + i] = std::move(windows);
   }
-  return pooled("max_pool", x, kernel.size(), std::move(plan));
+  return pooled(op.name, x, sizes.kernel.size(), std::move(plan));
 }
 
-Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args) {
-  const Sizes sizes = sizes_of("avg_pool", x, kernel, args.stride, args.padding, {1});
-  if (tracing::on())
-    return tracing::record("avg_pool", {x},
-                           {{"kernel", sizes.kernel},
-                            {"stride", sizes.stride},
-                            {"padding", sizes.padding},
-                            {"ceil_mode", std::int64_t{args.ceil_mode}},
-                            {"count_include_pad", std::int64_t{args.count_include_pad}},
-                            {"divisor", args.divisor_override.value_or(0)}},
-                           [&] { return avg_pool(x, kernel, args); });
-  if (args.divisor_override == 0) fail(Errc::invalid_argument, "avg_pool", "divisor_override is 0");
+Tensor avg_pool_cpu(const Operation& op, const Tensor& x, const PoolSizes& sizes, bool ceil_mode,
+                    bool count_include_pad, std::int64_t divisor) {
   Plan plan = empty_plan(Pooling::average);
-  plan.divisor = args.divisor_override.value_or(0);
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    const std::int64_t in = x.shape()[x.rank() - kernel.size() + i];
+  plan.divisor = divisor;
+  for (std::size_t i = 0; i < sizes.kernel.size(); ++i) {
+    const std::int64_t in = x.shape()[x.rank() - sizes.kernel.size() + i];
     const std::int64_t out =
-        output_size("avg_pool", in, kernel[i], sizes.stride[i], sizes.padding[i], 1, args.ceil_mode);
+        output_size(op.name, in, sizes.kernel[i], sizes.stride[i], sizes.padding[i], 1, ceil_mode);
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       const std::int64_t begin = o * sizes.stride[i] - sizes.padding[i];
-      const std::int64_t end = std::min(begin + kernel[i], in + sizes.padding[i]);
+      const std::int64_t end = std::min(begin + sizes.kernel[i], in + sizes.padding[i]);
       const std::int64_t inside = std::max<std::int64_t>(begin, 0);
       const std::int64_t last = std::min(end, in);
-      windows.push_back({inside, last, 1, args.count_include_pad ? end - begin : last - inside});
+      windows.push_back({inside, last, 1, count_include_pad ? end - begin : last - inside});
     }
-    plan.windows[3 - kernel.size() + i] = std::move(windows);
+    plan.windows[3 - sizes.kernel.size() + i] = std::move(windows);
   }
-  return pooled("avg_pool", x, kernel.size(), std::move(plan));
+  return pooled(op.name, x, sizes.kernel.size(), std::move(plan));
+}
+
+}  // namespace
+
+namespace ops {
+
+// What a trace writes down.
+static ballast::Attributes attributes_of(const PoolSizes& sizes) {
+  return {{"kernel", sizes.kernel},
+          {"stride", sizes.stride},
+          {"padding", sizes.padding},
+          {"dilation", sizes.dilation}};
+}
+
+}  // namespace ops
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Tensor&, const ops::PoolSizes&, bool)> max_pool = {
+    about("max_pool", {"x"}, {"ceil_mode"}, forms::pooled), {max_pool_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, const ops::PoolSizes&, bool, bool, std::int64_t)> avg_pool =
+    {about("avg_pool", {"x"}, {"ceil_mode", "count_include_pad", "divisor"}, forms::pooled), {avg_pool_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, const Dims&)> adaptive_avg_pool = {
+    about("adaptive_avg_pool", {"x"}, {"output"}, forms::adaptive_pool), {adaptive_cpu<Pooling::average>}};
+constinit const OperationOf<Tensor(const Tensor&, const Dims&)> adaptive_max_pool = {
+    about("adaptive_max_pool", {"x"}, {"output"}, forms::adaptive_pool), {adaptive_cpu<Pooling::max>}};
+
+}  // namespace operations
+
+Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args) {
+  return run(operations::max_pool, x,
+             sizes_of("max_pool", x, kernel, args.stride, args.padding, args.dilation), args.ceil_mode);
+}
+
+Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args) {
+  if (args.divisor_override == 0) fail(Errc::invalid_argument, "avg_pool", "divisor_override is 0");
+  return run(operations::avg_pool, x, sizes_of("avg_pool", x, kernel, args.stride, args.padding, {1}),
+             args.ceil_mode, args.count_include_pad, args.divisor_override.value_or(0));
 }
 
 Tensor adaptive_avg_pool(const Tensor& x, const Dims& output) {
-  return adaptive("adaptive_avg_pool", x, output, Pooling::average);
+  return run(operations::adaptive_avg_pool, x, output);
 }
 
 Tensor adaptive_max_pool(const Tensor& x, const Dims& output) {
-  return adaptive("adaptive_max_pool", x, output, Pooling::max);
+  return run(operations::adaptive_max_pool, x, output);
 }
 
 Tensor global_avg_pool(const Tensor& x) {

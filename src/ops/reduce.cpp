@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -10,9 +11,9 @@
 #include "ops/args.h"
 #include "ops/fold.h"
 #include "ops/kernels.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -24,12 +25,6 @@ using ops::Rows;
 using ops::rows_along;
 
 namespace {
-
-// A reduction as a trace sees it.
-template <class Work>
-Tensor recorded(const char* op, const Tensor& x, const Dims& dims, bool keepdim, const Work& run) {
-  return tracing::record(op, {x}, {{"dims", dims}, {"keepdim", std::int64_t{keepdim}}}, run);
-}
 
 // One value of T for every row of T.
 template <class In, class Out, class Row>
@@ -69,23 +64,30 @@ std::int64_t best_place(const T* in, std::int64_t n, Beats beats) {
   return best;
 }
 
-Tensor extreme(const char* op, ops::Folding which, const Tensor& x, const Dims& dims, bool keepdim) {
-  Tensor best = ops::folded(op, which, x, dims, keepdim);
+template <Folding which>
+Tensor total_cpu(const Operation& op, const Tensor& x, const Dims& dims, bool keepdim) {
+  return ops::folded(op.name, which, x, dims, keepdim).to(sum_dtype(x.dtype()));
+}
+
+template <Folding which>
+Tensor extreme_cpu(const Operation& op, const Tensor& x, const Dims& dims, bool keepdim) {
+  const Tensor best = ops::folded(op.name, which, x, dims, keepdim);
   if (x.numel() == 0 && best.numel() > 0)
-    fail(Errc::shape_mismatch, op, "{} has no elements to choose from", form(x));
+    fail(Errc::shape_mismatch, op.name, "{} has no elements to choose from", form(x));
   return best.to(x.dtype());
 }
 
+template <Folding which>
+Tensor truth_cpu(const Operation& op, const Tensor& x, const Dims& dims, bool keepdim) {
+  return ops::folded(op.name, which, ne(x, 0), dims, keepdim);
+}
+
 template <class Beats>
-Tensor place_of_extreme(const char* op, const Tensor& x, std::optional<std::int64_t> dim, bool keepdim,
-                        Beats beats) {
-  if (tracing::on())
-    return recorded(op, x, dim ? Dims{*dim} : Dims{}, keepdim,
-                    [&] { return place_of_extreme(op, x, dim, keepdim, beats); });
-  const Rows rows = rows_along(op, x, dim ? Dims{*dim} : Dims{}, compute_dtype(x.dtype()));
+Tensor place_cpu(const Operation& op, const Tensor& x, const Dims& dims, bool keepdim) {
+  const Rows rows = rows_along(op.name, x, dims, compute_dtype(x.dtype()));
   if (rows.length == 0 && rows.count > 0)
-    fail(Errc::shape_mismatch, op, "{} has no elements to choose from", form(x));
-  const auto place = [&](const auto* in, std::int64_t n) { return best_place(in, n, beats); };
+    fail(Errc::shape_mismatch, op.name, "{} has no elements to choose from", form(x));
+  const auto place = [&](const auto* in, std::int64_t n) { return best_place(in, n, Beats()); };
   Tensor out;
   if (rows.values.dtype() == DType::f32)
     out = each_row<float, std::int64_t>(rows, DType::i64, place);
@@ -161,59 +163,36 @@ T logsumexp_of(const T* in, std::int64_t n) {
   return static_cast<T>(std::log(total) + top);
 }
 
-}  // namespace
-
-Tensor sum(const Tensor& x, const Axes& dims, bool keepdim) {
-  if (tracing::on()) return recorded("sum", x, dims, keepdim, [&] { return sum(x, dims, keepdim); });
-  return ops::folded("sum", Folding::sum, x, dims, keepdim).to(sum_dtype(x.dtype()));
-}
-
-Tensor prod(const Tensor& x, const Axes& dims, bool keepdim) {
-  if (tracing::on()) return recorded("prod", x, dims, keepdim, [&] { return prod(x, dims, keepdim); });
-  return ops::folded("prod", Folding::prod, x, dims, keepdim).to(sum_dtype(x.dtype()));
-}
-
-Tensor mean(const Tensor& x, const Axes& dims, bool keepdim) {
-  if (tracing::on()) return recorded("mean", x, dims, keepdim, [&] { return mean(x, dims, keepdim); });
-  require_floating("mean", x);
-  const Tensor total = ops::folded("mean", Folding::sum, x, dims, keepdim);
+Tensor mean_cpu(const Operation& op, const Tensor& x, const Dims& dims, bool keepdim) {
+  require_floating(op.name, x);
+  const Tensor total = ops::folded(op.name, Folding::sum, x, dims, keepdim);
   const auto count = static_cast<double>(x.numel()) / static_cast<double>(total.numel());
   return div(total, Tensor::from({count}, {})).to(x.dtype());
 }
 
-Tensor var(const Tensor& x, const Axes& dims, bool keepdim, std::int64_t correction) {
-  if (tracing::on())
-    return tracing::record("var", {x},
-                           {{"dims", dims}, {"keepdim", std::int64_t{keepdim}}, {"correction", correction}},
-                           [&] { return var(x, dims, keepdim, correction); });
-  const Rows rows = floating_rows("var", x, dims);
+Tensor logsumexp_cpu(const Operation& op, const Tensor& x, const Dims& dims, bool keepdim) {
+  const Rows rows = floating_rows(op.name, x, dims);
+  return finished(floating_reduced(rows, logsumexp_of<float>, logsumexp_of<double>), rows, keepdim,
+                  x.dtype());
+}
+
+// The variance, or its root, which may lie inside the dtype where the variance does not.
+template <bool root>
+Tensor spread_cpu(const Operation& op, const Tensor& x, const Dims& dims, bool keepdim,
+                  std::int64_t correction) {
+  const Rows rows = floating_rows(op.name, x, dims);
   const double divisor = std::max(0.0, static_cast<double>(rows.length - correction));
   const auto one = [&](const auto* in, std::int64_t n) {
-    return Float<decltype(in)>(variance_of(in, n, divisor));
+    const double variance = variance_of(in, n, divisor);
+    return Float<decltype(in)>(root ? std::sqrt(variance) : variance);
   };
   return finished(floating_reduced(rows, one, one), rows, keepdim, x.dtype());
 }
 
-Tensor stddev(const Tensor& x, const Axes& dims, bool keepdim, std::int64_t correction) {
-  require_floating("stddev", x);
-  if (tracing::on())
-    return sqrt(var(x.to(compute_dtype(x.dtype())), dims, keepdim, correction)).to(x.dtype());
-  const Rows rows = floating_rows("stddev", x, dims);
-  const double divisor = std::max(0.0, static_cast<double>(rows.length - correction));
-  // The variance may lie outside the dtype where its root does not.
-  const auto one = [&](const auto* in, std::int64_t n) {
-    return Float<decltype(in)>(std::sqrt(variance_of(in, n, divisor)));
-  };
-  return finished(floating_reduced(rows, one, one), rows, keepdim, x.dtype());
-}
-
-Tensor norm(const Tensor& x, double p, const Axes& dims, bool keepdim) {
-  if (tracing::on())
-    return tracing::record("norm", {x}, {{"dims", dims}, {"keepdim", std::int64_t{keepdim}}, {"p", p}},
-                           [&] { return norm(x, p, dims, keepdim); });
-  const Rows rows = floating_rows("norm", x, dims);
+Tensor norm_cpu(const Operation& op, const Tensor& x, const Dims& dims, bool keepdim, double p) {
+  const Rows rows = floating_rows(op.name, x, dims);
   if (rows.length == 0 && (p < 0 || std::isinf(p)) && rows.count > 0)
-    fail(Errc::shape_mismatch, "norm", "{} has no elements", form(x));
+    fail(Errc::shape_mismatch, op.name, "{} has no elements", form(x));
   const auto floats = [&](const float* in, std::int64_t n) {
     return p == 2 ? static_cast<float>(std::sqrt(kernels().sum_squares(in, 0, n))) : norm_of(in, n, p);
   };
@@ -221,40 +200,88 @@ Tensor norm(const Tensor& x, double p, const Axes& dims, bool keepdim) {
   return finished(floating_reduced(rows, floats, wide), rows, keepdim, x.dtype());
 }
 
+}  // namespace
+
+namespace operations {
+
+constinit const Reduction sum = {about("sum", {"x"}, {"dims", "keepdim"}, forms::sum),
+                                 {total_cpu<Folding::sum>}};
+constinit const Reduction prod = {about("prod", {"x"}, {"dims", "keepdim"}, forms::sum),
+                                  {total_cpu<Folding::prod>}};
+constinit const Reduction mean = {about("mean", {"x"}, {"dims", "keepdim"}, forms::mean), {mean_cpu}};
+constinit const Reduction logsumexp = {about("logsumexp", {"x"}, {"dims", "keepdim"}, forms::mean),
+                                       {logsumexp_cpu}};
+constinit const Reduction max = {about("max", {"x"}, {"dims", "keepdim"}, forms::extreme),
+                                 {extreme_cpu<Folding::max>}};
+constinit const Reduction min = {about("min", {"x"}, {"dims", "keepdim"}, forms::extreme),
+                                 {extreme_cpu<Folding::min>}};
+constinit const Reduction any = {about("any", {"x"}, {"dims", "keepdim"}, forms::truth),
+                                 {truth_cpu<Folding::max>}};
+constinit const Reduction all = {about("all", {"x"}, {"dims", "keepdim"}, forms::truth),
+                                 {truth_cpu<Folding::min>}};
+constinit const Spread var = {about("var", {"x"}, {"dims", "keepdim", "correction"}, forms::mean),
+                              {spread_cpu<false>}};
+constinit const Spread stddev = {about("stddev", {"x"}, {"dims", "keepdim", "correction"}, forms::mean),
+                                 {spread_cpu<true>}};
+constinit const OperationOf<Tensor(const Tensor&, const Dims&, bool, double)> norm = {
+    about("norm", {"x"}, {"dims", "keepdim", "p"}, forms::mean), {norm_cpu}};
+constinit const Reduction argmax = {about("argmax", {"x"}, {"dims", "keepdim"}, forms::place),
+                                    {place_cpu<std::greater<>>}};
+constinit const Reduction argmin = {about("argmin", {"x"}, {"dims", "keepdim"}, forms::place),
+                                    {place_cpu<std::less<>>}};
+
+}  // namespace operations
+
+Tensor sum(const Tensor& x, const Axes& dims, bool keepdim) {
+  return run(operations::sum, x, dims, keepdim);
+}
+
+Tensor prod(const Tensor& x, const Axes& dims, bool keepdim) {
+  return run(operations::prod, x, dims, keepdim);
+}
+
+Tensor mean(const Tensor& x, const Axes& dims, bool keepdim) {
+  return run(operations::mean, x, dims, keepdim);
+}
+
+Tensor var(const Tensor& x, const Axes& dims, bool keepdim, std::int64_t correction) {
+  return run(operations::var, x, dims, keepdim, correction);
+}
+
+Tensor stddev(const Tensor& x, const Axes& dims, bool keepdim, std::int64_t correction) {
+  return run(operations::stddev, x, dims, keepdim, correction);
+}
+
+Tensor norm(const Tensor& x, double p, const Axes& dims, bool keepdim) {
+  return run(operations::norm, x, dims, keepdim, p);
+}
+
 Tensor logsumexp(const Tensor& x, const Axes& dims, bool keepdim) {
-  if (tracing::on())
-    return recorded("logsumexp", x, dims, keepdim, [&] { return logsumexp(x, dims, keepdim); });
-  const Rows rows = floating_rows("logsumexp", x, dims);
-  return finished(floating_reduced(rows, logsumexp_of<float>, logsumexp_of<double>), rows, keepdim,
-                  x.dtype());
+  return run(operations::logsumexp, x, dims, keepdim);
 }
 
 Tensor max(const Tensor& x, const Axes& dims, bool keepdim) {
-  if (tracing::on()) return recorded("max", x, dims, keepdim, [&] { return max(x, dims, keepdim); });
-  return extreme("max", Folding::max, x, dims, keepdim);
+  return run(operations::max, x, dims, keepdim);
 }
 
 Tensor min(const Tensor& x, const Axes& dims, bool keepdim) {
-  if (tracing::on()) return recorded("min", x, dims, keepdim, [&] { return min(x, dims, keepdim); });
-  return extreme("min", Folding::min, x, dims, keepdim);
+  return run(operations::min, x, dims, keepdim);
 }
 
 Tensor argmax(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
-  return place_of_extreme("argmax", x, dim, keepdim, [](auto a, auto b) { return a > b; });
+  return run(operations::argmax, x, dim ? Dims{*dim} : Dims{}, keepdim);
 }
 
 Tensor argmin(const Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
-  return place_of_extreme("argmin", x, dim, keepdim, [](auto a, auto b) { return a < b; });
+  return run(operations::argmin, x, dim ? Dims{*dim} : Dims{}, keepdim);
 }
 
 Tensor any(const Tensor& x, const Axes& dims, bool keepdim) {
-  if (tracing::on()) return recorded("any", x, dims, keepdim, [&] { return any(x, dims, keepdim); });
-  return ops::folded("any", Folding::max, ne(x, 0), dims, keepdim);
+  return run(operations::any, x, dims, keepdim);
 }
 
 Tensor all(const Tensor& x, const Axes& dims, bool keepdim) {
-  if (tracing::on()) return recorded("all", x, dims, keepdim, [&] { return all(x, dims, keepdim); });
-  return ops::folded("all", Folding::min, ne(x, 0), dims, keepdim);
+  return run(operations::all, x, dims, keepdim);
 }
 
 }  // namespace ballast

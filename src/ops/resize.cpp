@@ -8,8 +8,8 @@
 #include "ops/args.h"
 #include "ops/kernels.h"
 #include "ops/native.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 
@@ -143,18 +143,9 @@ std::vector<Axis> axes_of(const Tensor& x, const ResizeArgs& args) {
   return axes;
 }
 
-}  // namespace
-
-Tensor resize(const Tensor& x, const ResizeArgs& args) {
-  if (tracing::on())
-    return tracing::record("resize", {x},
-                           {{"size", args.size},
-                            {"scale", args.scale},
-                            {"mode", static_cast<std::int64_t>(args.mode)},
-                            {"align_corners", std::int64_t{args.align_corners}}},
-                           [&] { return resize(x, args); });
+Tensor resize_cpu(const Operation& op, const Tensor& x, const ResizeArgs& args) {
   const std::vector<Axis> axes = axes_of(x, args);
-  const Tensor native = ops::floats("resize", ops::native_view(x));
+  const Tensor native = ops::floats(op.name, ops::native_view(x));
   const bool channels_last = ops::is_channels_last(native);
   Tensor current = channels_last ? native : ops::dense(native);
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -172,6 +163,27 @@ Tensor resize(const Tensor& x, const ResizeArgs& args) {
     current = out;
   }
   return ops::row_major(current).to(x.dtype());
+}
+
+}  // namespace
+
+// What a trace writes down.
+Attributes attributes_of(const ResizeArgs& args) {
+  return {{"size", args.size},
+          {"scale", args.scale},
+          {"mode", static_cast<std::int64_t>(args.mode)},
+          {"align_corners", std::int64_t{args.align_corners}}};
+}
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Tensor&, const ResizeArgs&)> resize = {
+    about("resize", {"x"}, {}, forms::resize), {resize_cpu}};
+
+}  // namespace operations
+
+Tensor resize(const Tensor& x, const ResizeArgs& args) {
+  return run(operations::resize, x, args);
 }
 
 }  // namespace ballast

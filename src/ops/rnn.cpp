@@ -13,7 +13,7 @@
 #include "ops/elementwise.h"
 #include "ops/gemm.h"
 #include "ops/kernels.h"
-#include "tensor/trace.h"
+#include "ops/operations.h"
 
 namespace ballast {
 
@@ -148,8 +148,8 @@ Tensor initial_state(const char* op, const char* what, const Tensor& given, std:
   return one.clone();
 }
 
-LstmResult run(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights, const Tensor& hidden,
-               const Tensor& state, const RecurrentArgs& args) {
+LstmResult run_layers(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights,
+                      const Tensor& hidden, const Tensor& state, const RecurrentArgs& args) {
   const char* op = name_of(cell);
   const std::size_t directions = args.bidirectional ? 2 : 1;
   if (weights.empty() || weights.size() % directions != 0)
@@ -193,32 +193,43 @@ LstmResult run(Cell cell, const Tensor& x, std::span<const RecurrentWeights> wei
           cell == Cell::lstm ? stack(last_cell).to(x.dtype()) : Tensor()};
 }
 
-// Inputs of the recorded operation: x, hidden, cell, then five tensors for each set of weights.
-LstmResult recorded(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights,
-                    const Tensor& hidden, const Tensor& state, const RecurrentArgs& args) {
-  std::vector<Tensor> inputs = {x, hidden, state};
-  for (const RecurrentWeights& w : weights)
-    inputs.insert(inputs.end(), {w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.weight_hr});
-  RecurrentArgs plain = args;
-  plain.cache = nullptr;  // what is prepared for a trace is of no use later
-  auto results =
-      tracing::recorder->record(name_of(cell), inputs,
-                                {{"bidirectional", std::int64_t{args.bidirectional}},
-                                 {"batch_first", std::int64_t{args.batch_first}},
-                                 {"relu", std::int64_t{cell == Cell::rnn_relu}}},
-                                [&] {
-                                  LstmResult result = run(cell, x, weights, hidden, state, plain);
-                                  return std::vector<Tensor>{result.output, result.hidden, result.cell};
-                                });
-  return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
+template <Cell cell>
+std::array<Tensor, 3> recurrent_cpu(const Operation&, const Tensor& x, const Tensor& hidden,
+                                    const Tensor& state, const ops::RecurrentSets& weights,
+                                    bool bidirectional, bool batch_first, bool relu, OpCache* cache) {
+  LstmResult result =
+      run_layers(relu ? Cell::rnn_relu : cell, x, weights.sets, hidden, state,
+                 {.bidirectional = bidirectional, .batch_first = batch_first, .cache = cache});
+  return {std::move(result.output), std::move(result.hidden), std::move(result.cell)};
 }
+
+}  // namespace
+
+// Three results, the last of them undefined where the cells have no state of their own.
+namespace operations {
+
+constexpr Operation recurrent(const char* name, FormRule form) {
+  return about(name, {"x", "hidden?", "cell?", "weights?"}, {"bidirectional", "batch_first", "relu"}, form);
+}
+
+constinit const Recurrent lstm = {recurrent("lstm", forms::lstm), {recurrent_cpu<Cell::lstm>}};
+constinit const Recurrent gru = {recurrent("gru", forms::gru), {recurrent_cpu<Cell::gru>}};
+constinit const Recurrent rnn = {recurrent("rnn", forms::rnn), {recurrent_cpu<Cell::rnn_tanh>}};
+
+}  // namespace operations
+
+namespace {
 
 // [steps, in] is a batch of one.
 LstmResult run_any(Cell cell, const Tensor& x, std::span<const RecurrentWeights> weights,
                    const Tensor& hidden, const Tensor& state, const RecurrentArgs& args) {
-  if (x.rank() != 2)
-    return tracing::on() ? recorded(cell, x, weights, hidden, state, args)
-                         : run(cell, x, weights, hidden, state, args);
+  if (x.rank() != 2) {
+    const operations::Recurrent& row =
+        cell == Cell::lstm ? operations::lstm : (cell == Cell::gru ? operations::gru : operations::rnn);
+    auto [output, last, state_at_end] = run(row, x, hidden, state, {weights}, args.bidirectional,
+                                            args.batch_first, cell == Cell::rnn_relu, args.cache);
+    return {std::move(output), std::move(last), std::move(state_at_end)};
+  }
   const auto raised = [](const Tensor& s) { return s.defined() && s.rank() == 2 ? s.unsqueeze(1) : s; };
   RecurrentArgs inner = args;
   inner.batch_first = false;

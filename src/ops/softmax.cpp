@@ -5,14 +5,11 @@
 
 #include "ops/args.h"
 #include "ops/parallel.h"
-#include "tensor/trace.h"
 
 namespace ballast::ops {
 
 Tensor softmax_along(const char* op, const Tensor& x, std::int64_t dim, RowKernel kernel) {
   const std::size_t axis = axis_of(op, dim, x);
-  if (tracing::on())
-    return tracing::record(op, {x}, {{"dim", dim}}, [&] { return softmax_along(op, x, dim, kernel); });
   if (x.rank() == 0) return softmax_along(op, x.reshape({1}), 0, kernel).reshape({});
   const auto last = static_cast<std::int64_t>(x.rank()) - 1;
   const auto place = static_cast<std::int64_t>(axis);

@@ -7,9 +7,9 @@
 
 #include "ballast/detail/ops/reduce.h"
 #include "ops/args.h"
+#include "ops/operations.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
-#include "tensor/trace.h"
 
 namespace ballast {
 namespace {
@@ -55,17 +55,10 @@ void order_rows(const Rows& rows, const Order& order, Tensor& values, Tensor& in
                 });
 }
 
-Sorted ordered(const char* op, const Tensor& x, std::int64_t dim, const Order& order) {
-  if (tracing::on()) {
-    auto both = tracing::recorder->record(
-        op, {&x, 1}, {{"dim", dim}, {"count", order.count}, {"descending", std::int64_t{order.descending}}},
-        [&] {
-          Sorted sorted = ordered(op, x, dim, order);
-          return std::vector<Tensor>{std::move(sorted.values), std::move(sorted.indices)};
-        });
-    return {std::move(both[0]), std::move(both[1])};
-  }
-  const Rows rows = ops::rows_along(op, x, {dim}, ops::compute_dtype(x.dtype()));
+std::array<Tensor, 2> ordered_cpu(const Operation& op, const Tensor& x, std::int64_t dim, std::int64_t count,
+                                  bool descending) {
+  const Order order{count, descending};
+  const Rows rows = ops::rows_along(op.name, x, {dim}, ops::compute_dtype(x.dtype()));
   Tensor values = Tensor::empty(rows.values.dtype(), {rows.count, order.count});
   Tensor indices = Tensor::empty(DType::i64, {rows.count, order.count});
   if (values.numel() > 0) {
@@ -76,7 +69,7 @@ Sorted ordered(const char* op, const Tensor& x, std::int64_t dim, const Order& o
     else
       order_rows<std::int64_t>(rows, order, values, indices);
   }
-  const std::size_t axis = ops::axis_of(op, dim, x);
+  const std::size_t axis = ops::axis_of(op.name, dim, x);
   return {ops::back_in_place(values.to(x.dtype()), x, axis), ops::back_in_place(indices, x, axis)};
 }
 
@@ -94,25 +87,13 @@ void running_sums(const Rows& rows, Tensor& out) {
   }
 }
 
-}  // namespace
-
-Sorted sort(const Tensor& x, std::int64_t dim, bool descending) {
-  const std::size_t axis = ops::axis_of("sort", dim, x);
-  return ordered("sort", x, dim, {x.rank() == 0 ? 1 : x.shape()[axis], descending});
+Sorted sorted(std::array<Tensor, 2> both) {
+  return {std::move(both[0]), std::move(both[1])};
 }
 
-Sorted topk(const Tensor& x, std::int64_t k, std::int64_t dim, bool largest) {
-  const std::size_t axis = ops::axis_of("topk", dim, x);
-  if (k < 0 || k > (x.rank() == 0 ? 1 : x.shape()[axis]))
-    fail(Errc::shape_mismatch, "topk", "{} has no {} elements in dimension {}", ops::form(x), k, axis);
-  if (x.rank() == 0) return ordered("topk", x, dim, {1, largest});
-  return ordered("topk", x, dim, {k, largest});
-}
-
-Tensor cumsum(const Tensor& x, std::int64_t dim) {
-  if (tracing::on()) return tracing::record("cumsum", {x}, {{"dim", dim}}, [&] { return cumsum(x, dim); });
+Tensor cumsum_cpu(const Operation& op, const Tensor& x, std::int64_t dim) {
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::i64;
-  const Rows rows = ops::rows_along("cumsum", x, {dim}, ops::compute_dtype(dtype));
+  const Rows rows = ops::rows_along(op.name, x, {dim}, ops::compute_dtype(dtype));
   Tensor out = Tensor::empty(rows.values.dtype(), {rows.count, rows.length});
   if (out.numel() > 0) {
     if (out.dtype() == DType::f32)
@@ -122,7 +103,35 @@ Tensor cumsum(const Tensor& x, std::int64_t dim) {
     else
       running_sums<std::int64_t>(rows, out);
   }
-  return ops::back_in_place(out, x, ops::axis_of("cumsum", dim, x)).to(dtype);
+  return ops::back_in_place(out, x, ops::axis_of(op.name, dim, x)).to(dtype);
+}
+
+}  // namespace
+
+namespace operations {
+
+constinit const Along cumsum = {about("cumsum", {"x"}, {"dim"}, forms::cumsum), {cumsum_cpu}};
+constinit const Ordering sort = {about("sort", {"x"}, {"dim", "count", "descending"}, forms::ordered),
+                                 {ordered_cpu}};
+constinit const Ordering topk = {about("topk", {"x"}, {"dim", "count", "descending"}, forms::ordered),
+                                 {ordered_cpu}};
+
+}  // namespace operations
+
+Sorted sort(const Tensor& x, std::int64_t dim, bool descending) {
+  const std::size_t axis = ops::axis_of("sort", dim, x);
+  return sorted(run(operations::sort, x, dim, x.rank() == 0 ? 1 : x.shape()[axis], descending));
+}
+
+Sorted topk(const Tensor& x, std::int64_t k, std::int64_t dim, bool largest) {
+  const std::size_t axis = ops::axis_of("topk", dim, x);
+  if (k < 0 || k > (x.rank() == 0 ? 1 : x.shape()[axis]))
+    fail(Errc::shape_mismatch, "topk", "{} has no {} elements in dimension {}", ops::form(x), k, axis);
+  return sorted(run(operations::topk, x, dim, x.rank() == 0 ? 1 : k, largest));
+}
+
+Tensor cumsum(const Tensor& x, std::int64_t dim) {
+  return run(operations::cumsum, x, dim);
 }
 
 }  // namespace ballast

@@ -11,6 +11,7 @@
 #include "tensor/describe.h"
 #include "tensor/lazy_cast.h"
 #include "tensor/trace.h"
+#include "tensor/view_operations.h"
 
 namespace ballast {
 namespace {
@@ -216,7 +217,7 @@ Tensor Tensor::contiguous() const {
 
 Tensor Tensor::clone() const {
   if (!storage_) return *this;
-  if (tracing::on()) return tracing::record("clone", {*this}, {}, [&] { return clone(); });
+  if (tracing::on()) return tracing::record(operations::clone, {*this}, {}, [&] { return clone(); });
   Tensor copy = empty(dtype_, shape_);
   if (numel_ > 0) copy_contiguous(*this, copy.mutable_data());
   return copy;
@@ -227,7 +228,7 @@ Tensor Tensor::to(DType dtype) const {
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
   if (tracing::on())
-    return tracing::record("cast", {*this}, {{"dtype", std::string(info(dtype).code)}},
+    return tracing::record(operations::cast, {*this}, {{"dtype", std::string(info(dtype).code)}},
                            [&] { return to(dtype); });
   Tensor result = empty(dtype, shape_);
   if (numel_ == 0) return result;

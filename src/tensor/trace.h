@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one hook of a trace: every operation, and every view a tensor can make, asks on() first. Outside a
-// trace that is one look at a thread's own pointer. Inside one, record() runs the operation with the recorder
-// put aside, so that its own pieces are not recorded, and hands out results that know which operation made
-// them (docs/decisions/0012). The recorder itself lives in src/graph.
+// The one hook of a trace: run() (ballast/operation.h), and every view a tensor can make, asks on() first.
+// Outside a trace that is one look at a thread's own pointer. Inside one, record() runs the operation with
+// the recorder put aside, so that its own pieces are not recorded, and hands out results that know which
+// operation made them (docs/decisions/0012). The recorder itself lives in src/graph.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/detail/attribute.h"
-#include "ballast/tensor.h"
+#include "ballast/operation.h"
 
 #pragma GCC visibility push(default)  // for libraries of ours that stand on this one
 
@@ -28,8 +27,8 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   virtual ~Recorder() = default;
 
-  virtual std::vector<Tensor> record(const char* op, std::span<const Tensor> inputs, Attributes attributes,
-                                     const Run& run) = 0;
+  virtual std::vector<Tensor> record(const Operation& op, std::span<const Tensor> inputs,
+                                     Attributes attributes, const Run& run) = 0;
   /// Operations up to leave() belong to the layer that keeps its path there.
   virtual void enter(const std::string& path, const char* layer) = 0;
   virtual void leave() noexcept = 0;
@@ -57,7 +56,8 @@ class Aside {
 
 /// What `run` returns, recorded. Only while on(). Undefined inputs are arguments that were left out.
 template <class Work>
-Tensor record(const char* op, std::initializer_list<Tensor> inputs, Attributes attributes, const Work& run) {
+Tensor record(const Operation& op, std::initializer_list<Tensor> inputs, Attributes attributes,
+              const Work& run) {
   return std::move(recorder->record(op, std::span(inputs.begin(), inputs.size()), std::move(attributes),
                                     [&] { return std::vector<Tensor>{run()}; })[0]);
 }

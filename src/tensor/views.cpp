@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "tensor/describe.h"
 #include "tensor/trace.h"
+#include "tensor/view_operations.h"
 
 namespace ballast {
 namespace {
@@ -108,7 +109,7 @@ Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
 
 Tensor Tensor::permute(std::span<const std::int64_t> order) const {
   if (tracing::on())
-    return tracing::record("permute", {*this}, {{"order", Dims(ShapeView(order))}},
+    return tracing::record(operations::permute, {*this}, {{"order", Dims(ShapeView(order))}},
                            [&] { return permute(order); });
   if (order.size() != rank()) {
     fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be permuted by {} numbers", order.size());
@@ -130,7 +131,7 @@ Tensor Tensor::permute(std::span<const std::int64_t> order) const {
 
 Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const {
   if (tracing::on())
-    return tracing::record("narrow", {*this}, {{"dim", dim}, {"start", start}, {"length", length}},
+    return tracing::record(operations::narrow, {*this}, {{"dim", dim}, {"start", start}, {"length", length}},
                            [&] { return narrow(dim, start, length); });
   const std::size_t i = axis(dim, rank());
   if (start < 0 || length < 0 || start > shape_[i] - length) {
@@ -147,7 +148,7 @@ Tensor Tensor::narrow(std::int64_t dim, std::int64_t start, std::int64_t length)
 Tensor Tensor::unsqueeze(std::int64_t dim) const {
   const std::size_t i = axis(dim, rank() + 1);
   if (tracing::on())
-    return tracing::record("unsqueeze", {*this}, {{"dim", static_cast<std::int64_t>(i)}},
+    return tracing::record(operations::unsqueeze, {*this}, {{"dim", static_cast<std::int64_t>(i)}},
                            [&] { return unsqueeze(dim); });
   Tensor view = *this;
   view.shape_.insert(i, 1);
@@ -159,7 +160,7 @@ Tensor Tensor::squeeze(std::int64_t dim) const {
   const std::size_t i = axis(dim, rank());
   if (shape_[i] != 1) return *this;
   if (tracing::on())
-    return tracing::record("squeeze", {*this}, {{"dim", static_cast<std::int64_t>(i)}},
+    return tracing::record(operations::squeeze, {*this}, {{"dim", static_cast<std::int64_t>(i)}},
                            [&] { return squeeze(dim); });
   Tensor view = *this;
   view.shape_.erase(i);
@@ -169,7 +170,7 @@ Tensor Tensor::squeeze(std::int64_t dim) const {
 
 Tensor Tensor::expand(Shape shape) const {
   if (tracing::on())
-    return tracing::record("expand", {*this}, {{"shape", shape}}, [&] { return expand(shape); });
+    return tracing::record(operations::expand, {*this}, {{"shape", shape}}, [&] { return expand(shape); });
   const auto refuse = [&] {
     fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be expanded to {}", to_string(shape));
   };
@@ -190,7 +191,7 @@ Tensor Tensor::expand(Shape shape) const {
 
 Tensor Tensor::reshape(Shape shape) const {
   if (tracing::on())
-    return tracing::record("reshape", {*this}, {{"shape", shape}}, [&] { return reshape(shape); });
+    return tracing::record(operations::reshape, {*this}, {{"shape", shape}}, [&] { return reshape(shape); });
   const auto refuse = [&](const char* why) {
     fail(Errc::shape_mismatch, describe(dtype_, shape_), "cannot be reshaped to {}: {}", to_string(shape),
          why);
@@ -246,7 +247,7 @@ Tensor Tensor::slice_along(std::int64_t dim, const Slice& slice) const {
   // What is absent, and numbers counted from the end, mean the same for every size.
   constexpr std::int64_t kEnd = INT64_MAX;
   const std::int64_t step = slice.step.value_or(1);
-  return tracing::record("slice", {*this},
+  return tracing::record(operations::slice, {*this},
                          {{"dim", dim},
                           {"start", slice.start.value_or(step < 0 ? kEnd : 0)},
                           {"stop", slice.stop.value_or(step < 0 ? -kEnd : kEnd)},
@@ -257,7 +258,7 @@ Tensor Tensor::slice_along(std::int64_t dim, const Slice& slice) const {
 Tensor Tensor::select(std::int64_t dim, std::int64_t position) const {
   std::vector<Index> indices(static_cast<std::size_t>(dim), Slice{});
   indices.emplace_back(position);
-  return tracing::record("select", {*this}, {{"dim", dim}, {"index", position}},
+  return tracing::record(operations::select, {*this}, {{"dim", dim}, {"index", position}},
                          [&] { return index(indices); });
 }
 

@@ -37,7 +37,7 @@ std::string text(const Graph& graph) {
 
 std::vector<std::string> operations(const Graph& graph) {
   std::vector<std::string> names;
-  for (const GraphNode& node : graph.nodes) names.push_back(node.op);
+  for (const GraphNode& node : graph.nodes) names.emplace_back(node.operation->name);
   return names;
 }
 
@@ -55,7 +55,7 @@ TEST(Trace, RecordsTheOperationsOfALayerWithItsParametersByPath) {
   EXPECT_EQ(text(graph),
             "input x : F32 [batch, 4]\n"
             "%3 = linear(x, first.weight, first.bias) : F32 [batch, 6]  # first (Linear)\n"
-            "%4 = relu(%3) p=0 q=0 : F32 [batch, 6]  # first (Linear)\n"
+            "%4 = relu(%3) : F32 [batch, 6]  # first (Linear)\n"
             "%7 = linear(%4, second.weight, second.bias) : F32 [batch, 2]  # second (Linear)\n"
             "output %7\n");
 }
@@ -212,17 +212,40 @@ TEST(Trace, RefusesInputsThatMakeNoSense) {
   EXPECT_EQ(code({{"x", {1, 2, 3}}}), Errc::shape_mismatch);
 }
 
-TEST(Trace, TakesACustomOperationForOneWhateverItsKernelDoes) {
-  const auto doubled = [](const Tensor& x) {
-    return custom({.domain = "com.example", .name = "Twice"}, {x}, [](std::span<const Tensor> in) {
-      Tensor out = in[0].clone();
-      for (float& value : out.mutable_span<float>()) value *= 2;
-      return out;
-    });
-  };
-  EXPECT_THAT(doubled(Tensor::from({1.0F, 2.0F}, {2})).span<float>(), ElementsAre(2, 4));
-  const Graph graph = traced({{"x", {"n", 2}}}, [&](const Tensor& x) { return neg(doubled(x)); });
+Tensor twice_cpu(const Operation&, const Tensor& x) {
+  Tensor out = x.clone();
+  for (float& value : out.mutable_span<float>()) value *= 2;
+  return out;
+}
+
+const OperationOf<Tensor(const Tensor&)> kTwice = {
+    {.name = "Twice", .inputs = {"x"}, .domain = "com.example"}, {twice_cpu}};
+
+TEST(Trace, TakesAnOperationOfTheUsersForOneWhateverItsKernelDoes) {
+  EXPECT_THAT(run(kTwice, Tensor::from({1.0F, 2.0F}, {2})).span<float>(), ElementsAre(2, 4));
+  const Graph graph = traced({{"x", {"n", 2}}}, [&](const Tensor& x) { return neg(run(kTwice, x)); });
   EXPECT_THAT(text(graph), HasSubstr("%1 = com.example.Twice(x) : F32 [n, 2]"));
+}
+
+std::array<Tensor, 2> halves_cpu(const Operation&, const Tensor& x) {
+  return {x.narrow(0, 0, 1), x.narrow(0, 1, 1)};
+}
+
+const OperationOf<std::array<Tensor, 2>(const Tensor&)> kHalves = {
+    {.name = "Halves",
+     .inputs = {"x"},
+     .form = [](const OperationCall& call) -> std::optional<std::vector<Tensor>> {
+       return std::vector<Tensor>{{call.dtype(0), Shape{1}}};
+     },
+     .domain = "com.example"},
+    {halves_cpu}};
+
+TEST(Trace, RefusesARuleThatTellsOfMoreOrFewerResultsThanTheKernelMakes) {
+  const Error error = error_of([] {
+    static_cast<void>(traced({{"x", {2}}}, [](const Tensor& x) { return run(kHalves, x)[0]; }));
+  });
+  EXPECT_EQ(error.code(), Errc::unsupported);
+  EXPECT_THAT(error.what(), HasSubstr("Halves: its rule tells the form of 1 results, its kernel makes 2"));
 }
 
 TEST(Trace, RefusesToReadATracedTensorWhenTheTraceIsOver) {

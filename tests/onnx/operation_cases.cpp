@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "onnx/operations.h"
+#include "onnx/toy_operation.h"
 
 namespace onnx_cases {
 namespace {
@@ -70,6 +71,7 @@ void add_elementwise(std::vector<Case>& cases) {
   unary(cases, "logical_not", logical_not);
   unary(cases, "isnan", isnan);
   unary(cases, "isinf", isinf);
+  one(cases, "toy", [](auto in) { return Tensors{run(toy::kSnakeInPieces, in[0], 0.5)}; });
   one(cases, "clamp", [](auto in) { return Tensors{clamp(in[0], -1, 0.5), clamp(in[0], {}, 0.5)}; });
   one(cases, "where", [](auto in) {
     return Tensors{where(gt(in[0], 0), in[0], -1.0), masked_fill(in[0], lt(in[0], 0), 7)};

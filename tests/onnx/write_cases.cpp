@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // write_cases FOLDER [NAME]: exports every case at every opset (which runs ONNX's checker and strict shape
 // inference), and writes the files and cases.json that scripts/check-onnx runs: opsets 11, 13 and 17, every
-// case at all its sizes; models with every option too.
+// case at all its sizes; models with every option too. An operation of the table that no case has is a
+// failure.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <set>
 
 #include "onnx/case.h"
+#include "ops/operations.h"
 
 namespace {
 
@@ -51,6 +54,7 @@ class Writer {
   void write(const Case& one) {
     std::vector<std::string> outputs;
     const ballast::Graph graph = one.trace();
+    for (const ballast::GraphNode& node : graph.nodes) seen_.insert(node.operation);
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) outputs.push_back("result_" + std::to_string(i));
     for (std::size_t run = 0; run < one.sizes.size(); ++run)
       write_run(one, one.sizes[run], folder_ / (one.name + "." + std::to_string(run)), outputs);
@@ -66,6 +70,18 @@ class Writer {
         fs::remove(folder_ / model);  // the checker has seen it
     }
     if (one.weights && one.all_opsets) write_variants(one, graph, outputs);
+  }
+
+  /// Operations that no case has. Those that make other numbers at every call are not exported, and a copy is
+  /// its original in a graph.
+  [[nodiscard]] std::vector<std::string> unseen() const {
+    std::vector<std::string> names;
+    for (const ballast::Operation* row : ballast::operations::table()) {
+      const bool exported =
+          row->kind != ballast::Operation::Kind::random && row != &ballast::operations::clone;
+      if (exported && !seen_.contains(row)) names.emplace_back(row->name);
+    }
+    return names;
   }
 
  private:
@@ -101,6 +117,7 @@ class Writer {
   fs::path folder_;
   std::ofstream json_;
   bool first_ = true;
+  std::set<const ballast::Operation*> seen_;
 };
 
 }  // namespace
@@ -128,6 +145,10 @@ int main(int argc, char** argv) {
       std::cerr << one.name << ": " << error.what() << '\n';
       ++failures;
     }
+  }
+  for (const std::string& name : argc > 2 ? std::vector<std::string>() : writer.unseen()) {
+    std::cerr << name << ": no case has it\n";
+    ++failures;
   }
   std::cout << written << " cases written, " << failures << " failed\n";
   return failures == 0 ? 0 : 1;

@@ -124,7 +124,7 @@ TEST(Operators, InPlaceInATraceIsRefusedWhereItCouldNotBeFollowed) {
     return x * two;
   });
   ASSERT_EQ(graph.nodes.size(), 1U);
-  EXPECT_EQ(graph.nodes[0].op, "mul");
+  EXPECT_STREQ(graph.nodes[0].operation->name, "mul");
   const GraphValue& two = graph.values[static_cast<std::size_t>(graph.nodes[0].inputs[1])];
   EXPECT_THAT(two.tensor.span<float>(), ElementsAre(2, 2));
 }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/operations.h"
+
+namespace ballast::operations {
+namespace {
+
+template <class... Rows>
+constexpr std::array<const Operation*, sizeof...(Rows)> listed(const Rows&... rows) {
+  return {&rows...};
+}
+
+constexpr auto kTable = listed(
+    permute, narrow, unsqueeze, squeeze, expand, reshape, slice, select, clone, cast, add, sub, mul, div, pow,
+    minimum, maximum, neg, abs, sign, square, exp, expm1, log, log1p, sqrt, rsqrt, reciprocal, sin, cos, tan,
+    erf, floor, ceil, round, trunc, eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_xor, logical_not,
+    isnan, isinf, where, clamp, gelu, gelu_tanh, silu, log_sigmoid, softsign, hardswish, hardsigmoid, mish,
+    relu, sigmoid, tanh, relu6, selu, elu, leaky_relu, softplus, hardtanh, prelu, softmax, log_softmax, sum,
+    prod, mean, logsumexp, max, min, any, all, var, stddev, norm, argmax, argmin, cumsum, sort, topk, concat,
+    tril, triu, pad, gather, scatter, index_select, embedding, one_hot, full, arange, arange_real, linspace,
+    eye, rand, randn, matmul, linear, conv, conv_transpose, max_pool, avg_pool, adaptive_avg_pool,
+    adaptive_max_pool, batch_norm, layer_norm, rms_norm, group_norm, instance_norm, resize, lstm, gru, rnn,
+    scaled_dot_product_attention);
+
+}  // namespace
+
+std::span<const Operation* const> table() {
+  return kTable;
+}
+
+}  // namespace ballast::operations

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of what a Tensor makes of itself: views and copies. The others are in src/ops/operations.h, and
+// all of them in the table there.
+#pragma once
+
+#include "ballast/operation.h"
+
+namespace ballast::operations {
+
+extern const Operation permute, narrow, unsqueeze, squeeze, expand, reshape, slice, select, clone, cast;
+
+}  // namespace ballast::operations
