@@ -35,7 +35,7 @@ Ref storage_of(Objects& objects, Ref id) {
                          .index = static_cast<std::uint32_t>(objects.tree().storages.size()),
                          .big_endian = storage.key == "big"};
   objects.tree().storages.push_back(Storage::heap(storage.bytes, true));
-  return objects.storage(info, storage.type);
+  return objects.views().storage(info, storage.type);
 }
 
 void look_at(const Value& root) {

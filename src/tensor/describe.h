@@ -19,8 +19,8 @@ namespace ballast {
   return (count * info(dtype).bits + 7) / 8;
 }
 
-/// Bits of all elements of `shape`; nullopt when they, or the elements, cannot be counted in 63 bits, or a
-/// dimension is negative. The one place that knows when a size is too large.
+/// Bits of all elements of `shape`; nullopt when 64 bits cannot count them, or a dimension is negative. The
+/// one place that knows when a size is too large.
 [[nodiscard]] std::optional<std::uint64_t> try_bits(DType dtype, ShapeView shape) noexcept;
 
 /// Elements of `shape`; throws unless they, and their bits, can be counted in 63 bits.

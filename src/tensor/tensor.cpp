@@ -49,14 +49,14 @@ std::string describe(DType dtype, ShapeView shape) {
 
 std::optional<std::uint64_t> try_bits(DType dtype, ShapeView shape) noexcept {
   const auto count = try_numel(shape);
-  const auto bits = count ? try_mul<std::int64_t>(*count, info(dtype).bits) : std::nullopt;
-  if (!bits) return std::nullopt;
-  return static_cast<std::uint64_t>(*bits);
+  if (!count) return std::nullopt;
+  return try_mul<std::uint64_t>(static_cast<std::uint64_t>(*count), info(dtype).bits);
 }
 
 std::int64_t checked_numel(DType dtype, ShapeView shape) {
+  const auto count = try_numel(shape);
   // Bits must be countable too, so that no later size computation has to ask.
-  if (const auto bits = try_bits(dtype, shape)) return static_cast<std::int64_t>(*bits / info(dtype).bits);
+  if (count && try_mul<std::int64_t>(*count, info(dtype).bits)) return *count;
   fail(Errc::size_overflow, describe(dtype, shape),
        "has a negative dimension or more elements than 64 bits can count");
 }
