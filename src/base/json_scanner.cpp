@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ballast/error.h"
+#include "base/ascii.h"
 
 namespace ballast {
 namespace {
@@ -29,10 +30,6 @@ char* string_stop(char* text) {
                                 ((word - kOnes * 0x20) & ~word & kHighs);
     if (stops != 0) return text + __builtin_ctzll(stops) / 8;
   }
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 std::uint64_t digit_of(char c) {

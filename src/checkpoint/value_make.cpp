@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ballast/error.h"
+#include "base/ascii.h"
 #include "base/checked.h"
 #include "checkpoint/value_tree.h"
 
@@ -126,10 +127,7 @@ Value::Value(const TensorValue& tensor)
 
 Value Value::integer(std::string_view decimal) {
   const std::string_view digits = decimal.substr(decimal.starts_with('-') ? 1 : 0);
-  if (digits.empty() ||
-      !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    fail(Errc::invalid_argument, quoted(decimal), "is no integer");
-  }
+  if (digits.empty() || !all_digits(digits)) fail(Errc::invalid_argument, quoted(decimal), "is no integer");
   return build([&](ValueTree& tree) { return tree.decimal_integer(tree.store(decimal)); });
 }
 

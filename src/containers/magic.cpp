@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/bytes.h"
 #include "base/json_scanner.h"
 
@@ -53,10 +54,8 @@ constexpr std::array kMagics = {
 };
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
-  return text.size() >= lower.size() &&
-         std::equal(lower.begin(), lower.end(), text.begin(), [](char a, char b) {
-           return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
-         });
+  return text.size() >= lower.size() && std::equal(lower.begin(), lower.end(), text.begin(),
+                                                   [](char a, char b) { return a == to_lower(b); });
 }
 
 // As Python reads the numbers of a tar's header: octal in every spelling of int(), or binary behind a first
@@ -148,8 +147,12 @@ bool is_data(std::span<const std::byte> first) {
                      [&](const Magic& magic) { return magic.is_data && text.starts_with(magic.bytes); });
 }
 
+bool is_zip(std::span<const std::byte> first) noexcept {
+  return as_text(first).starts_with("PK\3\4");
+}
+
 bool begins_like_zip(std::span<const std::byte> first) {
-  return as_text(first).starts_with("PK\3\4") || as_text(first).starts_with("PK\5\6");
+  return is_zip(first) || as_text(first).starts_with("PK\5\6");
 }
 
 bool is_json_text(std::span<const std::byte> first) {

@@ -26,6 +26,9 @@ inline constexpr std::size_t kMagicBytes =
 /// HDF5, …
 [[nodiscard]] bool is_data(std::span<const std::byte> first);
 
+/// The first record of a zip archive, at the very beginning.
+[[nodiscard]] bool is_zip(std::span<const std::byte> first) noexcept;
+
 /// A record, or the end of an empty archive, at the very beginning.
 [[nodiscard]] bool begins_like_zip(std::span<const std::byte> first);
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ballast/error.h"
+#include "base/ascii.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/hash.h"
@@ -286,7 +287,7 @@ void DirectoryReader::check_folders() const {
 void DirectoryReader::check_sorted_folders() const {
   const auto rank = [](char c) {
     if (c == '/') return -1;
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : static_cast<int>(static_cast<unsigned char>(c));
+    return static_cast<int>(static_cast<unsigned char>(to_lower(c)));
   };
   std::vector<std::string_view> names;
   for (const ZipEntry& entry : out_.entries) names.push_back(entry.name);

@@ -21,7 +21,7 @@ constexpr Format kFormats[] = {
 // How many bytes from the beginning tell what a file is of which these are the first kMagicBytes: the name of
 // a zip archive's first record, which says much, may be longer.
 std::size_t telling_bytes(std::span<const std::byte> head) noexcept {
-  if (!as_text(head).starts_with("PK\3\4") || head.size() < containers::zip::kLocalSize) return head.size();
+  if (!containers::is_zip(head) || head.size() < containers::zip::kLocalSize) return head.size();
   return std::max(head.size(), containers::zip::kLocalSize + load_le<std::uint16_t>(head.data() + 26));
 }
 

@@ -93,10 +93,12 @@ std::vector<OtherReading> readings_besides(const ByteSource& source, Meant meant
       found.push_back({"pickle", *at, "an unpickler would import or call something"});
   }
   if (meant != Meant::zip && containers::begins_like_zip(head)) {
-    found.push_back({"zip", 0, "begins like a zip archive, which is all that some readers look at"});
+    found.push_back(
+        {"zip", 0, "begins like a zip archive, which is all that some readers look at", Errc::zip_ambiguous});
   } else if (meant != Meant::zip) {
     if (const auto at = zip_end(source))
-      found.push_back({"zip", *at, "a zip archive ends there, which readers of zip look for first"});
+      found.push_back(
+          {"zip", *at, "a zip archive ends there, which readers of zip look for first", Errc::zip_ambiguous});
   }
   if (meant != Meant::tar && containers::is_tar(head))
     found.push_back({"tar", 0, "the first 512 bytes are the header of a tar archive"});

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "tensor/source_storage.h"
 
@@ -19,6 +20,7 @@ struct OtherReading {
   std::string format;  ///< "pickle", "zip", "tar", "safetensors", "gzip", "lzma", "flatbuffers" or "hdf5"
   std::uint64_t offset = 0;  ///< of what makes it one: the import, the end record, the header
   std::string what;          ///< a sentence for people
+  Errc code = Errc::trailing_data;
 };
 
 /// The first bytes, as many as containers/magic.h wants to see.

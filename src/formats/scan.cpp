@@ -10,7 +10,9 @@
 
 #include "ballast/error.h"
 #include "ballast/io.h"
+#include "base/ascii.h"
 #include "base/bytes.h"
+#include "base/enum_names.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -28,7 +30,6 @@ namespace ballast {
 namespace {
 
 using containers::ZipArchive;
-using containers::ZipEntry;
 using containers::ZipMethod;
 
 // What open() refuses is unknown: nobody has looked behind it. A file that is no model's is the caller's
@@ -47,12 +48,20 @@ void add_refusal(ScanReport& report, const Error& error, const std::string& entr
   }
 }
 
+void warn(ScanReport& report, Errc code, std::string what, std::string_view entry = {},
+          std::uint64_t offset = 0) {
+  report.findings.push_back({.severity = Severity::warning,
+                             .code = code,
+                             .what = std::move(what),
+                             .offset = offset,
+                             .entry = std::string(entry)});
+}
+
 bool is_called_pickle(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower.ends_with(".pkl") || lower.ends_with("_pkl") || lower.ends_with(".pickle") ||
-         lower.ends_with(".pt") || lower.ends_with(".pth") || lower.ends_with(".bin") ||
-         lower.ends_with(".ckpt") || lower.ends_with(".joblib");
+  static constexpr std::string_view kEnds[] = {".pkl", "_pkl", ".pickle", ".pt",
+                                               ".pth", ".bin", ".ckpt",   ".joblib"};
+  return std::any_of(std::begin(kEnds), std::end(kEnds),
+                     [lower = lowered(name)](std::string_view end) { return lower.ends_with(end); });
 }
 
 // One that nobody has read yet. Its storages are not looked up, so tensors in it cannot be made: then what is
@@ -76,11 +85,7 @@ void scan_pickle(const containers::ZipArchive& zip, const containers::ZipEntry& 
            return id;
          }}));
   } catch (const Error& error) {
-    report.findings.push_back({.severity = Severity::warning,
-                               .code = error.code(),
-                               .what = error.what(),
-                               .offset = 0,
-                               .entry = std::string(entry.name)});
+    warn(report, error.code(), error.what(), entry.name);
   }
 }
 
@@ -108,11 +113,7 @@ void find_arrays(const containers::ZipArchive& zip, ScanReport& report) {
     std::array<std::byte, kMagic.size()> head{};
     zip.storage(entry, Access::read)->read(0, head);
     if (as_text(head) != kMagic) continue;
-    report.findings.push_back({.severity = Severity::warning,
-                               .code = Errc::zip_ambiguous,
-                               .what = "is an array to numpy.load()",
-                               .offset = 0,
-                               .entry = std::string(entry.name)});
+    warn(report, Errc::zip_ambiguous, "is an array to numpy.load()", entry.name);
     return;
   }
 }
@@ -124,13 +125,8 @@ void scan_torch(const std::shared_ptr<const ByteSource>& source, ScanReport& rep
     const torch::Document document = reader.read();
     report.format = document.format;
     if (document.format == formats::torchscript) {
-      report.findings.push_back(
-          {.severity = Severity::warning,
-           .code = Errc::unsupported,
-           .what = "is a TorchScript program: its code, which is run when it is loaded, was not "
-                   "looked at",
-           .offset = 0,
-           .entry = {}});
+      warn(report, Errc::unsupported,
+           "is a TorchScript program: its code, which is run when it is loaded, was not looked at");
     }
     Checkpoint checkpoint;
     checkpoint.path = source->name();
@@ -144,16 +140,12 @@ void scan_torch(const std::shared_ptr<const ByteSource>& source, ScanReport& rep
 // A file that somebody else reads as something else has not been looked at as that.
 void find_other_readings(const std::shared_ptr<const ByteSource>& source, ScanReport& report) {
   for (const OtherReading& reading : other_readings(*source)) {
-    report.findings.push_back({.severity = Severity::warning,
-                               .code = reading.format == "zip" ? Errc::zip_ambiguous : Errc::trailing_data,
-                               .what = reading.what,
-                               .offset = reading.offset,
-                               .entry = {}});
+    warn(report, reading.code, reading.what, {}, reading.offset);
   }
 }
 
 bool is_zip(const ByteSource& source) {
-  return source.size() >= 4 && as_text(source.read(0, 4)) == "PK\3\4";
+  return source.size() >= 4 && containers::is_zip(source.read(0, 4));
 }
 
 Checksums check_zip(const std::shared_ptr<const ByteSource>& source) {
@@ -169,27 +161,13 @@ Checksums check_zip(const std::shared_ptr<const ByteSource>& source) {
 }  // namespace
 
 std::string_view name(Severity severity) noexcept {
-  switch (severity) {
-    case Severity::note:
-      return "note";
-    case Severity::warning:
-      return "warning";
-    case Severity::danger:
-      return "danger";
-  }
-  return "unknown";
+  static constexpr std::string_view kNames[] = {"note", "warning", "danger"};
+  return name_in<Severity::danger>(kNames, severity);
 }
 
 std::string_view name(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::clean:
-      return "clean";
-    case Verdict::unknown:
-      return "unknown";
-    case Verdict::danger:
-      return "danger";
-  }
-  return "unknown";
+  static constexpr std::string_view kNames[] = {"clean", "unknown", "danger"};
+  return name_in<Verdict::danger>(kNames, verdict);
 }
 
 Verdict ScanReport::verdict() const noexcept {
@@ -255,19 +233,10 @@ std::vector<std::string> files_below(const std::string& folder, ScanReport& repo
     const std::string name = at->path().lexically_relative(folder).string();
     if (at->is_regular_file(error)) names.push_back(name);
     if (at->is_symlink(error) && at->is_directory(error))  // which might lead round in circles
-      report.findings.push_back({.severity = Severity::warning,
-                                 .code = Errc::unsupported,
-                                 .what = "is a link to a folder, which was not looked into",
-                                 .offset = 0,
-                                 .entry = name});
+      warn(report, Errc::unsupported, "is a link to a folder, which was not looked into", name);
     if (names.size() > kMost) error = std::make_error_code(std::errc::value_too_large);
   }
-  if (error)
-    report.findings.push_back({.severity = Severity::warning,
-                               .code = Errc::io_error,
-                               .what = "not all files of the folder were looked at: " + error.message(),
-                               .offset = 0,
-                               .entry = {}});
+  if (error) warn(report, Errc::io_error, "not all files of the folder were looked at: " + error.message());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -288,11 +257,7 @@ ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
     try {
       take(report, scan(path, options), name);
     } catch (const Error& error) {
-      report.findings.push_back({.severity = Severity::warning,
-                                 .code = error.code(),
-                                 .what = error.what(),
-                                 .offset = 0,
-                                 .entry = name});
+      warn(report, error.code(), error.what(), name);
     }
   }
   return report;

@@ -12,6 +12,7 @@
 #include "ballast/scan.h"
 #include "ballast/stats.h"
 #include "ballast/steps.h"
+#include "base/enum_names.h"
 #include "checkpoint/steps.h"
 
 namespace ballast {
@@ -182,21 +183,8 @@ class Verification {
 }  // namespace
 
 std::string_view name(Fault fault) noexcept {
-  switch (fault) {
-    case Fault::nan:
-      return "nan";
-    case Fault::inf:
-      return "inf";
-    case Fault::zero:
-      return "zero";
-    case Fault::large:
-      return "large";
-    case Fault::checksum:
-      return "checksum";
-    case Fault::receipt:
-      return "receipt";
-  }
-  return "unknown";
+  static constexpr std::string_view kNames[] = {"nan", "inf", "zero", "large", "checksum", "receipt"};
+  return name_in<Fault::receipt>(kNames, fault);
 }
 
 VerifyReport verify(const std::string& path, const VerifyOptions& options) {

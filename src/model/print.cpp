@@ -5,46 +5,18 @@
 
 #include "ballast/error.h"
 #include "ballast/module.h"
+#include "base/enum_names.h"
 #include "base/key_path.h"
 
 namespace ballast {
 
 std::string_view name(LayerKind kind) noexcept {
-  switch (kind) {
-    case LayerKind::none:
-      return "none";
-    case LayerKind::linear:
-      return "linear";
-    case LayerKind::bilinear:
-      return "bilinear";
-    case LayerKind::conv:
-      return "conv";
-    case LayerKind::conv_transpose:
-      return "conv_transpose";
-    case LayerKind::batch_norm:
-      return "batch_norm";
-    case LayerKind::layer_norm:
-      return "layer_norm";
-    case LayerKind::group_norm:
-      return "group_norm";
-    case LayerKind::instance_norm:
-      return "instance_norm";
-    case LayerKind::rms_norm:
-      return "rms_norm";
-    case LayerKind::embedding:
-      return "embedding";
-    case LayerKind::prelu:
-      return "prelu";
-    case LayerKind::lstm:
-      return "lstm";
-    case LayerKind::gru:
-      return "gru";
-    case LayerKind::rnn:
-      return "rnn";
-    case LayerKind::multihead_attention:
-      return "multihead_attention";
-  }
-  return "unknown";
+  static constexpr std::string_view kNames[] = {
+      "none",           "linear",     "bilinear",   "conv",
+      "conv_transpose", "batch_norm", "layer_norm", "group_norm",
+      "instance_norm",  "rms_norm",   "embedding",  "prelu",
+      "lstm",           "gru",        "rnn",        "multihead_attention"};
+  return name_in<LayerKind::multihead_attention>(kNames, kind);
 }
 
 std::ostream& operator<<(std::ostream& out, LayerKind kind) {

@@ -8,6 +8,7 @@
 
 #include "ballast/error.h"
 #include "ballast/quantized.h"
+#include "base/enum_names.h"
 #include "base/fail.h"
 #include "base/hash_xxh3.h"
 #include "base/largest_first.h"
@@ -200,27 +201,9 @@ class Differ {
 }  // namespace
 
 std::string_view name(Change change) noexcept {
-  switch (change) {
-    case Change::equal:
-      return "equal";
-    case Change::within:
-      return "within-tolerance";
-    case Change::values:
-      return "values";
-    case Change::dtype:
-      return "dtype";
-    case Change::shape:
-      return "shape";
-    case Change::renamed:
-      return "renamed";
-    case Change::only_a:
-      return "only-a";
-    case Change::only_b:
-      return "only-b";
-    case Change::layout:
-      return "layout";
-  }
-  return "unknown";
+  static constexpr std::string_view kNames[] = {"equal",   "within-tolerance", "values", "dtype", "shape",
+                                                "renamed", "only-a",           "only-b", "layout"};
+  return name_in<Change::layout>(kNames, change);
 }
 
 std::size_t DiffReport::count(Change change) const noexcept {

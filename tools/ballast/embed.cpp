@@ -2,14 +2,13 @@
 // ballast embed: C++ that links a record into a program. The bytes come in by the assembler's .incbin, so
 // that a gigabyte compiles in no time; they lie in read-only memory on 64 bytes, and are never copied.
 // CMake's ballast_embed() calls it.
-#include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "ballast/detail/record_file.h"
 #include "ballast/error.h"
 #include "commands.h"
 #include "fail.h"
+#include "scaffold/names.h"
 
 namespace tool {
 namespace {
@@ -27,26 +26,9 @@ void require_identifier(const std::string& symbol) {
   if (!fine) fail(ballast::Errc::invalid_argument, "--symbol", "{} is no C++ name", ballast::quoted(symbol));
 }
 
-// Every byte that is not plain text as an octal escape, which ends after three digits whatever follows.
-std::string literal(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\' || c == '?')
-      out += fmt::format("\\{}", c);
-    else if (c < ' ' || c > '~')
-      out += fmt::format("\\{:03o}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    else
-      out += c;
-  }
-  return out + '"';
-}
-
 std::string enumerator(ballast::DType dtype) {
   if (dtype == ballast::DType::boolean) return "boolean";
-  std::string word(ballast::info(dtype).code);
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return word;
+  return lowered(ballast::info(dtype).code);
 }
 
 constexpr const char* kHeaderTop = R"(// Made by ballast embed from a record; do not edit.
@@ -89,7 +71,7 @@ std::string header_text(const std::string& symbol, const ballast::Checkpoint& re
   for (const ballast::Entry entry : record) {
     const ballast::Tensor tensor = entry.tensor();
     const std::uint64_t offset = tensor.storage()->source_span()->offset + tensor.bit_offset() / 8;
-    text += fmt::format("    {{{}, ballast::DType::{}, {}, {}, {}}},\n", literal(entry.name),
+    text += fmt::format("    {{{}, ballast::DType::{}, {}, {}, {}}},\n", cpp_literal(entry.name),
                         enumerator(entry.dtype), tensor.numel(), entry.bytes, offset);
   }
   if (record.empty()) text += "    {\"\", ballast::DType::f32, 0, 0, 0},\n";
@@ -120,7 +102,8 @@ std::span<const std::byte> {0}::bytes() noexcept {{
 
 std::string source_text(const std::string& symbol, const std::string& record) {
   const std::filesystem::path path = std::filesystem::absolute(record);
-  return fmt::format(kSource, symbol, literal(literal(path.string())), std::filesystem::file_size(path));
+  return fmt::format(kSource, symbol, cpp_literal(cpp_literal(path.string())),
+                     std::filesystem::file_size(path));
 }
 
 // open_record() cannot know how a record is made at the command line.

@@ -10,6 +10,7 @@
 #include "ballast/error.h"
 #include "fail.h"
 #include "rows.h"
+#include "scaffold/names.h"
 #include "text.h"
 
 namespace tool {
@@ -60,9 +61,7 @@ std::uint64_t parse_size(const std::string& word, const std::string& option) {
   double number = 0;
   const char* const last = word.data() + word.size();
   const auto [end, error] = std::from_chars(word.data(), last, number, std::chars_format::fixed);
-  std::string unit(end, last);
-  std::transform(unit.begin(), unit.end(), unit.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string unit = lowered({end, last});
   const auto* const found =
       std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& each) { return each.name == unit; });
   constexpr double kMost = 9.2e18;

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "checkpoint/require_data.h"
 #include "containers/expansion.h"
+#include "containers/magic.h"
 #include "containers/zip.h"
 #include "containers/zip_names.h"
 #include "containers/zip_records.h"
@@ -114,7 +115,7 @@ void write_empty(AtomicFile& file) {
 
 bool is_npz(std::span<const std::byte> head) noexcept {
   if (as_text(head).starts_with("PK\5\6") && head.size() == containers::zip::kEndSize) return true;
-  if (!as_text(head).starts_with("PK\3\4") || head.size() < containers::zip::kLocalSize) return false;
+  if (!containers::is_zip(head) || head.size() < containers::zip::kLocalSize) return false;
   const auto length = load_le<std::uint16_t>(head.data() + 26);
   return as_text(head.subspan(containers::zip::kLocalSize)).substr(0, length).ends_with(kSuffix);
 }

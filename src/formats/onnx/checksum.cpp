@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ballast/error.h"
+#include "base/ascii.h"
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/file.h"
@@ -15,13 +16,6 @@
 namespace ballast::onnx_file {
 
 namespace {
-
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
 
 class ProvenStorage final : public ForwardingStorage {
  public:
@@ -84,7 +78,7 @@ class Checker {
 void FileDigest::compare(const std::string& where, const ExternalPlace& place) {
   const std::string& digest =
       digest_.get([this] { return sha1_of(*File::open(path_, {.follow_links = false})); });
-  if (digest != lower(place.checksum))
+  if (digest != lowered(place.checksum))
     fail(Errc::bad_crc, where, "the SHA-1 of {} is {}, the model says {}", quoted(place.location), digest,
          display(place.checksum));
 }

@@ -27,7 +27,7 @@ Likeness recognise_safetensors(const FileHead& head) {
     if (is_object && length <= head.size - 8) return Likeness::certain;
     if (is_object) return length > safetensors::kMaxHeaderBytes ? Likeness::likely : Likeness::doubtful;
   }
-  const bool is_other = !containers::what_is_it(head.bytes).empty() || head.text().starts_with("PK\3\4") ||
+  const bool is_other = !containers::what_is_it(head.bytes).empty() || containers::is_zip(head.bytes) ||
                         (!head.bytes.empty() && head.bytes[0] == std::byte{0x80});
   return is_named && !is_other ? Likeness::likely : Likeness::none;
 }

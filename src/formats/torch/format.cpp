@@ -13,7 +13,7 @@ namespace ballast {
 namespace {
 
 Likeness recognise_torch(const FileHead& head) {
-  const bool is_archive = head.text().starts_with("PK\3\4") || containers::is_tar(head.bytes);
+  const bool is_archive = containers::is_zip(head.bytes) || containers::is_tar(head.bytes);
   return is_archive || torch::may_be_pickle(head.bytes) ? Likeness::likely : Likeness::last_resort;
 }
 

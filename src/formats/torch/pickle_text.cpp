@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/ascii.h"
 #include "formats/pickle_opcodes.h"
 #include "formats/torch/pickle.h"
 
@@ -78,7 +79,7 @@ bool is_decimal(std::string_view text) noexcept {
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
   if (digits.empty() || digits.size() > kMaxDigits) return false;
   if (digits[0] == '0' && text.size() > 1) return false;  // "-0" too
-  return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return all_digits(digits);
 }
 
 // Two's complement, little-endian, as short as it can be.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "fail.h"
+#include "scaffold/names.h"
 
 namespace tool {
 namespace {
@@ -33,8 +34,7 @@ class Guess {
   }
 
   [[nodiscard]] bool named(std::initializer_list<std::string_view> words) const {
-    std::string lower(key_);
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string lower = lowered(key_);
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return lower.find(word) != lower.npos; });
   }

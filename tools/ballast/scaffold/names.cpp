@@ -91,6 +91,12 @@ std::string camel_case(std::string_view text) {
   return is_taken_by_cpp(out) ? out + "Part" : out;
 }
 
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
 std::string cpp_literal(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

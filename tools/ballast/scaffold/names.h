@@ -20,7 +20,10 @@ namespace tool {
 /// "conv_blocks" → "ConvBlocks"; "Part" when nothing is left.
 [[nodiscard]] std::string camel_case(std::string_view text);
 
-/// In quotes; everything unusual as an octal escape.
+/// ASCII alone: "Conv1D" → "conv1d"
+[[nodiscard]] std::string lowered(std::string_view text);
+
+/// In quotes; everything unusual as an octal escape, which ends after three digits whatever follows.
 [[nodiscard]] std::string cpp_literal(std::string_view text);
 
 }  // namespace tool

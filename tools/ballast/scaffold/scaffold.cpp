@@ -153,9 +153,7 @@ class Scaffold {
                                                  "I32", "I64",  "U8",  "U16", "U32", "U64"};
     if (std::find(std::begin(kSame), std::end(kSame), code) == std::end(kSame))
       return {"ballast::Tensor", "", fmt::format("{} [{}]", code, shape)};
-    std::string lower(code);
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return {"ballast::Tensor", fmt::format("ballast::DType::{}, {{{}}}", lower, shape), ""};
+    return {"ballast::Tensor", fmt::format("ballast::DType::{}, {{{}}}", lowered(code), shape), ""};
   }
 
   // As the nearest around show it that are not square; those of one block come from one hand.
