@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/pickle_opcodes.h"
 
+#include <array>
 #include <cstring>
 #include <string_view>
 
@@ -8,58 +9,31 @@
 
 namespace ballast {
 
+namespace {
+
+constexpr auto kArguments = [] {
+  std::array<PickleArgument, 256> table{};
+  const auto put = [&](PickleArgument::Kind kind, std::uint8_t size, std::string_view opcodes) {
+    for (const char opcode : opcodes) table[static_cast<unsigned char>(opcode)] = {kind, size};
+  };
+  put(PickleArgument::stop, 0, ".");
+  put(PickleArgument::none, 0, "()]}012NRabdelostuQ\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94\x97\x98");
+  put(PickleArgument::fixed, 1, "\x80Khq\x82");
+  put(PickleArgument::fixed, 2, "M\x83");
+  put(PickleArgument::fixed, 4, "Jjr\x84");
+  put(PickleArgument::fixed, 8, "G\x95");
+  put(PickleArgument::length, 1, "UC\x8a\x8c");
+  put(PickleArgument::length, 4, "TXB\x8b");
+  put(PickleArgument::length, 8, "\x8d\x8e\x96");
+  put(PickleArgument::line, 0, "FILPSVgp");
+  put(PickleArgument::two_lines, 0, "ci");
+  return table;
+}();
+
+}  // namespace
+
 PickleArgument pickle_argument(unsigned char opcode) noexcept {
-  constexpr std::string_view kNone =
-      "()]}012NRabdelostuQ\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94\x97\x98";
-  if (opcode == '.') return {PickleArgument::stop, 0};
-  if (kNone.find(static_cast<char>(opcode)) != std::string_view::npos) return {PickleArgument::none, 0};
-  switch (opcode) {
-    case 0x80:
-    case 'K':
-    case 'h':
-    case 'q':
-    case 0x82:
-      return {PickleArgument::fixed, 1};
-    case 'M':
-    case 0x83:
-      return {PickleArgument::fixed, 2};
-    case 'J':
-    case 'j':
-    case 'r':
-    case 0x84:
-      return {PickleArgument::fixed, 4};
-    case 'G':
-    case 0x95:
-      return {PickleArgument::fixed, 8};
-    case 'U':
-    case 'C':
-    case 0x8A:
-    case 0x8C:
-      return {PickleArgument::length, 1};
-    case 'T':
-    case 'X':
-    case 'B':
-    case 0x8B:
-      return {PickleArgument::length, 4};
-    case 0x8D:
-    case 0x8E:
-    case 0x96:
-      return {PickleArgument::length, 8};
-    case 'F':
-    case 'I':
-    case 'L':
-    case 'P':
-    case 'S':
-    case 'V':
-    case 'g':
-    case 'p':
-      return {PickleArgument::line, 0};
-    case 'c':
-    case 'i':
-      return {PickleArgument::two_lines, 0};
-    default:
-      return {};
-  }
+  return kArguments[opcode];
 }
 
 std::optional<std::size_t> pickle_opcode_length(std::span<const std::byte> code) noexcept {

@@ -3,6 +3,8 @@
 #include "formats/torch/objects.h"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 
 #include "ballast/error.h"
 
@@ -88,8 +90,9 @@ void Objects::need_arguments(const Call& call, std::size_t least, std::size_t mo
          least == most ? "" : fmt::format(" to {}", most));
 }
 
-Ref Objects::inert(const Call& call) {
+Ref Objects::inert(const Call& call, Role role) {
   const Ref object = tree().object(call.callee->type, call.tuple);
+  object.node()->role = static_cast<std::uint8_t>(role);
   object.node()->object->kwargs = call.kwargs;
   return object;
 }
@@ -146,85 +149,45 @@ Ref Objects::call_member(const Call& call) {
   return tree().object(type, call.tuple);
 }
 
+namespace {
+
+using Constructor = Ref (*)(Objects& objects, const Call& call, Role role);
+
+Ref inert_nested(Objects& objects, const Call& call, Role /*role*/) {
+  const Ref made = objects.inert(call);  // no tensor of ours; its parts stay reachable as arguments
+  made.node()->type = objects.tree().type_id("torch.nested.NestedTensor");
+  return made;
+}
+
+// Null: classes that are only ever named.
+constexpr auto kConstructors = [] {
+  std::array<Constructor, 256> table{};
+  const auto put = [&](Constructor constructor, std::initializer_list<Role> roles) {
+    for (const Role role : roles) table[static_cast<std::size_t>(role)] = constructor;
+  };
+  using enum Role;
+  put(Rebuild::tensor,
+      {tensor_v1, tensor_v2, tensor_v3, tensor_npu, tensor_meta, tensor_class, parameter, parameter_state,
+       parameter_class, wrapper_subclass, device_from_cpu, from_type, from_type_v2, load_from_bytes});
+  put(Rebuild::device_from_numpy, {device_from_numpy});
+  put(Rebuild::quantized, {qtensor});
+  put(Rebuild::sparse, {sparse, sparse_csr});
+  put(inert_nested, {nested, nested_jagged});
+  put(Rebuild::numpy, {numpy_reconstruct, numpy_scalar, numpy_dtype, numpy_frombuffer});
+  put(Rebuild::plain, {get_layout, size, device, jit_list, jit_type_tag, path, date, time, datetime,
+                       timedelta, timezone, uuid, namespace_, omega_container, omega_node});
+  put(Rebuild::python,
+      {ordered_dict, default_dict, counter,   deque,   set,     frozenset,     list,       tuple,
+       dict,         bytes,        bytearray, complex, integer, floating,      string,     boolean,
+       range,        slice,        object,    getattr, encode,  reconstructor, new_object, new_object_ex});
+  return table;
+}();
+
+}  // namespace
+
 Ref Objects::call_known(const Call& call, Role role) {
-  switch (role) {
-    case Role::tensor_v1:
-    case Role::tensor_v2:
-    case Role::tensor_v3:
-    case Role::tensor_npu:
-    case Role::tensor_meta:
-    case Role::tensor_class:
-    case Role::parameter:
-    case Role::parameter_state:
-    case Role::parameter_class:
-    case Role::wrapper_subclass:
-    case Role::device_from_cpu:
-    case Role::from_type:
-    case Role::from_type_v2:
-    case Role::load_from_bytes:
-      return Rebuild::tensor(*this, call, role);
-    case Role::device_from_numpy:
-      return Rebuild::device_from_numpy(*this, call);
-    case Role::qtensor:
-      return Rebuild::quantized(*this, call);
-    case Role::sparse:
-    case Role::sparse_csr:
-      return Rebuild::sparse(*this, call, role);
-    case Role::numpy_reconstruct:
-    case Role::numpy_scalar:
-    case Role::numpy_dtype:
-    case Role::numpy_frombuffer:
-      return Rebuild::numpy(*this, call, role);
-    case Role::get_layout:
-    case Role::size:
-    case Role::device:
-    case Role::jit_list:
-    case Role::jit_type_tag:
-    case Role::path:
-    case Role::date:
-    case Role::time:
-    case Role::datetime:
-    case Role::timedelta:
-    case Role::timezone:
-    case Role::uuid:
-    case Role::namespace_:
-    case Role::omega_container:
-    case Role::omega_node:
-      return Rebuild::plain(*this, call, role);
-    case Role::ordered_dict:
-    case Role::default_dict:
-    case Role::counter:
-    case Role::deque:
-    case Role::set:
-    case Role::frozenset:
-    case Role::list:
-    case Role::tuple:
-    case Role::dict:
-    case Role::bytes:
-    case Role::bytearray:
-    case Role::complex:
-    case Role::integer:
-    case Role::floating:
-    case Role::string:
-    case Role::boolean:
-    case Role::range:
-    case Role::slice:
-    case Role::object:
-    case Role::getattr:
-    case Role::encode:
-    case Role::reconstructor:
-    case Role::new_object:
-    case Role::new_object_ex:
-      return Rebuild::python(*this, call, role);
-    case Role::nested:
-    case Role::nested_jagged: {  // no tensor of ours; its parts stay reachable as arguments
-      const Ref made = inert(call);
-      made.node()->type = tree().type_id("torch.nested.NestedTensor");
-      return made;
-    }
-    default:  // classes that are only ever named
-      return misfit(call);
-  }
+  const Constructor constructor = kConstructors[static_cast<std::size_t>(role)];
+  return constructor == nullptr ? misfit(call) : constructor(*this, call, role);
 }
 
 }  // namespace ballast::torch

@@ -70,8 +70,9 @@ class Objects : public Reading {
 
   /// Python would raise TypeError.
   void need_arguments(const Call& call, std::size_t least, std::size_t most) const;
-  /// An inert object of the callee's class.
-  Ref inert(const Call& call);
+  /// An inert object of the callee's class; with a role when its state is yet to come, or stands for
+  /// something.
+  Ref inert(const Call& call, Role role = Role::unknown);
 
   /// The call is not what the callee's role is: the verdict is unknown.
   void note_misfit(const Call& call) { ledger_.note_misfit(call.callee->type); }
@@ -119,18 +120,18 @@ class Objects : public Reading {
 
 /// The constructors, by family. Each gives the value the call stands for.
 struct Rebuild {
-  static Ref tensor(Objects& objects, const Call& call, Role role);  // rebuild_tensor.cpp
-  static Ref quantized(Objects& objects, const Call& call);          // rebuild_tensor.cpp
-  static Ref sparse(Objects& objects, const Call& call, Role role);  // rebuild_sparse.cpp
-  static Ref numpy(Objects& objects, const Call& call, Role role);   // rebuild_numpy.cpp
-  static Ref python(Objects& objects, const Call& call, Role role);  // rebuild_python.cpp
-  static Ref plain(Objects& objects, const Call& call, Role role);   // rebuild_plain.cpp
+  static Ref tensor(Objects& objects, const Call& call, Role role);     // rebuild_tensor.cpp
+  static Ref quantized(Objects& objects, const Call& call, Role role);  // rebuild_quantized.cpp
+  static Ref sparse(Objects& objects, const Call& call, Role role);     // rebuild_sparse.cpp
+  static Ref numpy(Objects& objects, const Call& call, Role role);      // rebuild_numpy.cpp
+  static Ref python(Objects& objects, const Call& call, Role role);     // rebuild_python.cpp
+  static Ref plain(Objects& objects, const Call& call, Role role);      // rebuild_plain.cpp
   // Objects that are empty until their state comes.
   static void build_tensor(Objects& objects, ValueNode* node, Ref state);
   static void build_made_tensor(Objects& objects, ValueNode* node, Ref state);
   static void build_numpy(Objects& objects, ValueNode* node, Ref state);
   static void build_plain(Objects& objects, ValueNode* node, Ref state);
-  static Ref device_from_numpy(Objects& objects, const Call& call);
+  static Ref device_from_numpy(Objects& objects, const Call& call, Role role);
   /// A tensor node over a Tensor made here.
   static Ref computed(Objects& objects, const Tensor& tensor, TypeId type);
 

@@ -47,7 +47,7 @@ Ref Reader::read_container(const ByteSource& source, Document& document) {
   const auto head_bytes =
       load_range(source, 0, std::min<std::uint64_t>(source.size(), containers::kMagicBytes));
   const auto head = span_of(*head_bytes);
-  if (as_text(head).starts_with("PK\3\4")) return read_zip(objects_, source, document);
+  if (containers::is_zip(head)) return read_zip(objects_, source, document);
   if (containers::is_tar(head)) return read_tar(objects_, source, document);
   const bool says_pickle = !head.empty() && head[0] == std::byte{0x80};  // PROTO
   const std::string_view likely = says_pickle ? std::string_view() : containers::what_is_it(head);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ballast/error.h"
+#include "base/ascii.h"
 #include "formats/torch/modules.h"
 
 namespace ballast::torch {
@@ -104,13 +105,12 @@ bool is_device_name(std::string_view text) noexcept {
   constexpr std::string_view kKinds[] = {
       "cpu", "cuda", "fpga", "hip",    "hpu",    "ideep",         "ipu", "lazy",   "maia", "meta", "mkldnn",
       "mps", "mtia", "npu",  "opencl", "opengl", "privateuseone", "ve",  "vulkan", "xla",  "xpu"};
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) return false;
   if (kind.size() == text.size()) return true;
   const std::string_view index = text.substr(kind.size() + 1);
   // PyTorch counts devices in eight bits, with a sign.
-  return !index.empty() && index.size() <= 3 && (index == "0" || index[0] != '0') &&
-         std::all_of(index.begin(), index.end(), is_digit) && (index.size() < 3 || index <= "127");
+  return !index.empty() && index.size() <= 3 && (index == "0" || index[0] != '0') && all_digits(index) &&
+         (index.size() < 3 || index <= "127");
 }
 
 // torch.device keeps its name as text.

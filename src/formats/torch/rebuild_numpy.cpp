@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ballast/error.h"
+#include "base/ascii.h"
 #include "base/checked.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle_text.h"
@@ -48,7 +49,7 @@ bool is_type_name(std::string_view text) {
   if (text.empty() || std::string_view("biufcSUOVMm").find(text[0]) == std::string_view::npos) return false;
   text.remove_prefix(1);
   return text.size() <= 8 &&  // beyond, sizes do not fit into NumPy's 31 bits
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+         all_digits(text);
 }
 
 // "numpy.float64": but for one, NumPy's scalars are called like PyTorch's dtypes.
@@ -334,7 +335,7 @@ void Rebuild::build_numpy(Objects& objects, ValueNode* node, Ref state) {
 
 // Tensors of devices without storages travel as arrays; dtypes NumPy lacks arrive as wider ones and are cast
 // back.
-Ref Rebuild::device_from_numpy(Objects& objects, const Call& call) {
+Ref Rebuild::device_from_numpy(Objects& objects, const Call& call, Role /*role*/) {
   objects.need_arguments(call, 4, 4);
   const Ref data = call.args[0];
   if (as_kind(data, NodeKind::object) != nullptr) return objects.misfit(call);

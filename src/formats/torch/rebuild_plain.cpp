@@ -149,9 +149,7 @@ Ref with_numbers(Objects& objects, const Call& call, Role role) {
                 role_of(call.args[0]) == Role::timedelta;
   }
   if (!fits_role) return objects.misfit(call);
-  const Ref made = objects.inert(call);
-  made.node()->role = static_cast<std::uint8_t>(role);
-  return made;
+  return objects.inert(call, role);
 }
 
 // An object whose state says what it is.
@@ -159,9 +157,7 @@ Ref awaiting_state(Objects& objects, const Call& call, Role role) {
   if (role == Role::uuid && call.how == How::call && call.args.empty())
     objects.refuse(Errc::type_mismatch, "uuid.UUID() without a number");
   if (!call.args.empty()) return objects.misfit(call);
-  const Ref made = objects.inert(call);
-  made.node()->role = static_cast<std::uint8_t>(role);
-  return made;
+  return objects.inert(call, role);
 }
 
 Ref layout(Objects& objects, const Call& call) {

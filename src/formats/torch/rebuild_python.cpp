@@ -184,9 +184,7 @@ Ref make_range(Objects& objects, const Call& call, Role role) {
   if (call.args.empty() || call.args.size() > 3 ||
       !std::all_of(call.args.begin(), call.args.end(), fits_role))
     return objects.misfit(call);
-  const Ref made = objects.inert(call);
-  made.node()->role = static_cast<std::uint8_t>(role);
-  return made;
+  return objects.inert(call, role);
 }
 
 // getattr(Color, 'RED'): an enum's member. It may be anything, so it is never clean; what is hidden is
@@ -280,9 +278,7 @@ Ref Rebuild::python(Objects& objects, const Call& call, Role role) {
       return make_range(objects, call, role);
     case Role::object: {
       if (!call.args.empty()) return objects.misfit(call);
-      const Ref made = objects.inert(call);
-      made.node()->role = static_cast<std::uint8_t>(role);
-      return made;
+      return objects.inert(call, role);
     }
     case Role::getattr:
       return make_member(objects, call);

@@ -40,7 +40,7 @@ Tensor channel_numbers(Objects& objects, Ref value, std::int64_t channels, const
 
 }  // namespace
 
-Ref Rebuild::quantized(Objects& objects, const Call& call) {
+Ref Rebuild::quantized(Objects& objects, const Call& call, Role /*role*/) {
   objects.need_arguments(call, 7, 7);
   const ViewArguments view{.offset = objects.need_int(call.args[1], "a storage offset"),
                            .sizes = objects.need_sequence(call.args[2], "sizes"),

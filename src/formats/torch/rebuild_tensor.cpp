@@ -160,22 +160,11 @@ Ref as_parameter(Objects& objects, const Call& call, Role role) {
 
 // Functions that make one tensor of their arguments and call nothing themselves.
 bool makes_a_tensor(Role role) {
-  switch (role) {
-    case Role::tensor_v1:
-    case Role::tensor_v2:
-    case Role::tensor_v3:
-    case Role::tensor_meta:
-    case Role::parameter:
-    case Role::parameter_state:
-    case Role::qtensor:
-    case Role::sparse:
-    case Role::sparse_csr:
-    case Role::device_from_numpy:
-    case Role::device_from_cpu:
-      return true;
-    default:
-      return false;
-  }
+  using enum Role;
+  constexpr Role kMakers[] = {tensor_v1,  tensor_v2,         tensor_v3,      tensor_meta,
+                              parameter,  parameter_state,   qtensor,        sparse,
+                              sparse_csr, device_from_numpy, device_from_cpu};
+  return std::find(std::begin(kMakers), std::end(kMakers), role) != std::end(kMakers);
 }
 
 // (function, class, its arguments, state): the function's result with the class's name and the state as
@@ -248,9 +237,7 @@ Ref wrapper_subclass(Objects& objects, const Call& call) {
 // An object that has no numbers until its state comes.
 Ref empty_tensor(Objects& objects, const Call& call, Role role) {
   if (!call.args.empty()) return objects.misfit(call);
-  const Ref made = objects.inert(call);
-  made.node()->role = static_cast<std::uint8_t>(role);
-  return made;
+  return objects.inert(call, role);
 }
 
 }  // namespace
