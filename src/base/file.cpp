@@ -16,12 +16,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <utility>
 
 #include "ballast/error.h"
 #include "base/checked.h"
 #include "base/direct_file.h"
+#include "base/lazy.h"
 
 namespace ballast {
 namespace {
@@ -124,11 +124,11 @@ std::atomic<int> held_descriptors{0};
 }  // namespace
 
 struct File::Mapping {
-  std::once_flag once;
-  std::span<const std::byte> bytes;
+  Lazy<std::span<const std::byte>> bytes;
 
   ~Mapping() {
-    if (!bytes.empty()) munmap(const_cast<std::byte*>(bytes.data()), bytes.size());
+    if (bytes.made().empty()) return;
+    munmap(const_cast<std::byte*>(bytes.made().data()), bytes.made().size());
   }
 };
 
@@ -252,8 +252,8 @@ void File::read_bytes(std::uint64_t offset, std::span<std::byte> out) const {
 }
 
 std::span<const std::byte> File::map() const {
-  std::call_once(mapping_->once, [this] {
-    if (size() == 0) return;
+  return mapping_->bytes.get([this]() -> std::span<const std::byte> {
+    if (size() == 0) return {};
     const Descriptor descriptor(*this);
     if (descriptor.get() < 0) fail(Errc::file_changed, where(), "is not there any more, or is another file");
     // Without NORESERVE a private mapping counts as memory that will be needed, and a file larger than that
@@ -265,9 +265,8 @@ std::span<const std::byte> File::map() const {
       const int reason = errno;
       fail_errno(reason, where(), fmt::format("cannot map {} bytes", size()));
     }
-    mapping_->bytes = {static_cast<const std::byte*>(address), static_cast<std::size_t>(size())};
+    return {static_cast<const std::byte*>(address), static_cast<std::size_t>(size())};
   });
-  return mapping_->bytes;
 }
 
 std::string File::identity() const {

@@ -25,7 +25,7 @@ class Lazy {
   /// Whether it was made: then get() only hands it out.
   [[nodiscard]] bool ready() const noexcept { return ready_.load(std::memory_order_acquire); }
 
-  /// What was made; only when ready().
+  /// What was made; empty unless ready().
   [[nodiscard]] const T& made() const noexcept { return value_; }
 
  private:
