@@ -46,19 +46,19 @@ TEST(SafetensorsSave, WritesTheSameBytesFromMemoryFromAMapAndFromAFile) {
   const TemporaryFolder folder;
   const Checkpoint checkpoint = many_sizes();
   const std::string expected = serialized(checkpoint);
-  save(checkpoint, folder.file("a"));
+  safetensors::save(checkpoint, folder.file("a"));
   EXPECT_EQ(contents(folder.file("a")), expected);
-  save(open(folder.file("a")), folder.file("b"));
+  safetensors::save(open(folder.file("a")), folder.file("b"));
   EXPECT_EQ(contents(folder.file("b")), expected);
-  save(open(folder.file("a"), {.io = Io::read}), folder.file("c"));
+  safetensors::save(open(folder.file("a"), {.io = Io::read}), folder.file("c"));
   EXPECT_EQ(contents(folder.file("c")), expected);
   EXPECT_EQ(folder.count(), 3U);
 }
 
 TEST(SafetensorsSave, WritesTensorsFromFilesInAnotherOrderAndFromSeveralFiles) {
   const TemporaryFolder folder;
-  save(many_sizes(), folder.file("a"));
-  save(many_sizes(), folder.file("b"));
+  safetensors::save(many_sizes(), folder.file("a"));
+  safetensors::save(many_sizes(), folder.file("b"));
   const Checkpoint a = open(folder.file("a"));
   const Checkpoint b = open(folder.file("b"));
   Checkpoint mixed;
@@ -66,7 +66,7 @@ TEST(SafetensorsSave, WritesTensorsFromFilesInAnotherOrderAndFromSeveralFiles) {
     mixed.add(fmt::format("{}", 99 - i), (i % 3 == 0 ? a : b)[i].tensor());
   mixed.add("in memory", Tensor::from<std::uint8_t>({1, 2, 3}, {3}));
   mixed.add("strided", Tensor::from<std::uint8_t>({1, 2, 3, 4, 5, 6}, {2, 3}).t());
-  save(mixed, folder.file("c"));
+  safetensors::save(mixed, folder.file("c"));
   EXPECT_EQ(contents(folder.file("c")), serialized(mixed));
   EXPECT_TRUE(properties::same_content(open(folder.file("c")), mixed));
 }
@@ -77,10 +77,10 @@ TEST(SafetensorsSave, WritesLazyCasts) {
   std::iota(source.mutable_span<float>().begin(), source.mutable_span<float>().end(), -1000.0F);
   Checkpoint checkpoint;
   checkpoint.add("x", source);
-  save(checkpoint, folder.file("a"));
+  safetensors::save(checkpoint, folder.file("a"));
   Checkpoint half;
   half.add("x", open(folder.file("a")).tensor("x").to_lazy(DType::bf16));
-  save(half, folder.file("b"));
+  safetensors::save(half, folder.file("b"));
   const auto expected = source.to(DType::bf16);
   EXPECT_TRUE(
       std::ranges::equal(open(folder.file("b")).tensor("x").span<BFloat16>(), expected.span<BFloat16>()));
@@ -88,12 +88,12 @@ TEST(SafetensorsSave, WritesLazyCasts) {
 
 TEST(SafetensorsSave, MayWriteOverItsOwnSource) {
   const TemporaryFolder folder;
-  save(many_sizes(), folder.file("a"));
+  safetensors::save(many_sizes(), folder.file("a"));
   const std::string before = contents(folder.file("a"));
   Checkpoint checkpoint = open(folder.file("a"));
-  EXPECT_EQ(code_of([&] { save(checkpoint, folder.file("a")); }), Errc::already_exists);
+  EXPECT_EQ(code_of([&] { safetensors::save(checkpoint, folder.file("a")); }), Errc::already_exists);
   checkpoint.metadata = Metadata{{"changed", "yes"}};
-  save(checkpoint, folder.file("a"), {.overwrite = true});
+  safetensors::save(checkpoint, folder.file("a"), {.overwrite = true});
   EXPECT_EQ(contents(folder.file("a")), serialized(checkpoint));  // whose tensors still look at the old file
   Checkpoint after = open(folder.file("a"));
   EXPECT_EQ(after.metadata->at("changed"), "yes");
@@ -105,7 +105,7 @@ TEST(SafetensorsSave, MayWriteOverItsOwnSource) {
 TEST(SafetensorsSave, PublishesNothingWhenTheSourceIsTruncatedOrRewritten) {
   for (const bool truncated : {true, false}) {
     const TemporaryFolder folder;
-    save(many_sizes(), folder.file("a"));
+    safetensors::save(many_sizes(), folder.file("a"));
     for (const Io io : {Io::map, Io::read}) {
       const Checkpoint checkpoint = open(folder.file("a"), {.io = io});
       const std::string bytes = contents(folder.file("a"));
@@ -118,7 +118,7 @@ TEST(SafetensorsSave, PublishesNothingWhenTheSourceIsTruncatedOrRewritten) {
         else
           std::ofstream(folder.file("a"), std::ios::binary | std::ios::in).seekp(-1, std::ios::end).put('!');
       };
-      EXPECT_EQ(code_of([&] { save(checkpoint, folder.file("b"), {.progress = change}); }),
+      EXPECT_EQ(code_of([&] { safetensors::save(checkpoint, folder.file("b"), {.progress = change}); }),
                 Errc::file_changed);
       EXPECT_EQ(folder.count(), 1U);
       std::ofstream(folder.file("a"), std::ios::binary) << bytes;
@@ -130,11 +130,11 @@ TEST(SafetensorsSave, NoticesAChangedSourceBehindACast) {
   const TemporaryFolder folder;
   Checkpoint floats;
   floats.add("x", Tensor::zeros(DType::f32, {100}));
-  save(floats, folder.file("a"));
+  safetensors::save(floats, folder.file("a"));
   Checkpoint half;
   half.add("x", open(folder.file("a")).tensor("x").to_lazy(DType::f16));
   std::ofstream(folder.file("a"), std::ios::binary | std::ios::in).seekp(-1, std::ios::end).put('!');
-  EXPECT_EQ(code_of([&] { save(half, folder.file("b")); }), Errc::file_changed);
+  EXPECT_EQ(code_of([&] { safetensors::save(half, folder.file("b")); }), Errc::file_changed);
   EXPECT_EQ(folder.count(), 1U);
 }
 
@@ -142,7 +142,7 @@ TEST(SafetensorsSave, LeavesTheOldFileWhenProgressThrows) {
   const TemporaryFolder folder;
   std::ofstream(folder.file("a")) << "old";
   const auto stop = [](std::uint64_t, std::uint64_t) { throw std::runtime_error("enough"); };
-  EXPECT_THROW(save(many_sizes(), folder.file("a"), {.overwrite = true, .progress = stop}),
+  EXPECT_THROW(safetensors::save(many_sizes(), folder.file("a"), {.overwrite = true, .progress = stop}),
                std::runtime_error);
   EXPECT_EQ(contents(folder.file("a")), "old");
   EXPECT_EQ(folder.count(), 1U);
@@ -158,7 +158,7 @@ TEST(SafetensorsSave, ReportsProgressUpToTheLastByte) {
     all = total;
   };
   const Checkpoint checkpoint = many_sizes();
-  save(checkpoint, folder.file("a"), {.progress = watch});
+  safetensors::save(checkpoint, folder.file("a"), {.progress = watch});
   EXPECT_EQ(last, checkpoint.total_bytes());
   EXPECT_EQ(all, checkpoint.total_bytes());
 }
