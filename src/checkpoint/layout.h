@@ -10,6 +10,8 @@
 
 #include "ballast/checkpoint.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::layout {
 
 inline constexpr const char* kKey = "ballast.layout";
@@ -38,3 +40,5 @@ void state(Checkpoint& checkpoint, std::string_view layout);
 void take_from_tree(Checkpoint& checkpoint);
 
 }  // namespace ballast::layout
+
+#pragma GCC visibility pop

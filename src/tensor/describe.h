@@ -9,6 +9,8 @@
 #include "ballast/dtype.h"
 #include "ballast/shape.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// "tensor F32 [2, 3]": the place in messages.
@@ -27,3 +29,5 @@ namespace ballast {
 [[nodiscard]] std::int64_t checked_numel(DType dtype, ShapeView shape);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop
