@@ -115,7 +115,7 @@ class MpkWriter {
     const std::string where = where_ + ": metadata " + kConfigurationKey;
     configured_ = parse_json(found->second, where);
     metadata_.erase(found);
-    if (configured_.kind() != Kind::dict) fail(Errc::bad_json, where, "is no object");
+    if (configured_.kind() != ballast::Kind::dict) fail(Errc::bad_json, where, "is no object");
     for (std::size_t i = 0; i < configured_.size(); ++i) {
       const std::string_view path = configured_.key(i).as_string();
       const std::size_t dot = path.rfind('.');
@@ -163,16 +163,16 @@ class MpkWriter {
   }
 
   void write_value(const Value& value) {
-    if (value.kind() == Kind::dict) {
+    if (value.kind() == ballast::Kind::dict) {
       out_.map(value.size());
       for (std::size_t i = 0; i < value.size(); ++i) {
         out_.text(value.key(i).as_string());
         write_value(value.value(i));
       }
-    } else if (value.kind() == Kind::list) {
+    } else if (value.kind() == ballast::Kind::list) {
       out_.array(value.size());
       for (std::size_t i = 0; i < value.size(); ++i) write_value(value.element(i));
-    } else if (value.kind() == Kind::none) {
+    } else if (value.kind() == ballast::Kind::none) {
       out_.nil();
     } else {
       fail(Errc::bad_json, where_, "metadata {} holds {}, and configuration is made of maps, lists and null",
@@ -374,6 +374,13 @@ void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   if (gzip) {
     require_one_reading(PartsSource(path, parts), Meant::none);
     write_gzip(file, parts, options.progress);
+    // What it unpacks to lies in memory when it is read: a reader refuses what its packed bytes do not vouch
+    // for.
+    const std::uint64_t packed = file.written()->size();
+    if (parts.back().end() > containers::most_unpacked(packed))
+      fail(Errc::not_representable, where,
+           "{} bytes that pack into {} would be refused by every reader as a bomb; write .mpk",
+           parts.back().end(), packed);
   } else {
     file.reserve(parts.back().end());
     containers::write_parts(file, parts, {}, options.progress);
