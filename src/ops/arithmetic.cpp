@@ -61,8 +61,17 @@ Tensor bounded(const operations::Arithmetic& op, const Operand& a, const Operand
   return run(op, a, b);
 }
 
+// A number counts as the value of the tensor's dtype next to it, as in PyTorch: an F16 made of 0.1 equals
+// 0.1.
+Operand as_value_of(DType dtype, const Operand& operand) {
+  const bool is_alone = operand.tensor().rank() == 0 && is_floating(operand.tensor().dtype());
+  if (!is_alone || !is_floating(dtype) || ops::compute_dtype(dtype) == dtype) return operand;
+  return operand.tensor().to(dtype);
+}
+
 Tensor compared(const operations::Comparison& op, const Operand& a, const Operand& b) {
-  return run(op, a, b, ops::promoted(op.name, a, b));
+  const DType dtype = ops::promoted(op.name, a, b);
+  return run(op, as_value_of(dtype, a), as_value_of(dtype, b), dtype);
 }
 
 template <class T>

@@ -216,5 +216,30 @@ TEST(Operators, AssignRefusesWhatDoesNotFit) {
               ElementsAre(255, 255, 255, 255));
 }
 
+// What PyTorch 1.13 and 2.15 do: the number is rounded to the tensor's dtype first.
+TEST(Operators, CompareNumbersAsValuesOfTheTensorsDtype) {
+  const std::vector<float> numbers = {0.1F, 3.3F, 1000.3F, -0.7F, 0.5F, 65504.0F, 1e-7F};
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const Tensor x = Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())}, dtype);
+    const Tensor wide = x.to(DType::f32);
+    for (const float number : numbers) {
+      const float there = Tensor::from({number}, {1}, dtype).item<float>();
+      const auto bits = [](const Tensor& t) {
+        return std::vector<bool>(t.span<bool>().begin(), t.span<bool>().end());
+      };
+      std::vector<bool> equal, less;
+      for (const float value : wide.span<float>()) {
+        equal.push_back(value == there);
+        less.push_back(value < there);
+      }
+      EXPECT_EQ(bits(x == number), equal) << number;
+      EXPECT_EQ(bits(number == x), equal) << number;
+      EXPECT_EQ(bits(x < number), less) << number;
+      EXPECT_EQ(bits(number > x), less) << number;
+      EXPECT_EQ(bits(x == Tensor::from({static_cast<double>(number)}, {})), equal) << number;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ballast
