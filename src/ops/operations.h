@@ -16,6 +16,8 @@
 #include "ops/forms.h"
 #include "tensor/view_operations.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 namespace ops {
@@ -169,3 +171,5 @@ extern const Recurrent lstm, gru, rnn;
 
 }  // namespace operations
 }  // namespace ballast
+
+#pragma GCC visibility pop

@@ -5,8 +5,12 @@
 
 #include "ballast/operation.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::operations {
 
 extern const Operation permute, narrow, unsqueeze, squeeze, expand, reshape, slice, select, clone, cast;
 
 }  // namespace ballast::operations
+
+#pragma GCC visibility pop
