@@ -2,6 +2,7 @@
 // A file whose tensors show far more bytes than it holds is refused, in whatever way it does that.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "ballast/io.h"
@@ -55,6 +56,18 @@ TEST_F(Expansion, ManyTensorsOfAnOnnxModelOnTheSameExternalBytesAreRefused) {
   EXPECT_EQ(size_of(80, kExpansion), 80U);
   EXPECT_EQ(code_of([&] { size_of(90, kExpansion); }), Errc::expanded_view);
   EXPECT_EQ(size_of(90, 100), 90U);
+}
+
+TEST_F(Expansion, APackedFileThatNoReaderWouldTakeIsNotWritten) {
+  const auto zeros = [](std::int64_t mebibytes) {
+    Checkpoint checkpoint;
+    checkpoint.add("w", Tensor::zeros(DType::u8, {mebibytes * kBytes}));
+    return checkpoint;
+  };
+  save(zeros(60), path("small.mpk.gz"));
+  EXPECT_EQ(open(path("small.mpk.gz")).total_bytes(), 60U * kBytes);
+  EXPECT_EQ(code_of([&] { save(zeros(80), path("large.mpk.gz")); }), Errc::not_representable);
+  EXPECT_FALSE(std::filesystem::exists(path("large.mpk.gz")));
 }
 
 }  // namespace
