@@ -11,6 +11,8 @@
 #include "base/fail.h"
 #include "ops/memory.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::ops {
 
 /// "F32 [2, 3]"
@@ -69,3 +71,5 @@ void require_computable(const char* op, const Tensor& x);
 [[nodiscard]] std::int64_t product(ShapeView shape, std::size_t begin, std::size_t end);
 
 }  // namespace ballast::ops
+
+#pragma GCC visibility pop
