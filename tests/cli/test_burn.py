@@ -192,17 +192,18 @@ class Records(CliTest):
         data = struct.pack("<4b", -127, 0, 1, 127) + floats(0.5)
         old = {"QFloat": {"level": "Tensor", "mode": "Symmetric", "value": "Q8S", "store": "Native", "param": "F32"}}
         new = {"QFloat": {"value": "Q8F", "store": {"PackedU32": 0}, "mode": "Symmetric", "tensor": "F32", "block": None}}
+        usual = {"QFloat": {"value": "Q8S", "store": "Native", "mode": "Symmetric", "tensor": None, "block": None}}  # as Burn 0.22 writes it
         strange = {"QFloat": {"value": "Q4S", "store": {"PackedU32": 0}, "mode": "Symmetric", "tensor": "F32", "block": None}}
-        tensors = [("new", new, [4], data), ("old", old, [2, 2], data), ("plain", "F32", [1], floats(3)), ("strange", strange, [8], data)]
+        tensors = [("new", new, [4], data), ("old", old, [2, 2], data), ("plain", "F32", [1], floats(3)), ("strange", strange, [8], data), ("usual", usual, [4], data)]
         pack = self.file("q.bpk", burnpack([(*t, 1) for t in tensors]))
         rec = self.file("q.mpk", mp(record({n: param(1, d, s, b) for n, d, s, b in tensors})))
         for file in (pack, rec):
             listed = self.run_json("ls", file)
-            self.assertEqual([(t["name"], t["dtype"], t["shape"]) for t in listed["tensors"]], [("new", "F32", [4]), ("old", "F32", [2, 2]), ("plain", "F32", [1]), ("strange", "U8", [8])])
-            self.assertEqual(len([note for note in listed["notes"] if "quantized by Burn" in note]), 3)
+            self.assertEqual([(t["name"], t["dtype"], t["shape"]) for t in listed["tensors"]], [("new", "F32", [4]), ("old", "F32", [2, 2]), ("plain", "F32", [1]), ("strange", "U8", [8]), ("usual", "F32", [4])])
+            self.assertEqual(len([note for note in listed["notes"] if "quantized by Burn" in note]), 4)
             self.run_tool("convert", file, self.path("q.safetensors"), "-f")
             out = read_safetensors(self.path("q.safetensors"))[0]
-            self.assertEqual(out["new"][2], floats(-63.5, 0, 0.5, 63.5))
+            self.assertEqual((out["new"][2], out["usual"][2]), (floats(-63.5, 0, 0.5, 63.5),) * 2)
             self.assertEqual((out["old"][2], out["strange"][2]), (floats(-63.5, 0, 0.5, 63.5), data))
 
 

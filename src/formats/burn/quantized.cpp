@@ -26,10 +26,12 @@ bool says(const QuantScheme& scheme, const std::string& key, std::string_view va
   return found != scheme.end() && found->second == value;
 }
 
-// One F32 scale: "level" and "param" up to Burn 0.21, "tensor" and no "block" since.
+// One F32 scale: "level" and "param" up to Burn 0.21, "tensor" and no "block" since; neither of both means an
+// F32 scale, too, and is what Burn writes unless asked for more.
 bool has_one_scale(const QuantScheme& scheme) {
   const bool is_old = says(scheme, "level", "Tensor") && says(scheme, "param", "F32");
-  return is_old || (says(scheme, "tensor", "F32") && says(scheme, "block", "nil"));
+  const bool is_f32 = says(scheme, "tensor", "F32") || says(scheme, "tensor", "nil");
+  return is_old || (is_f32 && says(scheme, "block", "nil"));
 }
 
 bool is_known(const QuantScheme& scheme, const std::vector<std::int64_t>& shape, std::int64_t numel,
