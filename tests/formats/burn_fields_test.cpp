@@ -48,9 +48,12 @@ struct Spelling {
 constexpr Spelling kMpk = {'\xDB', '\xDF', '\xDD', '\xA0'};
 constexpr Spelling kCbor = {'\x7A', '\xBA', '\x9A', '\x60'};
 
+// With short names, as Burn begins it.
 std::string mpk_of(const Members& record) {
-  std::string map = kMpk.map(record);
-  return static_cast<char>('\x80' + record.size()) + map.substr(5);  // how Burn begins it
+  std::string out(1, static_cast<char>(0x80 + record.size()));
+  for (const auto& [key, value] : record)
+    out += static_cast<char>(static_cast<unsigned char>(kMpk.short_text) + key.size()) + key + value;
+  return out;
 }
 
 const Members kMpkTensor = {{"bytes", "\xC6"s + big_endian(4, 4) + "abcd"},
