@@ -51,6 +51,7 @@ constexpr std::array kMagics = {
           "an ELF program"},
     Magic{"MZ"sv, "a Windows program"},
     Magic{"NRUB"sv, "a Burnpack file", true},
+    Magic{"ZF0x"sv, "a file of joblib's, packed as it once was", true},
 };
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {

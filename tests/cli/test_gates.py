@@ -39,7 +39,8 @@ class Folders(CliTest):
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("archive/data.pkl", self.EVIL)
         for name in ("pytorch_model.bin", "model.pkl", "x", "notes.txt", ".hidden", "z.safetensors", "sub/x.bin", "sub/deeper/x"):
-            for data in (self.EVIL, b"\x80\x02" + self.EVIL, packed.getvalue(), *(pack(self.EVIL) for pack in (gzip.compress, zlib.compress, bz2.compress, lzma.compress))):
+            joblibs = b"ZF" + hex(len(self.EVIL)).encode().ljust(19) + zlib.compress(self.EVIL)
+            for data in (self.EVIL, b"\x80\x02" + self.EVIL, packed.getvalue(), joblibs, *(pack(self.EVIL) for pack in (gzip.compress, zlib.compress, bz2.compress, lzma.compress))):
                 folder = self.model(**{name: data})
                 out, _ = self.run_tool("scan", folder, code=1)
                 self.assertIn(name, out)
