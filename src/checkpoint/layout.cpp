@@ -196,6 +196,14 @@ void state(Checkpoint& checkpoint, std::string_view layout) {
   if (layout == kBurn || claim_of(unmarked).layout != layout) set(checkpoint, layout);
 }
 
+void state_for_safetensors(Checkpoint& checkpoint, std::string_view layout) {
+  const bool is_of_pytorch = checkpoint.format && checkpoint.format->holds_tree;  // nobody else's do
+  if (is_of_pytorch && layout == kUsual)
+    label(checkpoint, layout);
+  else
+    state(checkpoint, layout);
+}
+
 Value in_tree(std::string_view layout) {
   return Value::dict({{Value(kKey), Value(layout)}});
 }

@@ -34,6 +34,9 @@ void set(Checkpoint& checkpoint, std::string_view layout);
 void label(Checkpoint& checkpoint, std::string_view layout);
 /// Says it where readers would find another one, or would have to look for it.
 void state(Checkpoint& checkpoint, std::string_view layout);
+/// For a Safetensors file: state(), or label() where the tensors come from a file of PyTorch's, since
+/// transformers reads one only when it says so ("format": "pt").
+void state_for_safetensors(Checkpoint& checkpoint, std::string_view layout);
 
 /// In a state dict's `_metadata`, where PyTorch keeps facts about modules, and for readers the way back.
 [[nodiscard]] Value in_tree(std::string_view layout);

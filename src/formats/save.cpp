@@ -31,7 +31,9 @@ Checkpoint representable(const Checkpoint& in, Format format, const std::string&
          "convert them (layout: {}), or write safetensors or record",
          format.name(), quoted(whose), quoted(format->layout), format->layout);
   Checkpoint bare = record::without_record_metadata(in);
-  if (format->layout == "pytorch")
+  if (format == formats::safetensors)
+    layout::state_for_safetensors(bare, whose);
+  else if (format->layout == "pytorch")
     layout::state(bare, whose);
   else
     layout::set(bare, whose);

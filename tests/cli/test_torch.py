@@ -32,6 +32,19 @@ class Listed(CliTest):
             checked += 1
         self.assertGreater(checked, 10)
 
+    def test_safetensors_made_of_pytorch_files_say_so_as_transformers_asks(self):
+        source = str(SOURCE / "examples/data/net.pt")
+        for steps in ([], ["--dtype", "f16"], ["--rename", "^=x."], ["--root", ""], ["--exclude", "bias"]):
+            self.run_tool("convert", source, self.path("o.safetensors"), "-f", *steps)
+            self.assertEqual(self.run_json("meta", self.path("o.safetensors"))["metadata"]["format"], "pt", steps)
+        self.run_tool("shard", source, self.path("s") + "/", "--shard-size", "1KB")
+        for shard in pathlib.Path(self.path("s")).glob("*.safetensors"):
+            self.assertEqual(self.run_json("meta", str(shard))["metadata"]["format"], "pt")
+        for between in ("n.npz", "b.bpk"):  # which nobody said to be PyTorch's
+            self.run_tool("convert", source, self.path(between), "--layout", "pytorch")
+            self.run_tool("convert", self.path(between), self.path("o.safetensors"), "-f")
+            self.assertNotIn("format", self.run_json("meta", self.path("o.safetensors"))["metadata"] or {})
+
     def test_convert_to_safetensors_keeps_every_bit(self):
         checked = 0
         for path, expected in self.files():

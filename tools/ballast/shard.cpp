@@ -25,7 +25,8 @@ int shard(Session& session, const ShardOptions& options) {
   ballast::require_apart({options.in}, ballast::shards_in_place(options.out));
   const ballast::Checkpoint opened = session.open(options.in, {.inert = options.inert});
   for (const std::string& note : opened.notes) session.note(note);
-  const ballast::Checkpoint checkpoint = state_dict(session, opened, options.root);
+  ballast::Checkpoint checkpoint = state_dict(session, opened, options.root);
+  checkpoint.format = opened.format;
   Written written;
   {
     ProgressBar bar = session.progress("shard", options.out);

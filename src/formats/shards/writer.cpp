@@ -174,7 +174,7 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sav
     fail(Errc::unsupported, display(path), "shards are Safetensors files, not {}", options.format.name());
   const std::uint64_t most = options.shard_bytes == 0 ? kShardBytes : options.shard_bytes;
   Checkpoint marked = record::without_record_metadata(in);
-  layout::state(marked, layout::of(in));
+  layout::state_for_safetensors(marked, layout::of(in));
   const Checkpoint checkpoint = marks::without_ties(std::move(marked));
   const std::vector<Checkpoint> parts = split(checkpoint, most);
   if (parts.size() > shards::kMaxShards)
