@@ -45,6 +45,15 @@ Checkpoint representable(const Checkpoint& in, Format format, const std::string&
   return marks::with_ties(std::move(bare));
 }
 
+// A row's word counts, also where its writer, a user's, would not look.
+void require_held(const Checkpoint& checkpoint, Format format, const std::string& where) {
+  if (format->holds == nullptr) return;
+  for (const Entry& entry : checkpoint)
+    if (!format->holds(entry.dtype))
+      fail(Errc::not_representable, where, "tensor {} is {}, which {} does not hold; cast it first",
+           quoted(entry.name), info(entry.dtype).code, format.name());
+}
+
 }  // namespace
 
 void save(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
@@ -57,6 +66,7 @@ void save(const Checkpoint& in, const std::string& path, const SaveOptions& opti
     fail(Errc::unsupported, display(path), "{} is read and not written; written are {}", format.name(),
          writable_names());
   const Checkpoint out = representable(in, format, display(path));
+  require_held(out, format, display(path));
   if (options.check) require_sound(out);
   sweep_temporaries(path);
   format->save(out, path, options);

@@ -68,5 +68,19 @@ TEST_F(ToyFormat, IsReadAndWrittenLikeThoseOfBallast) {
   EXPECT_EQ(content(path("b.toy")), content(path("a.bin")));
 }
 
+TEST_F(ToyFormat, IsNotAskedToWriteADtypeItSaysItDoesNotHold) {
+  for (int i = 0; i < static_cast<int>(kDTypeCount); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    Checkpoint checkpoint;
+    checkpoint.add("w", Tensor::zeros(dtype, {8}));
+    if (dtype == DType::f32)
+      save(checkpoint, path("w.toy"), {.format = kToy});
+    else
+      EXPECT_EQ(code_of([&] { save(checkpoint, path("x.toy"), {.format = kToy}); }), Errc::not_representable);
+  }
+  EXPECT_TRUE(std::filesystem::exists(path("w.toy")));
+  EXPECT_FALSE(std::filesystem::exists(path("x.toy")));
+}
+
 }  // namespace
 }  // namespace ballast
