@@ -175,6 +175,11 @@ void Lowering::lower(const GraphNode& node) {
 }
 
 void Lowering::lower_own(const GraphNode& node) {
+  // An attribute is a number in the file, and would be that of the sizes that were traced.
+  if (!node.symbolic.empty())
+    refuse(
+        fmt::format("{} follows from the inputs' sizes, which an attribute cannot: hand it over as a tensor",
+                    node.symbolic.front().attribute));
   std::vector<std::string> inputs;
   for (const std::int64_t id : node.inputs) inputs.push_back(id < 0 ? std::string() : name_of(id));
   const Operation& op = *node.operation;

@@ -57,6 +57,36 @@ TEST_F(ToyOperation, IsExportedAsANodeOfItsDomainOrInPieces) {
               AllOf(HasSubstr("node Sin"), HasSubstr("node Div"), Not(HasSubstr("com.example"))));
 }
 
+// A number that follows from a named dimension must not become the one that was traced.
+TEST_F(ToyOperation, IsNotExportedWithASizeAsAnAttribute) {
+  using Times = OperationOf<Tensor(const Tensor&, std::int64_t)>;
+  const auto cpu = [](const Operation&, const Tensor& x, std::int64_t n) { return mul(x, n); };
+  const auto pieces = [](onnx::Builder& to, std::span<const std::string> inputs,
+                         const Attributes& attributes) {
+    const auto n = static_cast<float>(std::get<std::int64_t>(attributes[0].value));
+    return std::vector<std::string>{to.node("Mul", {inputs[0], to.constant(Tensor::from({n}, {}))})};
+  };
+  for (const OnnxRule rule : {OnnxRule{nullptr}, OnnxRule{pieces}}) {
+    static Times times[2];
+    Times& row = times[rule == nullptr ? 0 : 1];
+    row = {{.name = "Times",
+            .inputs = {"x"},
+            .attributes = {"n"},
+            .form = toy::snake_form,
+            .domain = "com.example",
+            .to_onnx = rule},
+           {cpu}};
+    const auto save = [&](std::int64_t dim) {
+      onnx::save(
+          NoParameters{}, path("times.onnx"), {.inputs = kInput, .outputs = {"y"}, .overwrite = true},
+          [&](std::span<const Tensor> in) { return std::vector<Tensor>{run(row, in[0], in[0].size(dim))}; });
+    };
+    save(1);  // 3, whatever n is
+    EXPECT_THAT(error_text([&] { save(0); }),
+                AllOf(HasSubstr("not-exportable"), HasSubstr("n follows from")));
+  }
+}
+
 TEST_F(ToyOperation, RefusesOperandsThatAreMissingOrOnADeviceItHasNoKernelFor) {
   const auto refused = [](const Tensor& x) {
     const Error error = error_of([&] { static_cast<void>(run(toy::kSnake, x, 0.5)); });
