@@ -117,7 +117,7 @@ std::string described(const Checkpoint& checkpoint, const std::string& name) {
 Found claimed_as_burn(const Checkpoint& checkpoint, const Claim& claim, Evidence evidence) {
   // Recorders had no adapters: a layer of somebody's own may have a weight and a bias.
   const bool is_recorders = !claim.is_own_mark && record::find(checkpoint, "burn.format") != nullptr;
-  if (is_recorders) evidence.norm_weight.clear();
+  if (is_recorders || claim.is_own_mark) evidence.norm_weight.clear();  // names prove less than a mark
   if (evidence.contradicts_itself())
     fail(Errc::invalid_argument, display(checkpoint.path),
          "{} has Burn's layout, {} PyTorch's: which of them the file follows must be said (adapter: burn or "
@@ -168,6 +168,24 @@ Found find(const Checkpoint& checkpoint) {
     found.note = fmt::format("the file says that its layout is {}, where files of its format have {}",
                              display(claim.layout), checkpoint.format->layout);
   return found;
+}
+
+void keep_evidence(Checkpoint& checkpoint) {
+  const Claim claim = claim_of(checkpoint);
+  if (claim.layout != kBurn || claim.is_own_mark) return;
+  const Evidence evidence = Look(checkpoint).run();
+  if (evidence.contradicts_itself()) return;  // find() refuses it
+  if (evidence.burn().empty() && evidence.pytorch().empty()) return;
+  Found found = claimed_as_burn(checkpoint, claim, evidence);
+  if (!found.note.empty()) checkpoint.notes.push_back(std::move(found.note));
+  set(checkpoint, found.layout);
+}
+
+bool is_told(const Checkpoint& checkpoint) {
+  const Claim claim = claim_of(checkpoint);
+  if (claim.layout != kBurn || claim.is_own_mark) return true;
+  const Evidence evidence = Look(checkpoint).run();
+  return !evidence.burn().empty() || !evidence.pytorch().empty();
 }
 
 std::string of(const Checkpoint& checkpoint) {

@@ -28,6 +28,12 @@ struct Found {
 /// tensors.
 [[nodiscard]] std::string of(const Checkpoint& checkpoint);
 
+/// Of a file of Burn's without a mark of ours that shows whose layout it has: the mark, so that no step loses
+/// what the whole file showed.
+void keep_evidence(Checkpoint& checkpoint);
+/// False for such a file that shows nothing: its layout is what files of its kind mostly have.
+[[nodiscard]] bool is_told(const Checkpoint& checkpoint);
+
 /// The checkpoint's metadata says it, whatever stood there before.
 void set(Checkpoint& checkpoint, std::string_view layout);
 /// For what is made anew: in the words of that world's own files, and in ours where those prove nothing.

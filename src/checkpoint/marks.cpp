@@ -257,13 +257,16 @@ void follow_names(const Checkpoint& before, std::span<const std::optional<std::s
 
 void merge_metadata(std::span<const Checkpoint> parts, Checkpoint& out) {
   Int8Tensors quantized;
+  const Checkpoint* told = nullptr;  // the first that shows or says whose layout it has
+  for (const Checkpoint& part : parts)
+    if (told == nullptr && layout::is_told(part)) told = &part;
   for (const Checkpoint& part : parts) {
-    if (const std::string whose = layout::of(part); whose != layout::of(parts.front()))
+    if (told != nullptr && layout::is_told(part) && layout::of(part) != layout::of(*told))
       fail(Errc::invalid_argument, display(part.path),
            "its tensors have the layout {}, those of {} {}: one checkpoint cannot hold both (load them into "
            "one "
            "model and save that)",
-           quoted(whose), display(parts.front().path), quoted(layout::of(parts.front())));
+           quoted(layout::of(part)), display(told->path), quoted(layout::of(*told)));
     quantized.merge(quantized_of(part));
     for (const auto& [key, value] : part.metadata.value_or(Metadata{})) {
       if (key == kQuantizedKey || record::is_of_file(key)) continue;

@@ -26,6 +26,7 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool i
   if (!checkpoint.format) checkpoint.format = format;
   checkpoint.path = path;
   layout::take_from_tree(checkpoint);
+  layout::keep_evidence(checkpoint);
   file->settle();
   return checkpoint;
 }
@@ -56,6 +57,7 @@ Checkpoint open(const std::shared_ptr<const ByteSource>& source, const OpenOptio
   Checkpoint checkpoint = format->open(*source, options);
   if (!checkpoint.format) checkpoint.format = format;
   layout::take_from_tree(checkpoint);
+  layout::keep_evidence(checkpoint);
   return with_all_names(std::move(checkpoint), options, source->where());
 }
 

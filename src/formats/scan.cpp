@@ -208,7 +208,7 @@ ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOpt
       take(report, scan(paths[i], options), index.files[i]);
     }
     // Shards that are sound one by one may not be what the index says they are together.
-    if (report.clean()) static_cast<void>(shards::open_index(path, {}));
+    if (report.clean()) static_cast<void>(open(path));
   } catch (const Error& error) {
     add_refusal(report, error);
   }

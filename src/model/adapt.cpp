@@ -121,6 +121,10 @@ class Adaption {
     const World& from =
         options_.from == Adapter::automatic ? world_of(found.layout, in_) : world_of(options_.from);
     const World& to = options_.to == Adapter::automatic ? from : world_of(options_.to);
+    if (options_.like != nullptr && options_.like->format && layout::of(*options_.like) != to.layout)
+      fail(Errc::invalid_argument, display(options_.like->path),
+           "has the layout {}: what tensors shall become is told by a file that has {}",
+           layout::of(*options_.like), to.layout);
     if (&from == &to) {
       done.checkpoint = in_;
       for (const Entry& entry : in_) done.origins.emplace_back(entry.name);

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "ballast/detail/name_tree.h"
 #include "ballast/error.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "checkpoint/pattern.h"
+#include "model/adapter.h"
 
 namespace ballast {
 namespace {
@@ -61,6 +64,7 @@ class Telling {
       : in_(in),
         from_(from),
         is_turned_((from == Adapter::pytorch) != (options.to == Adapter::pytorch)),
+        to_(options.to),
         like_(options.like),
         tree_(in) {
     for (const LayerIs& rule : options.layers) said_.push_back({Pattern(rule.match), rule.kind});
@@ -79,24 +83,80 @@ class Telling {
  private:
   void visit(const Branch& branch, const std::string& path) {
     const LayerKind kind = kind_of(branch, path).value_or(none);
-    if (kind != none) {
-      const bool is_made_of_layers =
-          kind == multihead_attention || kind == lstm || kind == gru || kind == rnn;
-      claim(branch, told_.layers.size(), is_made_of_layers);
+    const bool is_made_of_layers = kind == multihead_attention || kind == lstm || kind == gru || kind == rnn;
+    if (is_made_of_layers) {
+      const std::set<std::size_t> taken = taken_by_rows(branch, kind);
+      if (!taken.empty()) {
+        told_.layers.push_back({path, kind});
+        return claim_taken(branch, path, told_.layers.size() - 1, taken);
+      }
+    } else if (kind != none) {
+      for (const Branch* each = branch.first; each != nullptr; each = each->next)
+        if (each->tensor != kNoTensor) belongs_.emplace_back(each->tensor, told_.layers.size());
       told_.layers.push_back({path, kind});
-      if (is_made_of_layers) return;
     }
-    for (const Branch* child = branch.first; child != nullptr; child = child->next) {
-      if (child->first == nullptr) continue;
-      visit(*child, path.empty() ? std::string(child->name) : path + "." + std::string(child->name));
+    for (const Branch* child = branch.first; child != nullptr; child = child->next)
+      if (child->first != nullptr) visit(*child, path_of(path, *child));
+  }
+
+  static std::string path_of(const std::string& path, const Branch& child) {
+    return path.empty() ? std::string(child.name) : path + "." + std::string(child.name);
+  }
+
+  static void collect(const Branch& branch, const std::string& path,
+                      std::map<std::string, std::size_t>& fields) {
+    for (const Branch* each = branch.first; each != nullptr; each = each->next) {
+      if (each->tensor != kNoTensor) fields.emplace(path_of(path, *each), each->tensor);
+      collect(*each, path_of(path, *each), fields);
     }
   }
 
-  // The tensors of a layer; what lies deeper belongs to layers of its own, unless this one is made of them.
-  void claim(const Branch& branch, std::size_t layer, bool with_deeper) {
+  // The tensors below a layer that the tables know: those of rows all of whose tensors are there, under the
+  // names of the world they come from, or under the native ones, which that world may have too.
+  [[nodiscard]] std::set<std::size_t> taken_by_rows(const Branch& branch, LayerKind kind) const {
+    std::map<std::string, std::size_t> fields;
+    collect(branch, "", fields);
+    std::set<std::size_t> taken;
+    for (const AdapterRow& row : world_of(from_).table()) take_row(row, kind, row.foreign, fields, taken);
+    for (const AdapterRow& row : world_of(to_).table()) take_row(row, kind, row.native, fields, taken);
+    return taken;
+  }
+
+  static void take_row(const AdapterRow& row, LayerKind kind, const AdapterRow::Names& names,
+                       const std::map<std::string, std::size_t>& fields, std::set<std::size_t>& taken) {
+    if (row.kind != kind) return;
+    for (const auto& [field, tensor] : fields) {
+      const auto star = match_star(names[0], field);
+      if (!star) continue;
+      std::set<std::size_t> of_row;
+      for (std::size_t i = 0; i < AdapterRow::count(names); ++i)
+        if (const auto at = fields.find(fill_star(names[i], *star)); at != fields.end())
+          of_row.insert(at->second);
+      if (of_row.size() == AdapterRow::count(names)) taken.insert(of_row.begin(), of_row.end());
+    }
+  }
+
+  // What lies among them goes with them, if no layout could change it; a branch without any is its own.
+  void claim_taken(const Branch& branch, const std::string& path, std::size_t layer,
+                   const std::set<std::size_t>& taken) {
     for (const Branch* each = branch.first; each != nullptr; each = each->next) {
-      if (each->tensor != kNoTensor) belongs_.emplace_back(each->tensor, layer);
-      if (with_deeper) claim(*each, layer, true);
+      const std::string name = path_of(path, *each);
+      if (each->tensor != kNoTensor) {
+        const ShapeView shape = in_[each->tensor].shape;
+        if (taken.contains(each->tensor) || shape.size() != 2)
+          belongs_.emplace_back(each->tensor, layer);
+        else
+          told_.undecided.push_back(fmt::format("{} {}: no tensor of a {} that is known", quoted(name),
+                                                to_string(shape), ballast::name(told_.layers[layer].kind)));
+      }
+      std::map<std::string, std::size_t> below;
+      collect(*each, "", below);
+      const bool has_taken = std::any_of(below.begin(), below.end(),
+                                         [&](const auto& field) { return taken.contains(field.second); });
+      if (has_taken)
+        claim_taken(*each, name, layer, taken);
+      else if (each->first != nullptr)
+        visit(*each, name);
     }
   }
 
@@ -145,6 +205,7 @@ class Telling {
         const Branch* found = child(branch, gate);
         return found != nullptr && child(*found, "input_transform") != nullptr;
       };
+      // One of somebody's own may lack some: taken_by_rows() asks for all.
       if (is_gate("input_gate") && is_gate("forget_gate")) return lstm;
       if (is_gate("reset_gate") && is_gate("update_gate")) return gru;
       return std::nullopt;
@@ -160,9 +221,9 @@ class Telling {
     return gates / size == 4 ? lstm : gates / size == 3 ? gru : rnn;
   }
 
-  // How matrices with a bias lie around this one.
+  // How matrices with a bias lie around this one; what only the whole model has in common is no neighbour.
   [[nodiscard]] std::pair<bool, bool> around(const Branch& branch) const {
-    for (const Branch* at = &branch; at != nullptr; at = at->parent) {
+    for (const Branch* at = &branch; at->parent != nullptr; at = at->parent) {
       if (at->has_out_in || at->has_in_out) return {at->has_out_in, at->has_in_out};
     }
     return {false, false};
@@ -252,6 +313,7 @@ class Telling {
   const Checkpoint& in_;
   Adapter from_;
   bool is_turned_;  // one of the two worlds has [out, in], the other [in, out]
+  Adapter to_;
   const Checkpoint* like_;
   NameTree tree_;
   struct Said {

@@ -56,6 +56,40 @@ class Layout(CliTest):
         self.assertNotIn("norm.num_batches_tracked", tensors)  # Module::load_file refuses what it has no place for
         self.assertEqual(metadata["ballast.layout"], "burn")
 
+    def test_a_layer_below_one_that_is_made_of_layers_is_one_of_its_own(self):
+        attention = [("a.in_proj_weight", "F32", [6, 2], floats(*range(12))), ("a.in_proj_bias", "F32", [6], floats(*range(6))), ("a.out_proj.weight", "F32", [2, 2], floats(1, 2, 3, 4)), ("a.out_proj.bias", "F32", [2], floats(5, 6))]
+        gate = [("a.gate.weight", "F32", [2, 2], floats(1, 2, 3, 4)), ("a.gate.bias", "F32", [2], floats(5, 6))]
+        source = self.file("a.safetensors", safetensors(attention + gate))
+        self.run_tool("convert", source, self.path("a.bpk"))
+        tensors, _ = read_bpk(self.path("a.bpk"))
+        self.assertEqual(tensors["a.gate.weight"][2], floats(1, 3, 2, 4))
+        self.assertEqual(tensors["a.output.weight"][2], floats(1, 3, 2, 4))
+        source = self.file("b.safetensors", safetensors(attention + [("a.lora", "F32", [2, 2], floats(1, 2, 3, 4))]))
+        _, err = self.run_tool("convert", source, self.path("b.bpk"), code=2)
+        self.assertIn('"a.lora" [2, 2]: no tensor of a multihead_attention that is known', err)
+        # Two gates of four are no LSTM.
+        parts = (("weight", [2, 2], floats(1, 2, 3, 4)), ("bias", [2], floats(5, 6)))
+        gates = [(f"c.{gate}.input_transform.{field}", "F32", shape, data) for gate in ("input_gate", "forget_gate") for field, shape, data in parts]
+        source = self.file("c.safetensors", safetensors(gates))
+        self.run_tool("convert", source, self.path("c.bpk"))
+        self.run_tool("convert", self.path("c.bpk"), self.path("d.safetensors"), "--layout", "pytorch")
+        self.run_tool("diff", source, self.path("d.safetensors"))
+
+    def test_what_the_whole_file_shows_of_its_layout_no_step_loses(self):
+        # As Burn's own adapter to PyTorch writes it: the producer is Burn, the layout PyTorch's, and only e shows it.
+        shown = [("e.weight", "F32", [3, 2], floats(*range(6))), ("e.bias", "F32", [3], floats(7, 8, 9)), ("fc.weight", "F32", [2, 2], floats(1, 2, 3, 4)), ("fc.bias", "F32", [2], floats(5, 6))]
+        source = self.file("p.safetensors", safetensors(shown, {"producer": "burn"}))
+        for steps in (["--include", "^fc"], ["--exclude", r"^e\."], ["--rename", r"^e\.=x.y"], ["--include", "^gc", "--rename", "fc=gc"]):
+            for out in ("o.safetensors", "o.pt", "o.npz", "o.record"):
+                self.run_tool("convert", source, self.path(out), "-f", *steps)
+                self.run_tool("convert", self.path(out), self.path("back.safetensors"), "-f", "--layout", "pytorch")
+                self.run_tool("diff", source, self.path("back.safetensors"), *steps)
+
+    def test_a_like_file_must_have_the_layout_that_is_asked_for(self):
+        source = self.file("k.safetensors", safetensors([("x.foo.weight", "F32", [3, 2], floats(*range(6)))]))
+        _, err = self.run_tool("convert", source, self.path("k.bpk"), "--like", source, code=2)
+        self.assertIn("has the layout pytorch", err)
+
     def test_layout_pytorch_keeps_it_and_marks_it(self):
         self.run_tool("convert", self.net(), self.path("net.bpk"), "--layout", "pytorch")
         tensors, metadata = read_bpk(self.path("net.bpk"))

@@ -146,6 +146,54 @@ TEST(BurnFields, NamesAndMetadataComeFromTheBudget) {
   EXPECT_EQ(code_of_reading(in_bpk(800'000)), Errc::expansion_limit);
 }
 
+TEST(BurnFields, SchemesAndRecordsInJsonComeFromTheBudgetToo) {
+  const auto quantized = [](std::size_t tensors) {
+    std::string scheme = "\xB4";  // a map of 20, in as few bytes as there can be
+    for (char c = 'a'; c < 'a' + 20; ++c) scheme += "\x61"s + c + "\x61x";
+    const std::string dtype = kCbor.map({{"QFloat", scheme}});
+    Members all;
+    for (std::size_t i = 0; i < tensors; ++i)
+      all.emplace_back(std::to_string(i), kCbor.map({{"dtype", dtype},
+                                                     {"shape", kCbor.array({"\x00"s})},
+                                                     {"data_offsets", kCbor.array({"\x00"s, "\x00"s})}}));
+    return bpk_of({{"tensors", kCbor.map(all)}});
+  };
+  EXPECT_EQ(read(quantized(1000)).size(), 1000U);
+  EXPECT_EQ(code_of_reading(quantized(60'000)), Errc::expansion_limit);
+  const auto json = [](std::size_t ones, const std::string& number) {
+    std::string text =
+        R"({"metadata":{"float":"f32","int":"i32","format":"burn_core::record::file::PrettyJsonFileRecorder<x>",)"
+        R"("version":"0.21","settings":"x"},"item":{"k":[)";
+    for (std::size_t i = 0; i < ones; ++i) text += (i == 0 ? "" : ",") + number;
+    return text + "]}}";
+  };
+  EXPECT_EQ(read(json(1000, "1")).size(), 0U);
+  EXPECT_EQ(read(json(1000, "-1.5")).size(), 0U);
+  EXPECT_EQ(code_of_reading(json(20, "1e999")), Errc::bad_json);
+}
+
+// Nested far deeper than any scheme, under names that cost nothing: refused before the stack ends.
+TEST(BurnFields, ASchemeThatIsNestedTooDeepIsRefused) {
+  for (const std::size_t depth : {std::size_t{200}, std::size_t{100'000}}) {
+    std::string mpk = "\xC0";
+    std::string cbor = "\xF6";
+    std::string before_mpk;
+    std::string before_cbor;
+    for (std::size_t i = 0; i < depth; ++i) {
+      before_mpk += "\x81\xA0";
+      before_cbor += "\xA1\x60";
+    }
+    const Members tensor = {{"bytes", "\xC6"s + big_endian(4, 4) + "abcd"},
+                            {"shape", kMpk.array({"\x04"})},
+                            {"dtype", kMpk.map({{"QFloat", before_mpk + mpk}})}};
+    EXPECT_EQ(code_of_reading(mpk_of({{"item", kMpk.map({{"w", kMpk.map(tensor)}})}})), Errc::too_deep);
+    const Members packed = {{"dtype", kCbor.map({{"QFloat", before_cbor + cbor}})},
+                            {"shape", kCbor.array({"\x04"})},
+                            {"data_offsets", kCbor.array({"\x00"s, "\x04"})}};
+    EXPECT_EQ(code_of_reading(bpk_of({{"tensors", kCbor.map({{"w", kCbor.map(packed)}})}})), Errc::too_deep);
+  }
+}
+
 TEST(BurnFields, AnArrayCalledValueLosesNoTensorWhateverStandsBesideIt) {
   const std::string tensor = kMpk.map(kMpkTensor);
   for (const std::vector<std::string>& values : std::vector<std::vector<std::string>>{

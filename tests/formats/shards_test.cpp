@@ -2,7 +2,6 @@
 // Checkpoints in several files, read and written.
 #include "formats/shards/shards.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,9 +12,7 @@
 #include <thread>
 
 #include "ballast/io.h"
-#include "ballast/quantized.h"
 #include "ballast/scan.h"
-#include "ballast/steps.h"
 #include "ballast/torch.h"
 #include "base/error_of.h"
 #include "base/scratch.h"
@@ -25,7 +22,6 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
-using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::SizeIs;
 namespace fs = std::filesystem;
@@ -316,64 +312,6 @@ TEST_F(Shards, AFolderIsItsOneModelFile) {
   EXPECT_EQ(open(path("")).format.name(), "sharded");
   index(R"("x": "model.safetensors")", "b.index.json");
   EXPECT_THAT(error_of([&] { static_cast<void>(open(path(""))); }).what(), HasSubstr("several indices"));
-}
-
-// What a shard says of its tensors (whose layout they have, what is quantized) is no word about another's.
-TEST_F(Shards, OfDifferentLayoutsAreRefusedWhicheverOfThemSaysIt) {
-  for (const bool first : {true, false})
-    for (const char* layout : {"native", "burn"}) {
-      for (const bool marked : {true, false}) {
-        Checkpoint part;
-        part.add(marked ? "b" : "a", Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
-        if (marked) part.metadata = Metadata{{"ballast.layout", layout}};
-        save(part, path(marked == first ? "1.safetensors" : "2.safetensors"), {.overwrite = true});
-      }
-      index(first ? R"("b": "1.safetensors", "a": "2.safetensors")"
-                  : R"("a": "1.safetensors", "b": "2.safetensors")");
-      EXPECT_EQ(code_of([&] { static_cast<void>(open(path("model.safetensors.index.json"))); }),
-                Errc::invalid_argument);
-      EXPECT_FALSE(scan(path("model.safetensors.index.json")).clean());
-    }
-}
-
-TEST_F(Shards, WhatEachSaysOfItsQuantizedTensorsHoldsTogether) {
-  Checkpoint whole;
-  for (const char* name : {"a", "b", "c"}) whole.add(name, Tensor::from<float>({1, -2, 0.5F, 4}, {2, 2}));
-  const Checkpoint packed = quantize_int8(whole).checkpoint;
-  for (const char* name : {"a", "b", "c"})
-    save(filter(packed, {std::string("^") + name}, {}), path(std::string(name) + ".safetensors"));
-  std::string map;
-  for (const Entry& entry : packed)
-    map += (map.empty() ? "" : ", ") + fmt::format("\"{}\": \"{}.safetensors\"", entry.name, entry.name[0]);
-  index(map);
-  const Checkpoint read = dequantize(open(path("model.safetensors.index.json")));
-  ASSERT_EQ(read.size(), 3U);
-  const Checkpoint wanted = dequantize(packed);
-  for (const Entry& entry : wanted)
-    EXPECT_THAT(read.tensor(entry.name).span<float>(), ElementsAreArray(entry.tensor().span<float>()));
-}
-
-TEST_F(Shards, TwoNamesOfOneFileAreRefusedBeforeItIsOpened) {
-  one("a.safetensors", "a");
-  fs::create_symlink("a.safetensors", path("soft.safetensors"));
-  fs::create_hard_link(path("a.safetensors"), path("hard.safetensors"));
-  for (const char* other : {"soft", "hard"}) {
-    index(fmt::format(R"("a": "a.safetensors", "b": "{}.safetensors")", other));
-    EXPECT_THAT(error_text([&] { static_cast<void>(open(path("model.safetensors.index.json"))); }),
-                AllOf(HasSubstr("duplicate-key"), HasSubstr("are one file")));
-  }
-}
-
-TEST_F(Shards, ThatAreCleanOneByOneAreNotCleanWhereTheIndexIsRefused) {
-  one("a.safetensors", "a");
-  one("b.safetensors", "b");
-  for (const auto& [map, clean] : std::vector<std::pair<const char*, bool>>{
-           {R"("a": "a.safetensors", "b": "b.safetensors")", true},
-           {R"("a": "b.safetensors", "b": "a.safetensors")", false},
-           {R"("a": "a.safetensors", "b": "b.safetensors", "c": "b.safetensors")", false}}) {
-    index(map);
-    EXPECT_EQ(scan(path("model.safetensors.index.json")).clean(), clean) << map;
-  }
 }
 
 TEST_F(Shards, AnIndexIsNoShard) {

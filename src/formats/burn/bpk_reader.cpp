@@ -153,6 +153,7 @@ class BpkReader {
       } else if (key == "shape") {
         std::vector<std::uint64_t> dims;
         for (std::uint64_t count = cbor.array(); count > 0; --count) dims.push_back(cbor.unsigned_number());
+        budget_.take(4 * sizeof(std::int64_t) * dims.size());
         tensor.shape = checked_shape(dims, name, cbor.where());
         has_shape = true;
       } else if (key == "data_offsets") {
@@ -176,7 +177,7 @@ class BpkReader {
   }
 
   // Of a scheme everything that is text, a number or nothing.
-  static void read_scheme(CborCursor& cbor, const std::string& path, int depth, QuantScheme& scheme) {
+  void read_scheme(CborCursor& cbor, const std::string& path, int depth, QuantScheme& scheme) {
     using Kind = CborCursor::Kind;
     if (depth > kMaxDepth || path.size() > kLongestText)
       fail(Errc::too_deep, cbor.where(), "a scheme nested too deep");
@@ -185,11 +186,11 @@ class BpkReader {
         read_scheme(cbor, (path.empty() ? "" : path + ".") + std::string(key), depth + 1, scheme);
       });
     } else if (cbor.peek() == Kind::text) {
-      put(scheme, path, cbor.text(), cbor.where());
+      put(scheme, path, cbor.text(), cbor.where(), budget_);
     } else if (cbor.peek() == Kind::unsigned_integer) {
-      put(scheme, path, std::to_string(cbor.unsigned_number()), cbor.where());
+      put(scheme, path, std::to_string(cbor.unsigned_number()), cbor.where(), budget_);
     } else {
-      put(scheme, path, cbor.peek() == Kind::array ? "[…]" : "nil", cbor.where());
+      put(scheme, path, cbor.peek() == Kind::array ? "[…]" : "nil", cbor.where(), budget_);
       cbor.skip(depth);
     }
   }

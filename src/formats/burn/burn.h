@@ -10,6 +10,7 @@
 
 #include "ballast/checkpoint.h"
 #include "ballast/io.h"
+#include "base/budget.h"
 #include "tensor/source_storage.h"
 
 namespace ballast::burn {
@@ -26,7 +27,8 @@ inline constexpr std::uint64_t kAlignment = 256;
 [[nodiscard]] bool is_mpk(std::span<const std::byte> head) noexcept;
 [[nodiscard]] bool is_bpk(std::span<const std::byte> head) noexcept;
 
-[[nodiscard]] Checkpoint open_mpk(const ByteSource& source);
+/// `budget`: what is left for the names and values of the file it comes from.
+[[nodiscard]] Checkpoint open_mpk(const ByteSource& source, Budget budget);
 [[nodiscard]] Checkpoint open_bpk(const ByteSource& source);
 
 void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options, bool gzip);

@@ -33,31 +33,41 @@ Checkpoint open_bpk(const ByteSource& source, const OpenOptions&) {
   return burn::open_bpk(source);
 }
 
+// By what lies on the disk, not by what it unpacks to.
+Budget budget_of(const ByteSource& source) {
+  Budget budget(source.where());
+  budget.admit(source.size());
+  return budget;
+}
+
 // By its first bytes, in whatever form a recorder wrote it.
-Checkpoint open_record(const ByteSource& source, std::span<const std::byte> head) {
+Checkpoint open_record(const ByteSource& source, std::span<const std::byte> head, Budget budget) {
   if (burn::is_bin_record(head))
     fail(Errc::unsupported, source.where(),
          "is a record of Burn's BinFileRecorder, which holds neither names nor types: load it with the Burn "
          "that "
          "wrote it, and save it with NamedMpkFileRecorder");
-  if (!burn::is_json_record(head)) return burn::open_mpk(source);
+  if (!burn::is_json_record(head)) return burn::open_mpk(source, std::move(budget));
   const auto json = load_range(source, 0, source.size());
-  Checkpoint checkpoint =
-      burn::open_mpk(*memory_source(burn::mpk_of_json(span_of(*json), source.where()), source.name()));
+  const auto mpk = burn::mpk_of_json(span_of(*json), source.where(), budget);
+  Checkpoint checkpoint = burn::open_mpk(*memory_source(mpk, source.name()), std::move(budget));
   checkpoint.notes.emplace_back("a record in JSON: all of it is held in memory");
   return checkpoint;
 }
 
 Checkpoint open_mpk(const ByteSource& source, const OpenOptions&) {
   const auto head = load_range(source, 0, std::min<std::uint64_t>(source.size(), containers::kMagicBytes));
-  return open_record(source, span_of(*head));
+  return open_record(source, span_of(*head), budget_of(source));
 }
 
 Checkpoint open_gzip(const ByteSource& source, const OpenOptions&) {
   const std::vector<std::byte> head = containers::gunzip_head(source, containers::kMagicBytes);
   if (!burn::is_mpk(head) && !burn::is_json_record(head) && !burn::is_bin_record(head))
     fail(Errc::unknown_format, source.where(), "is a gzip file, and what is in it is no Burn record");
-  return open_record(*memory_source(containers::gunzip(source), source.name()), head);
+  const auto bytes = containers::gunzip(source);
+  Budget budget = budget_of(source);
+  if (burn::is_json_record(head)) budget.take(bytes->size());
+  return open_record(*memory_source(bytes, source.name()), head, std::move(budget));
 }
 
 template <bool kGzip>

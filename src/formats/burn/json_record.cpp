@@ -17,7 +17,8 @@ namespace {
 
 class JsonToMpk {
  public:
-  JsonToMpk(std::span<char> text, const std::string& where) : json_(text, where) {}
+  JsonToMpk(std::span<char> text, const std::string& where, Budget& budget)
+      : json_(text, where), budget_(budget) {}
 
   std::string run() {
     value({});
@@ -28,7 +29,16 @@ class JsonToMpk {
  private:
   using Kind = JsonScanner::Kind;
 
+  // Text grows by doubling, and lies there twice while it does.
+  void make_room() {
+    if (out_.size() < counted_) return;
+    const std::size_t more = std::max(out_.size(), kFirstRoom);
+    budget_.take(2 * more);
+    counted_ += more;
+  }
+
   void value(std::string_view key) {
+    make_room();
     switch (json_.peek()) {
       case Kind::object:
         return object();
@@ -80,6 +90,7 @@ class JsonToMpk {
         may_be_bytes = false;
         out_[begin - 5] = '\xDD';
       }
+      make_room();
       if (may_be_bytes)
         byte();
       else
@@ -104,6 +115,10 @@ class JsonToMpk {
 
   void number() {
     const JsonScanner::Number number = json_.number();
+    if (number.is_unsigned && number.value < 0x80) {
+      out_ += static_cast<char>(number.value);
+      return;
+    }
     if (number.is_unsigned) {
       out_ += '\xCF';
       return append_big_endian(number.value, 8);
@@ -126,8 +141,12 @@ class JsonToMpk {
     for (std::size_t i = bytes; i-- > 0;) out_ += static_cast<char>(value >> (8 * i) & 0xFFU);
   }
 
+  static constexpr std::size_t kFirstRoom = 4096;
+
   JsonScanner json_;
+  Budget& budget_;
   std::string out_;
+  std::size_t counted_ = 0;
 };
 
 }  // namespace
@@ -145,12 +164,14 @@ bool is_bin_record(std::span<const std::byte> head) noexcept {
   return !text.empty() && text[0] == '\3' && text.find("burn_core::record::file::Bin") != text.npos;
 }
 
-std::shared_ptr<const Storage> mpk_of_json(std::span<const std::byte> json, const std::string& where) {
+std::shared_ptr<const Storage> mpk_of_json(std::span<const std::byte> json, const std::string& where,
+                                           Budget& budget) {
+  budget.take(json.size());
   std::string text(as_text(json));
   if (!is_utf8(text)) fail(Errc::bad_utf8, where, "is not UTF-8");
   const std::size_t size = text.size();
   text.resize(size + JsonScanner::kPadding, '\0');
-  const auto out = std::make_shared<const std::string>(JsonToMpk({text.data(), size}, where).run());
+  const auto out = std::make_shared<const std::string>(JsonToMpk({text.data(), size}, where, budget).run());
   return Storage::borrow(static_cast<const void*>(out->data()), out->size(), [out] {});
 }
 

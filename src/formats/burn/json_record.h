@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ballast/storage.h"
+#include "base/budget.h"
 
 namespace ballast::burn {
 
@@ -15,8 +16,8 @@ namespace ballast::burn {
 /// Bincode, which has neither names nor types in it.
 [[nodiscard]] bool is_bin_record(std::span<const std::byte> head) noexcept;
 
-/// Errc::bad_json, Errc::bad_utf8, Errc::bad_burn.
+/// Errc::bad_json, Errc::bad_utf8, Errc::bad_burn; Errc::expansion_limit when the budget has no room for it.
 [[nodiscard]] std::shared_ptr<const Storage> mpk_of_json(std::span<const std::byte> json,
-                                                         const std::string& where);
+                                                         const std::string& where, Budget& budget);
 
 }  // namespace ballast::burn

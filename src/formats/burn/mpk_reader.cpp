@@ -44,9 +44,8 @@ struct Leaf {
 
 class MpkReader {
  public:
-  explicit MpkReader(const ByteSource& source) : source_(source), cursor_(source), budget_(source.where()) {
-    budget_.admit(source.size());
-  }
+  MpkReader(const ByteSource& source, Budget budget)
+      : source_(source), cursor_(source), budget_(std::move(budget)) {}
 
   Checkpoint read() {
     bool found = false;
@@ -257,7 +256,8 @@ class MpkReader {
 
   // Of a scheme everything that is text, a number or nothing.
   void read_scheme(const std::string& path, int depth, QuantScheme& scheme) {
-    if (path.size() > kLongestName) fail(Errc::too_deep, cursor_.where(), "a scheme nested too deep");
+    if (depth > kMaxDepth || path.size() > kLongestName)
+      fail(Errc::too_deep, cursor_.where(), "a scheme nested too deep");
     switch (cursor_.peek()) {
       case Kind::map:
         for (std::uint64_t count = cursor_.map(); count > 0; --count) {
@@ -266,13 +266,13 @@ class MpkReader {
         }
         return;
       case Kind::text:
-        put(scheme, path, cursor_.text(), cursor_.where());
+        put(scheme, path, cursor_.text(), cursor_.where(), budget_);
         return;
       case Kind::integer:
-        put(scheme, path, std::to_string(cursor_.unsigned_number()), cursor_.where());
+        put(scheme, path, std::to_string(cursor_.unsigned_number()), cursor_.where(), budget_);
         return;
       default:
-        put(scheme, path, cursor_.peek() == Kind::nil ? "nil" : "[…]", cursor_.where());
+        put(scheme, path, cursor_.peek() == Kind::nil ? "nil" : "[…]", cursor_.where(), budget_);
         cursor_.skip(depth);
     }
   }
@@ -384,8 +384,8 @@ bool is_mpk(std::span<const std::byte> head) noexcept {
   return key.starts_with("\xA8metadata") || key.starts_with("\xA4item");
 }
 
-Checkpoint open_mpk(const ByteSource& source) {
-  return MpkReader(source).read();
+Checkpoint open_mpk(const ByteSource& source, Budget budget) {
+  return MpkReader(source, std::move(budget)).read();
 }
 
 }  // namespace ballast::burn

@@ -9,6 +9,7 @@
 namespace ballast::burn {
 namespace {
 
+constexpr std::uint64_t kPartBytes = 160;  // of memory, for a part of a scheme and its place in the note
 constexpr std::size_t kMostParts = 32;
 constexpr std::size_t kLongestPart = 64;
 constexpr std::size_t kScaleBytes = 4;
@@ -59,11 +60,14 @@ void compute(const Tensor& raw, std::span<std::byte> out) {
 
 }  // namespace
 
-void put(QuantScheme& scheme, const std::string& path, std::string_view value, const std::string& where) {
+void put(QuantScheme& scheme, const std::string& path, std::string_view value, const std::string& where,
+         Budget& budget) {
   if (scheme.size() >= kMostParts || path.size() > kLongestPart || value.size() > kLongestPart)
     fail(Errc::bad_burn, where, "a dtype with a scheme of more than {} parts, or one of more than {} bytes",
          kMostParts, kLongestPart);
-  scheme.emplace(path, value);
+  budget.take(kPartBytes + 2 * (path.size() + value.size()));
+  if (!scheme.emplace(path, value).second)
+    fail(Errc::duplicate_key, where, "a scheme that says {} twice", quoted(path));
 }
 
 Tensor read_quantized(const QuantScheme& scheme, const Tensor& raw, const std::vector<std::int64_t>& shape,

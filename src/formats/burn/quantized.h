@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "base/budget.h"
 
 namespace ballast::burn {
 
@@ -17,7 +18,8 @@ namespace ballast::burn {
 using QuantScheme = std::map<std::string, std::string>;
 
 /// Errc::bad_burn for more than any scheme has.
-void put(QuantScheme& scheme, const std::string& path, std::string_view value, const std::string& where);
+void put(QuantScheme& scheme, const std::string& path, std::string_view value, const std::string& where,
+         Budget& budget);
 
 /// `raw`: all bytes, as U8. F32 of the shape where the scheme is known, else `raw` itself; a note says which.
 [[nodiscard]] Tensor read_quantized(const QuantScheme& scheme, const Tensor& raw,

@@ -103,24 +103,35 @@ class ShardReader {
       out_.notes.push_back(display(index_.files[shard]) + ": " + note);
   }
 
-  // Each shard speaks of its own tensors; what they say together is what a merged file would say.
+  // What the shards say together is what a merged file would say. huggingface_hub puts second names
+  // ("lm_head.weight": "wte.weight") into the index, and not into the shards.
   void add_metadata() {
-    marks::Ties ties = ties_of_index();
+    marks::Ties ties;
+    if (!index_.texts.empty()) unite(std::move(index_.texts), ties);
     for (Checkpoint& part : shards_) {
-      ties.merge(marks::ties_of(part));
-      if (part.metadata) part.metadata->erase(marks::kTiesKey);
+      if (!part.metadata) continue;
+      unite(*part.metadata, ties);
+      part.metadata->erase(marks::kTiesKey);
+      for (const auto& [name, of] : ties) {
+        const auto pair = part.metadata->find(name);
+        if (pair != part.metadata->end() && pair->second == of && !marks::is_reserved(name))
+          part.metadata->erase(pair);
+      }
     }
     marks::merge_metadata(shards_, out_);
     if (!ties.empty()) marks::set_ties(out_, ties);
   }
 
-  // huggingface_hub puts "lm_head.weight": "wte.weight" there, and not into the shards.
-  marks::Ties ties_of_index() {
-    if (index_.texts.empty()) return {};
-    out_.metadata = std::move(index_.texts);
-    marks::Ties ties = marks::ties_of(out_);
+  // A name may be tied to a tensor of another shard, but not to two.
+  void unite(Metadata said, marks::Ties& ties) {
+    out_.metadata = std::move(said);
+    for (const auto& [name, of] : marks::ties_of(out_)) {
+      const auto [at, is_new] = ties.emplace(name, of);
+      if (!is_new && at->second != of)
+        fail(Errc::duplicate_key, where_, "{} is another name of {} and of {}", ballast::quoted(name),
+             ballast::quoted(at->second), ballast::quoted(of));
+    }
     out_.metadata.reset();
-    return ties;
   }
 
   [[noreturn]] void report_absent() {
