@@ -23,9 +23,10 @@ namespace ballast {
 
 /// In the order of work.
 struct ConvertOptions {
-  Io io = Io::automatic;          ///< how the input comes into memory
-  bool inert = false;             ///< read past calls in a pickle that could run code
-  double expansion = kExpansion;  ///< as OpenOptions::expansion
+  Io io = Io::automatic;             ///< how the input comes into memory
+  bool inert = false;                ///< read past calls in a pickle that could run code
+  double expansion = kExpansion;     ///< as OpenOptions::expansion
+  std::vector<Format> formats = {};  ///< as OpenOptions::formats, of the input
   bool check =
       true;  ///< compare the checksums the input holds (zip, records): Errc::bad_crc, nothing is written
   std::optional<std::string> root =

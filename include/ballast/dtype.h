@@ -122,19 +122,19 @@ struct BFloat16 {
 
 namespace detail {
 
-/// Of 2 is I16, of 4 is I32; characters are no numbers.
+/// Characters are no numbers.
 template <class T>
-inline constexpr bool is_integer =
+inline constexpr bool kIsInteger =
     std::is_integral_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, wchar_t> &&
     !std::is_same_v<T, char8_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t> &&
     sizeof(T) <= 8;
 
 template <class T>
 [[nodiscard]] consteval DType dtype_of_type() {
-  constexpr auto integer = [](DType with_sign, DType without) {
+  const auto integer = [](DType with_sign, DType without) {
     return std::is_signed_v<T> ? with_sign : without;
   };
-  static_assert(is_integer<T> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
+  static_assert(kIsInteger<T> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
                     std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>,
                 "ballast: no dtype has values of this type; those of bool, integers, float, double, "
                 "ballast::Half and ballast::BFloat16 have one");

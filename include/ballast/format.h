@@ -40,11 +40,15 @@ enum class Likeness : std::uint8_t { none, last_resort, doubtful, likely, certai
 
 struct FormatRow {
   std::string_view name;                            ///< "safetensors": for --to, JSON, SaveOptions
-  std::array<std::string_view, 6> extensions = {};  ///< save() chooses by them
+  std::array<std::string_view, 6> extensions = {};  ///< save() chooses by them, of Ballast's own rows
   /// Null for what another format's reader finds out (a record is a Safetensors file that says so).
   Likeness (*recognise)(const FileHead& head) = nullptr;
+  /// Format and path of the checkpoint are filled in by ballast::open(). Tensors that are to be read later
+  /// keep the source: source.shared_from_this(), Storage::deferred().
   Checkpoint (*open)(const ByteSource& source, const OpenOptions& options) = nullptr;
-  /// Atomic, and refuses to replace a file unless options.overwrite. Null where Ballast only reads.
+  /// Atomic, and refuses to replace a file unless options.overwrite (save_text() does both); calls
+  /// options.progress, and refuses tensors without data. ballast::save() has compared checksums and asked
+  /// `holds` before. Null where Ballast only reads.
   void (*save)(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) = nullptr;
   /// Whether a tensor of this dtype can be written; save() is Errc::not_representable for all others. Null
   /// where Ballast only reads.

@@ -25,6 +25,7 @@ struct VerifyOptions {
   Io io = Io::read;                      ///< how tensors come into memory
   bool inert = false;                    ///< read past calls in a pickle that could run code
   double expansion = kExpansion;         ///< as OpenOptions::expansion
+  std::vector<Format> formats = {};      ///< as OpenOptions::formats
   std::optional<std::string> root = {};  ///< only what lies at this dotted path; absent: everything
   std::vector<RenameRule> rename = {};   ///< this and the following up to keep_statistics: as in Steps
   std::vector<rules::Rule> rules = {};

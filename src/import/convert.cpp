@@ -123,8 +123,9 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
     fail(Errc::not_representable, display(out),
          "{} has no place to say what is quantized; write safetensors or record", format.name());
   }
-  const Checkpoint file =
-      open(in, {.io = options.io, .inert = options.inert, .expansion = options.expansion});
+  const Checkpoint file = open(
+      in,
+      {.io = options.io, .inert = options.inert, .expansion = options.expansion, .formats = options.formats});
   record::require_readable(file);
   Steps steps = steps_of(options);
   // A PyTorch file that becomes another one, with no step asked for, keeps all that it holds, tensors or not.

@@ -23,7 +23,10 @@ class Verification {
   Verification(const std::string& path, const VerifyOptions& options) : path_(path), options_(options) {}
 
   VerifyReport run() {
-    file_ = open(path_, {.io = options_.io, .inert = options_.inert, .expansion = options_.expansion});
+    file_ = open(path_, {.io = options_.io,
+                         .inert = options_.inert,
+                         .expansion = options_.expansion,
+                         .formats = options_.formats});
     Steps steps = steps_of(options_);
     steps.quantized = OnQuantized::keep;
     if (!steps.root) steps.root = "";

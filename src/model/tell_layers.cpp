@@ -183,10 +183,10 @@ class Telling {
 
   // Nothing: no layer by itself, its children may be some.
   std::optional<LayerKind> kind_of(const Branch& branch, const std::string& path) {
-    for (auto rule = said_.rbegin(); rule != said_.rend(); ++rule) {
-      if (!rule->pattern.matches(path)) continue;
-      rule->has_matched = true;
-      return rule->kind;
+    for (std::size_t i = said_.size(); i-- > 0;) {
+      if (!said_[i].pattern.matches(path)) continue;
+      said_[i].has_matched = true;
+      return said_[i].kind;
     }
     if (length(branch, "running_mean") && length(branch, "running_mean") == length(branch, "running_var"))
       return batch_norm;

@@ -6,8 +6,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "ballast/convert.h"
 #include "ballast/format.h"
 #include "ballast/io.h"
+#include "ballast/verify.h"
 #include "base/scratch.h"
 
 namespace ballast {
@@ -66,6 +68,9 @@ TEST_F(ToyFormat, IsReadAndWrittenLikeThoseOfBallast) {
   save(checkpoint, path("a.pt"));
   save(open(path("a.pt"), {.formats = {kToy}}), path("b.toy"), {.format = kToy});
   EXPECT_EQ(content(path("b.toy")), content(path("a.bin")));
+  convert(path("b.toy"), path("c.npz"), {.formats = {kToy}});
+  EXPECT_EQ(open(path("c.npz")).tensor("w").span<float>()[1], 2.5F);
+  EXPECT_TRUE(verify(path("b.toy"), {.formats = {kToy}}).clean());
 }
 
 TEST_F(ToyFormat, IsNotAskedToWriteADtypeItSaysItDoesNotHold) {

@@ -18,8 +18,7 @@
 
 #pragma GCC visibility push(default)
 
-namespace ballast {
-namespace detail {
+namespace ballast::detail {
 
 /// Own memory for the tensors of a model: what lies on the same bytes stays on the same bytes.
 class TensorCopies {
@@ -128,7 +127,6 @@ T copied(const T& member, TensorCopies& copies) {
     return copied_struct(member, copies);
 }
 
-}  // namespace detail
-}  // namespace ballast
+}  // namespace ballast::detail
 
 #pragma GCC visibility pop

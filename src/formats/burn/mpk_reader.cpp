@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/json_writer.h"
+#include "base/key_path.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/configuration.h"
 #include "formats/burn/msgpack.h"
@@ -262,7 +263,7 @@ class MpkReader {
       case Kind::map:
         for (std::uint64_t count = cursor_.map(); count > 0; --count) {
           const std::string key = cursor_.text();
-          read_scheme((path.empty() ? "" : path + ".") + key, depth + 1, scheme);
+          read_scheme(key_path::joined(path, key), depth + 1, scheme);
         }
         return;
       case Kind::text:

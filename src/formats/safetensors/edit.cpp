@@ -106,7 +106,8 @@ std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& cha
   std::optional<Metadata> kept =
       renames.empty() ? metadata_of(header) : renamed_marks(names_of(header), renames, where);
   if (change.remove_metadata) return std::nullopt;
-  return change.metadata ? change.metadata : std::move(kept);
+  if (change.metadata) return change.metadata;
+  return kept;
 }
 
 }  // namespace
