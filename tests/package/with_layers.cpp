@@ -1,5 +1,6 @@
 // Links ballast::import and ballast::nn: loads a layer and runs it, and an operation of its own.
 #include <ballast/ballast.h>
+#include <ballast/operation.h>
 
 #include <iostream>
 
