@@ -6,15 +6,15 @@
 
 namespace py {
 
-PyObject* ToNumpy::dtype(ballast::DType dtype) {
+const Ref& ToNumpy::dtype(ballast::DType dtype) {
   Ref& known = known_[static_cast<std::size_t>(dtype)];
   // The mapping raises what there is to say about dtypes NumPy does not have.
   if (!known) known = Ref(PyObject_GetItem(dtypes_, to_python(info(dtype).code).get()));
-  return known.get();
+  return known;
 }
 
 Ref ToNumpy::operator()(const ballast::Tensor& tensor) {
-  PyObject* element = dtype(tensor.dtype());
+  const Ref& element = dtype(tensor.dtype());
   Ref& memory = memories_[tensor.storage().get()];
   if (!memory) {
     make_ready(tensor);
@@ -23,13 +23,11 @@ Ref ToNumpy::operator()(const ballast::Tensor& tensor) {
   const Ref shape = to_python(ballast::ShapeView(tensor.shape()));
   const Ref offset = to_python(tensor.numel() == 0 ? 0 : tensor.bit_offset() / 8);
   if (tensor.is_contiguous() || tensor.numel() == 0) {
-    return Ref(
-        PyObject_CallFunctionObjArgs(ndarray_, shape.get(), element, memory.get(), offset.get(), nullptr));
+    return call(ndarray_, shape, element, memory, offset);
   }
   ballast::Strides bytes = tensor.strides();
   for (std::int64_t& stride : bytes) stride *= info(tensor.dtype()).bits / 8;
-  return Ref(PyObject_CallFunctionObjArgs(ndarray_, shape.get(), element, memory.get(), offset.get(),
-                                          to_python(ballast::ShapeView(bytes)).get(), nullptr));
+  return call(ndarray_, shape, element, memory, offset, to_python(ballast::ShapeView(bytes)));
 }
 
 const ToTorch::Way& ToTorch::way(ballast::DType dtype) {
@@ -71,10 +69,9 @@ Ref ToTorch::operator()(const ballast::Tensor& tensor) {
     bytes = copy_of(bytes);
   }
   bytes = how.pack > 1 ? packed(bytes, how.pack, how.as) : reinterpret(bytes, how.as);
-  const Ref capsule = dlpack_capsule(bytes, false);
-  Ref result(PyObject_CallFunctionObjArgs(from_dlpack_, capsule.get(), nullptr));
+  Ref result = call(from_dlpack_, dlpack_capsule(bytes, false));
   if (how.view == nullptr) return result;
-  return Ref(PyObject_CallMethod(result.get(), "view", "O", how.view));
+  return Ref(in_python([&] { return PyObject_CallMethod(result.get(), "view", "O", how.view); }));
 }
 
 }  // namespace py

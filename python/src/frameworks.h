@@ -19,7 +19,7 @@ class ToNumpy {
   [[nodiscard]] Ref operator()(const ballast::Tensor& tensor);
 
  private:
-  PyObject* dtype(ballast::DType dtype);
+  const Ref& dtype(ballast::DType dtype);
 
   PyObject* ndarray_;
   PyObject* dtypes_;

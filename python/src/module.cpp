@@ -36,6 +36,7 @@ py::Ref dtype_names() {
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): Python's rule
 PyMODINIT_FUNC PyInit__native() {
   return py::guarded([] {
+    py::end_well();
     py::Ref module(PyModule_Create(&definition));
     py::add_tensor_types(module.get());
     py::add_checkpoint_type(module.get());

@@ -10,12 +10,12 @@ namespace {
 
 // ballast._errors.make(code, where, what): the Python side decides which class an error is.
 void set_ballast_error(const ballast::Error& error) {
-  const Ref module(PyImport_ImportModule("ballast._errors"));
+  const Ref module(in_python([] { return PyImport_ImportModule("ballast._errors"); }));
   const Ref make(PyObject_GetAttrString(module.get(), "make"));
   const Ref code = to_python(name(error.code()));
   const Ref where = to_python(error.where());
   const Ref what = to_python(std::string_view(error.what()));
-  const Ref exception(PyObject_CallFunctionObjArgs(make.get(), code.get(), where.get(), what.get(), nullptr));
+  const Ref exception = call(make.get(), code, where, what);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
 }
 
@@ -94,7 +94,7 @@ std::string_view text_of(PyObject* object) {
 
 std::string path_of(PyObject* object) {
   PyObject* encoded = nullptr;
-  if (PyUnicode_FSConverter(object, &encoded) == 0) throw Raised{};
+  if (in_python([&] { return PyUnicode_FSConverter(object, &encoded); }) == 0) throw Raised{};
   const Ref bytes(encoded);
   char* text = nullptr;
   Py_ssize_t size = 0;
@@ -110,7 +110,7 @@ std::int64_t integer_of(PyObject* object) {
 }
 
 ballast::Shape shape_of(PyObject* sequence) {
-  const Ref fast(PySequence_Tuple(sequence));
+  const Ref fast(in_python([&] { return PySequence_Tuple(sequence); }));
   const Py_ssize_t rank = PyTuple_Size(fast.get());
   ballast::Shape shape;
   for (Py_ssize_t i = 0; i < rank; ++i) shape.push_back(integer_of(PyTuple_GetItem(fast.get(), i)));
@@ -173,7 +173,7 @@ std::vector<std::string> Options::texts(const char* name) const {
   PyObject* value = find(name);
   if (value == nullptr) return {};
   if (PyUnicode_Check(value)) return {std::string(text_of(value))};
-  const Ref fast(PySequence_Tuple(value));
+  const Ref fast(in_python([&] { return PySequence_Tuple(value); }));
   std::vector<std::string> texts;
   for (Py_ssize_t i = 0; i < PyTuple_Size(fast.get()); ++i)
     texts.emplace_back(text_of(PyTuple_GetItem(fast.get(), i)));
@@ -188,10 +188,7 @@ ballast::Progress progress_of(PyObject* callable) {
     try {
       check(PyErr_CheckSignals());
       if (callable == nullptr) return;
-      const Ref done_object = to_python(done);
-      const Ref total_object = to_python(total);
-      const Ref ignored(
-          PyObject_CallFunctionObjArgs(callable, done_object.get(), total_object.get(), nullptr));
+      call(callable, to_python(done), to_python(total));
     } catch (const Raised&) {
       // The indicator is this thread's; the exception goes on to the one that waits.
       Raised raised;

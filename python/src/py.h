@@ -6,8 +6,6 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <cxxabi.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <optional>
@@ -20,6 +18,7 @@
 #include "ballast/error.h"
 #include "ballast/runtime.h"
 #include "ballast/shape.h"
+#include "ending.h"
 
 namespace py {
 
@@ -67,6 +66,12 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+/// What `callable` returns.
+template <class... Arguments>
+Ref call(PyObject* callable, const Arguments&... arguments) {
+  return Ref(in_python([&] { return PyObject_CallFunctionObjArgs(callable, arguments.get()..., nullptr); }));
+}
+
 /// For calls that return -1 when they fail.
 inline void check(int result) {
   if (result < 0) throw Raised{};
@@ -83,47 +88,6 @@ inline void add_object(PyObject* module, const char* name, const Ref& object) {
 inline Ref none() {
   return Ref::borrowed(Py_None);
 }
-
-/// Takes the GIL by `take`. When the interpreter ends, Python stops threads that ask for it, by an unwinding
-/// that no destructor may see: such a thread waits for the end of the process instead, as since Python 3.14.
-template <class Take>
-auto take_gil(const Take& take) noexcept {
-  try {
-    return take();
-  } catch (abi::__forced_unwind&) {
-    for (;;) pause();
-  }
-}
-
-/// The GIL is free for others while this lives. Nothing of Python may be touched.
-class Unlocked {
- public:
-  Unlocked() : state_(PyEval_SaveThread()) {}
-
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
-  ~Unlocked() {
-    take_gil([this] { PyEval_RestoreThread(state_); });
-  }
-
- private:
-  PyThreadState* state_;
-};
-
-/// Holds the GIL, on whatever thread.
-class Locked {
- public:
-  Locked() : state_(take_gil([] { return PyGILState_Ensure(); })) {}
-
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
-  ~Locked() { PyGILState_Release(state_); }
-
- private:
-  PyGILState_STATE state_;
-};
 
 /// What C++ threw, as Python's error indicator. Only inside a catch block.
 void set_error() noexcept;

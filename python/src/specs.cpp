@@ -78,7 +78,7 @@ ballast::Tensor tensor_of_spec(const Spec& spec, SharedBytes* shared) {
 
 ballast::Checkpoint checkpoint_of_specs(PyObject* specs, PyObject* metadata, bool keep_ties) {
   SharedBytes shared;
-  const Ref list(PySequence_List(specs));
+  const Ref list(in_python([&] { return PySequence_List(specs); }));
   const Py_ssize_t count = PyList_Size(list.get());
   ballast::Checkpoint checkpoint;
   checkpoint.reserve(static_cast<std::size_t>(count));

@@ -85,8 +85,7 @@ class Converter {
       default:
         break;
     }
-    return Ref(PyObject_CallFunctionObjArgs(object_class_.get(), to_python(value.type()).get(),
-                                            to_python(value.is_global()).get(), nullptr));
+    return call(object_class_.get(), to_python(value.type()), to_python(value.is_global()));
   }
 
   static Ref integer(const Value& value) {
@@ -213,7 +212,8 @@ Ref to_python(const ballast::Value& value) {
 std::vector<ballast::RenameRule> rename_rules_of(PyObject* pairs) {
   std::vector<ballast::RenameRule> rules;
   if (pairs == nullptr || pairs == Py_None) return rules;
-  const Ref items(PyDict_Check(pairs) ? PyDict_Items(pairs) : PySequence_List(pairs));
+  const Ref items(PyDict_Check(pairs) ? PyDict_Items(pairs)
+                                      : in_python([&] { return PySequence_List(pairs); }));
   for (Py_ssize_t i = 0; i < PyList_Size(items.get()); ++i) {
     const Ref pair(PySequence_Tuple(PyList_GetItem(items.get(), i)));
     if (PyTuple_Size(pair.get()) != 2) {

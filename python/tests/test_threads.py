@@ -104,7 +104,16 @@ def test_lazy_tensors_are_made_once(tmp_path):
     assert together(lambda i: int(tensor.numpy().sum())) == [19999900000] * 8
 
 
-@pytest.mark.parametrize("work", ["ballast.hash(path)", "ballast.open(path)['x'].numpy()", "ballast.convert(path, f'{path}.{threading.get_ident()}.safetensors', overwrite=True, progress=lambda *_: None)"])
+CONVERT = "ballast.convert(path, f'{path}.{threading.get_ident()}.safetensors', overwrite=True, progress=lambda *_: %s)"
+WORKS = {
+    "in C++": "ballast.hash(path)",
+    "in short calls": "ballast.open(path)['x'].numpy()",
+    "in short callbacks": CONVERT % "None",
+    "in callbacks that give the GIL away": CONVERT % "[i * i for i in range(300_000)]",
+}
+
+
+@pytest.mark.parametrize("work", WORKS.values(), ids=WORKS.keys())
 def test_the_process_ends_well_while_a_daemon_thread_is_at_work(tmp_path, work):
     path = str(tmp_path / "x.safetensors")
     ballast.save(path, {"x": np.zeros(1 << 20, np.float32)})
