@@ -38,6 +38,8 @@ struct Evidence {
 
   [[nodiscard]] const std::string& pytorch() const { return out_in.empty() ? norm_weight : out_in; }
 
+  [[nodiscard]] bool is_some() const { return !burn().empty() || !pytorch().empty(); }
+
   // Shapes prove more than names do.
   [[nodiscard]] bool contradicts_itself() const {
     if (!in_out.empty() || !out_in.empty()) return !in_out.empty() && !out_in.empty();
@@ -174,8 +176,7 @@ void keep_evidence(Checkpoint& checkpoint) {
   const Claim claim = claim_of(checkpoint);
   if (claim.layout != kBurn || claim.is_own_mark) return;
   const Evidence evidence = Look(checkpoint).run();
-  if (evidence.contradicts_itself()) return;  // find() refuses it
-  if (evidence.burn().empty() && evidence.pytorch().empty()) return;
+  if (!evidence.is_some() || evidence.contradicts_itself()) return;  // the latter is find()'s to refuse
   Found found = claimed_as_burn(checkpoint, claim, evidence);
   if (!found.note.empty()) checkpoint.notes.push_back(std::move(found.note));
   set(checkpoint, found.layout);
@@ -183,9 +184,7 @@ void keep_evidence(Checkpoint& checkpoint) {
 
 bool is_told(const Checkpoint& checkpoint) {
   const Claim claim = claim_of(checkpoint);
-  if (claim.layout != kBurn || claim.is_own_mark) return true;
-  const Evidence evidence = Look(checkpoint).run();
-  return !evidence.burn().empty() || !evidence.pytorch().empty();
+  return claim.layout != kBurn || claim.is_own_mark || Look(checkpoint).run().is_some();
 }
 
 std::string of(const Checkpoint& checkpoint) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ballast/error.h"
+#include "base/ascii.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "checkpoint/marks.h"
@@ -100,8 +101,7 @@ std::vector<NumberedSegment> numbered_segments(std::string_view key) {
   for (std::size_t begin = 0; begin <= key.size();) {
     const std::size_t end = std::min(key.find('.', begin), key.size());
     const std::string_view segment = key.substr(begin, end - begin);
-    const bool digits = !segment.empty() && segment.size() <= kMostDigits &&
-                        segment.find_first_not_of("0123456789") == segment.npos;
+    const bool digits = !segment.empty() && segment.size() <= kMostDigits && all_digits(segment);
     if (digits && (segment.size() == 1 || segment[0] != '0'))
       found.push_back({key.substr(0, begin), segment});
     begin = end + 1;

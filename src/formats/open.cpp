@@ -34,9 +34,11 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool i
 // Metadata may give one tensor very many names.
 Checkpoint with_all_names(Checkpoint in, const OpenOptions& options, const std::string& where) {
   const std::size_t size = in.size();
-  const std::uint64_t held = in.total_bytes();
   Checkpoint out = marks::with_ties(std::move(in));
-  if (out.size() != size) containers::require_shown(out.total_bytes(), held, options.expansion, where);
+  if (out.size() == size) return out;
+  std::uint64_t held = 0;
+  for (std::size_t i = 0; i < size; ++i) held += out[i].bytes;
+  containers::require_shown(out.total_bytes(), held, options.expansion, where);
   return out;
 }
 

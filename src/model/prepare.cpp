@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "ballast/error.h"
+#include "base/ascii.h"
 #include "base/fail.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/pipeline.h"
@@ -22,7 +23,7 @@ std::string with_any_position(std::string_view path) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
     const std::string_view segment = path.substr(begin, end - begin);
     if (begin > 0) out += '.';
-    if (!segment.empty() && segment.find_first_not_of("0123456789") == segment.npos)
+    if (!segment.empty() && all_digits(segment))
       out += '#';
     else
       out += segment;

@@ -9,6 +9,7 @@
 
 #include "ballast/detail/name_tree.h"
 #include "ballast/error.h"
+#include "base/ascii.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "checkpoint/pattern.h"
@@ -33,16 +34,12 @@ constexpr std::array<std::string_view, 16> kLinearNames = {
 constexpr std::array<std::string_view, 2> kNormWords = {"norm", "ln"};
 constexpr std::array<std::string_view, 2> kActivationWords = {"prelu", "act"};
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-}
-
 // "encoder.Head.0" → "head"
 std::string called(std::string_view path) {
   for (;;) {
     const std::size_t dot = path.rfind('.');
     const std::string_view last = path.substr(dot == path.npos ? 0 : dot + 1);
-    if (dot != path.npos && is_number(last)) {
+    if (dot != path.npos && !last.empty() && all_digits(last)) {
       path = path.substr(0, dot);
       continue;
     }

@@ -40,6 +40,11 @@ class Listed(CliTest):
         self.run_tool("shard", source, self.path("s") + "/", "--shard-size", "1KB")
         for shard in pathlib.Path(self.path("s")).glob("*.safetensors"):
             self.assertEqual(self.run_json("meta", str(shard))["metadata"]["format"], "pt")
+        self.run_tool("convert", source, self.path("part.bin"), "--root", "state_dict")
+        names = [t["name"] for t in self.run_json("ls", self.path("part.bin"))["tensors"]]
+        index = self.file("pytorch_model.bin.index.json", json.dumps({"weight_map": dict.fromkeys(names, "part.bin")}).encode())
+        self.run_tool("convert", index, self.path("o.safetensors"), "-f")
+        self.assertEqual(self.run_json("meta", self.path("o.safetensors"))["metadata"], {"format": "pt"})
         for between in ("n.npz", "b.bpk"):  # which nobody said to be PyTorch's
             self.run_tool("convert", source, self.path(between), "--layout", "pytorch")
             self.run_tool("convert", self.path(between), self.path("o.safetensors"), "-f")

@@ -349,58 +349,6 @@ TEST_F(Onnx, DoesNotOverwriteUnasked) {
   EXPECT_EQ(error_with({.inputs = kImage}).code(), Errc::already_exists);
 }
 
-Tensor times_cpu(const Operation&, const Tensor& x, double factor) {
-  return x * factor;
-}
-
-using Times = OperationOf<Tensor(const Tensor&, double)>;
-
-constexpr Operation times(OnnxRule to_onnx = nullptr) {
-  return {.name = "Times",
-          .inputs = {"x"},
-          .attributes = {"factor"},
-          .domain = "com.example",
-          .version = 3,
-          .to_onnx = to_onnx};
-}
-
-std::vector<std::string> as_product(onnx::Builder& to, std::span<const std::string> inputs,
-                                    const Attributes& attributes) {
-  const auto factor = static_cast<float>(std::get<double>(attributes[0].value));
-  return {to.node("Mul", {inputs[0], to.constant(Tensor::from({factor}, {}))})};
-}
-
-std::vector<std::string> without_axis(onnx::Builder& to, std::span<const std::string> inputs,
-                                      const Attributes& /*attributes*/) {
-  return {to.node("Concat", {inputs[0]})};
-}
-
-const Times kNode = {times(), {times_cpu}};
-const Times kProduct = {times(as_product), {times_cpu}};
-const Times kWrong = {times(without_axis), {times_cpu}};
-
-TEST_F(Onnx, WritesAnOperationOfTheUsersInItsOwnDomain) {
-  onnx::save(Plain{}, path("custom.onnx"), {.inputs = {{"x", {"n", 3}}}, .outputs = {"y"}},
-             [](std::span<const Tensor> in) { return std::vector<Tensor>{relu(run(kNode, in[0], 2))}; });
-  EXPECT_THAT(look(path("custom.onnx")),
-              AllOf(HasSubstr("domain com.example 3"), HasSubstr("node com.example.Times factor=2")));
-}
-
-TEST_F(Onnx, LetsAnOperationOfTheUsersTranslateItself) {
-  onnx::save(Plain{}, path("own.onnx"), {.inputs = {{"x", {"n", 3}}}, .outputs = {"y"}},
-             [](std::span<const Tensor> in) { return std::vector<Tensor>{run(kProduct, in[0], 2)}; });
-  EXPECT_THAT(look(path("own.onnx")), AllOf(HasSubstr("node Mul"), Not(HasSubstr("com.example"))));
-}
-
-TEST_F(Onnx, RefusesAnOperationOfTheUsersThatOnnxsCheckerRefuses) {
-  const Error error = error_of([&] {
-    onnx::save(Plain{}, path("bad.onnx"), {.inputs = {{"x", {"n", 3}}}},
-               [](std::span<const Tensor> in) { return std::vector<Tensor>{run(kWrong, in[0], 2)}; });
-  });
-  EXPECT_EQ(error.code(), Errc::onnx_invalid);
-  EXPECT_THAT(names(), IsEmpty());
-}
-
 TEST_F(Onnx, GivesEveryResultItsNameEvenWhenTheyAreOne) {
   onnx::save(Plain{}, path("same.onnx"), {.inputs = {{"x", {"n", 3}}}, .outputs = {"a", "b", "c"}},
              [](std::span<const Tensor> in) {

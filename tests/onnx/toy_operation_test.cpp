@@ -51,10 +51,27 @@ TEST_F(ToyOperation, IsExportedAsANodeOfItsDomainOrInPieces) {
                [&](std::span<const Tensor> in) { return std::vector<Tensor>{run(snake, in[0], 0.5)}; });
     return look(path(name));
   };
-  EXPECT_THAT(save_as(toy::kSnake, "node.onnx"),
-              AllOf(HasSubstr("domain com.example 1"), HasSubstr("node com.example.Snake alpha=0.5")));
+  static toy::Snake third = toy::kSnake;
+  third.version = 3;
+  third.form = nullptr;  // so that the trace runs the kernel
+  EXPECT_THAT(save_as(third, "node.onnx"),
+              AllOf(HasSubstr("domain com.example 3"), HasSubstr("node com.example.Snake alpha=0.5")));
   EXPECT_THAT(save_as(toy::kSnakeInPieces, "pieces.onnx"),
               AllOf(HasSubstr("node Sin"), HasSubstr("node Div"), Not(HasSubstr("com.example"))));
+}
+
+TEST_F(ToyOperation, IsNotWrittenWhenOnnxsCheckerRefusesItsTranslation) {
+  static toy::Snake wrong = toy::kSnake;
+  wrong.to_onnx = [](onnx::Builder& to, std::span<const std::string> inputs, const Attributes&) {
+    return std::vector<std::string>{to.node("Concat", {inputs[0]})};  // which needs an axis
+  };
+  EXPECT_EQ(code_of([&] {
+              onnx::save(
+                  NoParameters{}, path("bad.onnx"), {.inputs = kInput},
+                  [&](std::span<const Tensor> in) { return std::vector<Tensor>{run(wrong, in[0], 0.5)}; });
+            }),
+            Errc::onnx_invalid);
+  EXPECT_THAT(names(), testing::IsEmpty());
 }
 
 // A number that follows from a named dimension must not become the one that was traced.

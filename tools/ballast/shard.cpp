@@ -25,8 +25,7 @@ int shard(Session& session, const ShardOptions& options) {
   ballast::require_apart({options.in}, ballast::shards_in_place(options.out));
   const ballast::Checkpoint opened = session.open(options.in, {.inert = options.inert});
   for (const std::string& note : opened.notes) session.note(note);
-  ballast::Checkpoint checkpoint = state_dict(session, opened, options.root);
-  checkpoint.format = opened.format;
+  const ballast::Checkpoint checkpoint = state_dict(session, opened, options.root);
   Written written;
   {
     ProgressBar bar = session.progress("shard", options.out);

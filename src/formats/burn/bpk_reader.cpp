@@ -17,6 +17,7 @@
 #include "base/budget.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/key_path.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/cbor.h"
 #include "formats/burn/msgpack.h"
@@ -182,9 +183,8 @@ class BpkReader {
     if (depth > kMaxDepth || path.size() > kLongestText)
       fail(Errc::too_deep, cbor.where(), "a scheme nested too deep");
     if (cbor.peek() == Kind::map) {
-      cbor.object([&](std::string_view key) {
-        read_scheme(cbor, (path.empty() ? "" : path + ".") + std::string(key), depth + 1, scheme);
-      });
+      cbor.object(
+          [&](std::string_view key) { read_scheme(cbor, key_path::joined(path, key), depth + 1, scheme); });
     } else if (cbor.peek() == Kind::text) {
       put(scheme, path, cbor.text(), cbor.where(), budget_);
     } else if (cbor.peek() == Kind::unsigned_integer) {

@@ -139,10 +139,9 @@ class MpkWriter {
   // Since 0.21 Burn's recurrent layers have them and do not load without.
   void add_activations() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      const bool is_gru =
-          has_child(i, "reset_gate") && has_child(i, "update_gate") && has_child(i, "new_gate");
-      const bool is_lstm =
-          has_child(i, "input_gate") && has_child(i, "forget_gate") && has_child(i, "cell_gate");
+      const auto has = [&](std::string_view key) { return has_child(nodes_[i], key); };
+      const bool is_gru = has("reset_gate") && has("update_gate") && has("new_gate");
+      const bool is_lstm = has("input_gate") && has("forget_gate") && has("cell_gate");
       if (!is_gru && !is_lstm) continue;
       add_activation(i, "gate_activation", "Sigmoid");
       add_activation(i, "hidden_activation", "Tanh");
@@ -150,14 +149,13 @@ class MpkWriter {
     }
   }
 
-  [[nodiscard]] bool has_child(std::size_t node, std::string_view key) const {
-    const auto& children = nodes_[node].children;
-    return std::any_of(children.begin(), children.end(),
+  [[nodiscard]] bool has_child(const Node& node, std::string_view key) const {
+    return std::any_of(node.children.begin(), node.children.end(),
                        [&](std::size_t child) { return nodes_[child].key == key; });
   }
 
   void add_activation(std::size_t node, std::string_view key, std::string_view name) {
-    if (has_child(node, key)) return;
+    if (has_child(nodes_[node], key)) return;
     nodes_[node].children.push_back(nodes_.size());
     nodes_.push_back({.key = key, .configuration = unit_variant(name)});
   }
@@ -287,9 +285,7 @@ class MpkWriter {
     }
     std::vector<std::pair<std::string_view, std::size_t>> constants;
     const auto add = [&](std::string_view key, std::size_t count) {
-      const bool taken = std::any_of(node.children.begin(), node.children.end(),
-                                     [&](std::size_t child) { return nodes_[child].key == key; });
-      if (!taken) constants.emplace_back(key, count);
+      if (!has_child(node, key)) constants.emplace_back(key, count);
     };
     if (rank == 4 || rank == 5) {
       for (const char* key : {"stride", "kernel_size", "dilation", "padding", "padding_out"})

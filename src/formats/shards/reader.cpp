@@ -11,6 +11,7 @@
 #include "ballast/error.h"
 #include "base/fail.h"
 #include "base/thread_pool.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "containers/confine.h"
 #include "formats/format_table.h"
@@ -119,6 +120,10 @@ class ShardReader {
       }
     }
     marks::merge_metadata(shards_, out_);
+    // What a single file says by its format.
+    if (std::all_of(shards_.begin(), shards_.end(),
+                    [](const Checkpoint& part) { return part.format->holds_tree; }))
+      layout::label(out_, layout::of(out_));
     if (!ties.empty()) marks::set_ties(out_, ties);
   }
 
