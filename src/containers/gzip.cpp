@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/blocks.h"
 #include "base/bytes.h"
 #include "base/sizes.h"
 
@@ -238,6 +239,24 @@ void GzipWriter::append(std::span<const std::byte> bytes) {
 
 void GzipWriter::finish() {
   state_->run({}, Z_FINISH);
+}
+
+void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& progress) {
+  GzipWriter gzip(file);
+  std::uint64_t total = 0;
+  for (const Part& part : parts) total += part.size;
+  std::uint64_t done = 0;
+  for (const Part& part : parts) {
+    gzip.append(as_bytes(part.before));
+    if (part.size == 0) continue;
+    for_each_block(*part.storage, part.offset, part.offset + part.size,
+                   [&](std::uint64_t, std::span<const std::byte> block) {
+                     gzip.append(block);
+                     done += block.size();
+                     if (progress) progress(done, total);
+                   });
+  }
+  gzip.finish();
 }
 
 }  // namespace ballast::containers

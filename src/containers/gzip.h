@@ -11,6 +11,7 @@
 
 #include "base/atomic_file.h"
 #include "base/budget.h"
+#include "containers/part_writer.h"
 #include "tensor/source_storage.h"
 
 namespace ballast::containers {
@@ -50,5 +51,8 @@ class GzipWriter {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// All parts, one after the other. Without checksums.
+void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& progress);
 
 }  // namespace ballast::containers

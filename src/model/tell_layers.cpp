@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "base/ascii.h"
 #include "base/fail.h"
 #include "base/hash.h"
+#include "base/key_path.h"
 #include "checkpoint/pattern.h"
 #include "model/adapter.h"
 
@@ -55,6 +57,38 @@ bool has_word(const std::string& name, const std::array<std::string_view, N>& wo
                      [&](std::string_view word) { return name.find(word) != name.npos; });
 }
 
+bool is_made_of_layers(LayerKind kind) {
+  return kind == multihead_attention || kind == lstm || kind == gru || kind == rnn;
+}
+
+struct Ranks {
+  std::size_t least;
+  std::size_t most;
+};
+
+// Of a layer's weight.
+Ranks ranks_of(LayerKind kind) {
+  switch (kind) {
+    case linear:
+    case embedding:
+      return {2, 2};
+    case bilinear:
+      return {3, 3};
+    case conv:
+    case conv_transpose:
+      return {3, 5};
+    case batch_norm:
+    case layer_norm:
+    case group_norm:
+    case instance_norm:
+    case rms_norm:
+    case prelu:
+      return {1, 1};
+    default:
+      return {0, std::numeric_limits<std::size_t>::max()};
+  }
+}
+
 class Telling {
  public:
   Telling(const Checkpoint& in, Adapter from, const AdaptOptions& options)
@@ -80,8 +114,7 @@ class Telling {
  private:
   void visit(const Branch& branch, const std::string& path) {
     const LayerKind kind = kind_of(branch, path).value_or(none);
-    const bool is_made_of_layers = kind == multihead_attention || kind == lstm || kind == gru || kind == rnn;
-    if (is_made_of_layers) {
+    if (is_made_of_layers(kind)) {
       const std::set<std::size_t> taken = taken_by_rows(branch, kind);
       if (!taken.empty()) {
         told_.layers.push_back({path, kind});
@@ -93,18 +126,14 @@ class Telling {
       told_.layers.push_back({path, kind});
     }
     for (const Branch* child = branch.first; child != nullptr; child = child->next)
-      if (child->first != nullptr) visit(*child, path_of(path, *child));
-  }
-
-  static std::string path_of(const std::string& path, const Branch& child) {
-    return path.empty() ? std::string(child.name) : path + "." + std::string(child.name);
+      if (child->first != nullptr) visit(*child, key_path::joined(path, child->name));
   }
 
   static void collect(const Branch& branch, const std::string& path,
                       std::map<std::string, std::size_t>& fields) {
     for (const Branch* each = branch.first; each != nullptr; each = each->next) {
-      if (each->tensor != kNoTensor) fields.emplace(path_of(path, *each), each->tensor);
-      collect(*each, path_of(path, *each), fields);
+      if (each->tensor != kNoTensor) fields.emplace(key_path::joined(path, each->name), each->tensor);
+      collect(*each, key_path::joined(path, each->name), fields);
     }
   }
 
@@ -137,7 +166,7 @@ class Telling {
   void claim_taken(const Branch& branch, const std::string& path, std::size_t layer,
                    const std::set<std::size_t>& taken) {
     for (const Branch* each = branch.first; each != nullptr; each = each->next) {
-      const std::string name = path_of(path, *each);
+      const std::string name = key_path::joined(path, each->name);
       if (each->tensor != kNoTensor) {
         const ShapeView shape = in_[each->tensor].shape;
         if (taken.contains(each->tensor) || shape.size() != 2)
@@ -178,12 +207,36 @@ class Telling {
     return found ? std::optional((*found)[0]) : std::nullopt;
   }
 
+  // The tensor that a layer of its own cannot be without, in whichever world.
+  [[nodiscard]] const Branch* main_tensor(const Branch& branch) const {
+    for (const char* name : {"weight", "gamma", "alpha"}) {
+      const Branch* found = child(branch, name);
+      if (found != nullptr && found->tensor != kNoTensor) return found;
+    }
+    return nullptr;
+  }
+
+  // A pattern for a layer hits those below it, and what holds them, too.
+  [[nodiscard]] bool can_be(const Branch& branch, LayerKind kind) const {
+    return kind == none || is_made_of_layers(kind) || main_tensor(branch) != nullptr;
+  }
+
+  LayerKind fitting(const Branch& branch, const std::string& path, LayerKind kind) {
+    const Ranks ranks = ranks_of(kind);
+    const Branch* main = main_tensor(branch);
+    if (main == nullptr) return kind;
+    const ShapeView shape = in_[main->tensor].shape;
+    if (shape.size() >= ranks.least && shape.size() <= ranks.most) return kind;
+    return undecided(path, main->name, shape,
+                     fmt::format("is said to be a {}, whose rank is another", name(kind)));
+  }
+
   // Nothing: no layer by itself, its children may be some.
   std::optional<LayerKind> kind_of(const Branch& branch, const std::string& path) {
     for (std::size_t i = said_.size(); i-- > 0;) {
-      if (!said_[i].pattern.matches(path)) continue;
+      if (!said_[i].pattern.matches(path) || !can_be(branch, said_[i].kind)) continue;
       said_[i].has_matched = true;
-      return said_[i].kind;
+      return fitting(branch, path, said_[i].kind);
     }
     if (length(branch, "running_mean") && length(branch, "running_mean") == length(branch, "running_var"))
       return batch_norm;
@@ -251,7 +304,7 @@ class Telling {
 
   LayerKind matrix_alone(const std::string& path, ShapeView weight) {
     if (like_ != nullptr && weight[0] != weight[1]) {
-      if (const auto at = like_->position(path.empty() ? "weight" : path + ".weight")) {
+      if (const auto at = like_->position(key_path::joined(path, "weight"))) {
         const ShapeView wanted = (*like_)[*at].shape;
         if (wanted.size() == 2 && wanted[0] == weight[1] && wanted[1] == weight[0]) return linear;
         if (std::ranges::equal(wanted, weight)) return none;
@@ -296,9 +349,10 @@ class Telling {
     return undecided(path, "gamma", Shape{*gamma}, "rms_norm, or a parameter of somebody's own (none)");
   }
 
-  LayerKind undecided(const std::string& path, const char* field, ShapeView weight, std::string_view why) {
+  LayerKind undecided(const std::string& path, std::string_view field, ShapeView weight,
+                      std::string_view why) {
     told_.undecided.push_back(
-        fmt::format("{} {}: {}", quoted(path.empty() ? field : path + "." + field), to_string(weight), why));
+        fmt::format("{} {}: {}", quoted(key_path::joined(path, field)), to_string(weight), why));
     return none;
   }
 

@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import math
 import pathlib
 import struct
 import sys
@@ -127,6 +128,16 @@ class Layout(CliTest):
         self.assertIn('"zzz" matched nothing', err)
         _, err = self.run_tool("convert", open_, self.path("o.bpk"), "-f", "--layers", "shared=lineal", code=2)
         self.assertIn("lineal", err)
+
+    def test_what_is_said_must_fit_what_lies_there(self):
+        layers = {"linear": [2, 3], "embedding": [2, 3], "conv": [2, 3, 1, 1], "layer_norm": [2], "rms_norm": [2], "prelu": [2]}
+        for lies, shape in layers.items():
+            net = self.file("net.safetensors", safetensors([("fc.0.weight", "F32", shape, bytes(4 * math.prod(shape))), ("fc.0.bias", "F32", [2], bytes(8))]))
+            for said, fitting in layers.items():
+                fits = len(shape) == len(fitting)
+                _, err = self.run_tool("convert", net, self.path("o.bpk"), "-f", "--layers", f"fc={said}", code=0 if fits else 2)
+                self.assertEqual(f"is said to be a {said}" in err, not fits, (lies, said))
+                self.assertEqual(f"1 {said}" in err, fits, (lies, said))
 
     def test_a_file_of_burns_own_decides(self):
         open_ = self.file("open.safetensors", safetensors([("shared.weight", "F32", [2, 3], floats(*range(6))), ("x.weight", "F32", [3], floats(1, 2, 3))]))

@@ -9,6 +9,7 @@
 
 #include "ballast/io.h"
 #include "base/error_of.h"
+#include "base/scratch.h"
 #include "tensor/source_storage.h"
 
 namespace ballast {
@@ -101,6 +102,12 @@ TEST(BurnFields, NothingStandsTwiceInAnMpk) {
     EXPECT_EQ(code_of_reading(mpk_of({{"item", item(kMpk.map(twice))}})), Errc::duplicate_key);
   for (const Members& twice : with_one_twice({{"id", kMpk.text("x")}, {"param", tensor}}))
     EXPECT_EQ(code_of_reading(mpk_of({{"item", item(kMpk.map(twice))}})), Errc::duplicate_key);
+  const Members layers = {{"a", kMpk.map({{"x", tensor}})}, {"b", kMpk.map({{"y", tensor}})}, {"c", "\xC0"}};
+  for (const Members& twice : with_one_twice(layers)) {
+    Members renamed = twice;
+    renamed.back().second = kMpk.map({{"z", tensor}});  // its tensors have names of their own
+    EXPECT_EQ(code_of_reading(mpk_of({{"item", kMpk.map(renamed)}})), Errc::duplicate_key);
+  }
   const std::string words = kMpk.map({{"float", kMpk.text("f32")}});
   for (const Members& twice : with_one_twice({{"metadata", words}, {"item", item(tensor)}}))
     EXPECT_EQ(code_of_reading(mpk_of(twice)), Errc::duplicate_key);
@@ -203,6 +210,30 @@ TEST(BurnFields, AnArrayCalledValueLosesNoTensorWhateverStandsBesideIt) {
     const bool has_numbers = std::count(values.begin(), values.end(), "\x01") > 0;
     EXPECT_EQ(!checkpoint.notes.empty(), has_numbers);
   }
+  const std::string numbers = kMpk.map({{"value", kMpk.array({"\x01", "\x02"})}, {"w", tensor}});
+  EXPECT_THAT(read(mpk_of({{"item", numbers}})).notes, testing::Contains(testing::HasSubstr("2 values")));
+}
+
+using BurnRecords = Scratch;
+
+// Metadata of another format may say anything, and becomes the record's structure.
+TEST_F(BurnRecords, ARecordThatWouldNotBeReadAgainIsNotWritten) {
+  const std::string longer(5000, 'k');
+  const Metadata metadata[] = {{{"burn.configuration", R"({")" + longer + R"(": {"Tanh": null}})"}},
+                               {{"burn.configuration", R"({"x": {")" + longer + R"(": null}})"}},
+                               {{"burn.scalars", R"({")" + longer + R"(": {"UInt": "1"}})"}},
+                               {{"burn.param_ids", R"({"w": ")" + longer + R"("})"}},
+                               {{"note", std::string(std::size_t{17} << 20U, 'x')}}};
+  for (const Metadata& each : metadata) {
+    for (const char* name : {"record.mpk", "record.mpk.gz"}) {
+      Checkpoint checkpoint;
+      checkpoint.add("w", Tensor::from<float>({1, 2, 3, 4}, {4}));
+      checkpoint.metadata = each;
+      const std::string at = path(name);
+      EXPECT_EQ(code_of([&] { save(checkpoint, at); }), Errc::not_representable) << each.begin()->first;
+    }
+  }
+  EXPECT_THAT(names(), testing::IsEmpty());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "formats/burn/burn.h"
 #include "formats/burn/cbor.h"
 #include "formats/burn/parts.h"
+#include "formats/burn/read_again.h"
 #include "formats/one_reading.h"
 #include "formats/tensor_image.h"
 
@@ -149,6 +150,7 @@ void save_bpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   containers::write_parts(file, parts, {}, options.progress);
   containers::check_sources(parts);
   require_one_reading(file, Meant::none);
+  require_read_again(where, [&] { return open_bpk(*file.written()); });
   file.commit();
 }
 

@@ -20,6 +20,7 @@
 #include "base/key_path.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/configuration.h"
+#include "formats/burn/keys_once.h"
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
 #include "formats/burn/quantized.h"
@@ -41,6 +42,7 @@ struct Leaf {
   std::optional<QuantScheme> quantized = {};
   std::optional<std::string> id;
   bool is_old = false;  // values as an array of numbers: Burn before 0.14
+  std::uint64_t numbers = 0;
 };
 
 class MpkReader {
@@ -50,19 +52,20 @@ class MpkReader {
 
   Checkpoint read() {
     bool found = false;
-    bool described = false;
+    KeysOnce keys(budget_);
     for (std::uint64_t count = cursor_.map(); count > 0; --count) {
       const std::string key = cursor_.text();
+      keys.add(key);
       if (key == "metadata") {
-        if (std::exchange(described, true)) fail_twice(key);
         read_metadata();
       } else if (key == "item") {
-        if (std::exchange(found, true)) fail_twice(key);
+        found = true;
         static_cast<void>(value(1, {}));
       } else {
         cursor_.skip(1);
       }
     }
+    keys.check(cursor_.where(), "");
     if (!found) fail(Errc::bad_burn, cursor_.where(), "a record without an item");
     if (!cursor_.at_end()) {
       fail(Errc::trailing_data, cursor_.where(), "{} bytes follow the record at byte {}",
@@ -114,13 +117,8 @@ class MpkReader {
 
   void put_metadata(std::string key, std::string value) {
     budget_.take(key.size() + value.size() + kMetadataEntryBytes);
-    if (!checkpoint_.metadata->emplace(key, std::move(value)).second) fail_twice(key);
-  }
-
-  // Readers differ in which of the two they take.
-  [[noreturn]] void fail_twice(std::string_view key) const {
-    fail(Errc::duplicate_key, cursor_.where(), "{} stands twice in one map, before byte {}", quoted(key),
-         cursor_.position());
+    if (!checkpoint_.metadata->emplace(key, std::move(value)).second)
+      fail(Errc::duplicate_key, cursor_.where(), "metadata {} stands twice", quoted(key));
   }
 
   // What holds nothing but nil is configuration: Burn writes its variants and the lengths of its arrays
@@ -180,8 +178,10 @@ class MpkReader {
   std::string map(int depth, const std::optional<std::string>& id) {
     Leaf leaf;
     ConfigurationMembers members;
+    KeysOnce keys(budget_);
     for (std::uint64_t count = cursor_.map(); count > 0; --count) {
       const std::string key = cursor_.text();
+      keys.add(key);
       if (take_part(leaf, key, depth)) {
         members.is_configuration = false;
         continue;
@@ -197,12 +197,14 @@ class MpkReader {
       }
       members.add(key, std::move(json), false);
     }
+    keys.check(cursor_.where(), path_);
     if (leaf.is_old && leaf.shape) {
       fail(Errc::unsupported, cursor_.where(),
            "tensor {} is of a Burn before 0.14, whose format nothing reads any more; save it again with Burn "
            "0.14 to 0.16 and its feature record-backward-compat",
            quoted(path_));
     }
+    if (leaf.is_old) left_out_ += leaf.numbers;
     if (leaf.bytes) add_tensor(leaf, id);
     return finish(members, '{', '}');
   }
@@ -211,27 +213,25 @@ class MpkReader {
   bool take_part(Leaf& leaf, const std::string& key, int depth) {
     const Kind kind = cursor_.peek();
     if (key == "bytes" && kind == Kind::binary) {
-      if (leaf.bytes) fail_twice(key);
       leaf.bytes = cursor_.binary();
     } else if (key == "shape" && kind == Kind::array && (leaf.bytes || leaf.is_old)) {
-      if (leaf.shape) fail_twice(key);
       leaf.shape = read_shape();
     } else if (key == "dtype" && leaf.bytes && (kind == Kind::text || kind == Kind::map)) {
-      if (leaf.dtype) fail_twice(key);
       leaf.dtype = read_dtype(depth, leaf.quantized);
     } else if (key == "id" && kind == Kind::text) {
-      if (leaf.id) fail_twice(key);
       leaf.id = cursor_.text();
     } else if (key == "value" && kind == Kind::array) {
-      leaf.is_old = skip_numbers_or_read(depth);
+      leaf.numbers = skip_numbers_or_read(depth);
+      leaf.is_old = leaf.numbers > 0;
     } else {
       return false;
     }
     return true;
   }
 
-  // The values of a tensor of old, all numbers; or a module's Vec called "value", whose numbers are left out.
-  bool skip_numbers_or_read(int depth) {
+  // The values of a tensor of old, all numbers: how many; or a module's Vec called "value", whose numbers are
+  // left out: none.
+  std::uint64_t skip_numbers_or_read(int depth) {
     const std::uint64_t count = cursor_.array();
     std::uint64_t numbers = 0;
     const Step step(*this, "value");
@@ -244,8 +244,9 @@ class MpkReader {
       const Step inner(*this, std::to_string(i));
       static_cast<void>(value(depth + 2, {}));
     }
-    if (numbers < count) left_out_ += numbers;
-    return numbers > 0 && numbers == count;
+    if (numbers == count) return numbers;
+    left_out_ += numbers;
+    return 0;
   }
 
   std::vector<std::uint64_t> read_shape() {

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "ballast/error.h"
-#include "base/blocks.h"
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/hash.h"
@@ -17,6 +17,7 @@
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
 #include "formats/burn/parts_source.h"
+#include "formats/burn/read_again.h"
 #include "formats/one_reading.h"
 #include "formats/tensor_image.h"
 
@@ -342,22 +343,10 @@ class MpkWriter {
   std::uint64_t size_ = 0;
 };
 
-void write_gzip(AtomicFile& file, std::span<const Part> parts, const Progress& progress) {
-  containers::GzipWriter gzip(file);
-  std::uint64_t total = 0;
-  for (const Part& part : parts) total += part.size;
-  std::uint64_t done = 0;
-  for (const Part& part : parts) {
-    gzip.append(as_bytes(part.before));
-    if (part.size == 0) continue;
-    for_each_block(*part.storage, part.offset, part.offset + part.size,
-                   [&](std::uint64_t, std::span<const std::byte> block) {
-                     gzip.append(block);
-                     done += block.size();
-                     if (progress) progress(done, total);
-                   });
-  }
-  gzip.finish();
+void require_mpk_again(const ByteSource& record, const std::string& where) {
+  Budget budget(where);
+  budget.admit(record.size());
+  require_read_again(where, [&] { return open_mpk(record, std::move(budget)); });
 }
 
 }  // namespace
@@ -368,8 +357,10 @@ void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   std::vector<Part> parts = MpkWriter(checkpoint, BurnVersion(options.burn), where).run();
   AtomicFile file(path, options.overwrite);
   if (gzip) {
-    require_one_reading(PartsSource(path, parts), Meant::none);
-    write_gzip(file, parts, options.progress);
+    const auto record = std::make_shared<const PartsSource>(path, parts);
+    require_one_reading(*record, Meant::none);
+    require_mpk_again(*record, where);
+    containers::write_gzip(file, parts, options.progress);
     // What it unpacks to lies in memory when it is read: a reader refuses what its packed bytes do not vouch
     // for.
     const std::uint64_t packed = file.written()->size();
@@ -380,6 +371,7 @@ void save_mpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   } else {
     file.reserve(parts.back().end());
     containers::write_parts(file, parts, {}, options.progress);
+    require_mpk_again(*file.written(), where);
   }
   containers::check_sources(parts);
   require_one_reading(file, Meant::none);
