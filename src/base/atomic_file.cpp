@@ -30,7 +30,8 @@ namespace ballast {
 namespace {
 
 // Temporaries in existence, as plain characters, so that a signal handler can remove them.
-constexpr std::size_t kMaxUnfinished = 512;  // the shards of the largest models
+constexpr std::size_t kMaxUnfinished = 512;                     // the shards of the largest models
+constexpr std::uint64_t kStartDisk = std::uint64_t{64} << 20U;  // bytes after which the disk is set to work
 
 enum : int { kFree, kBeingFilled, kListed, kDiscarded };
 
@@ -206,6 +207,14 @@ void AtomicFile::append(std::string_view text) {
 
 void AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   write_fully(descriptor_, path_, offset, bytes);
+  start_disk(bytes.size());
+}
+
+// Lets the disk begin while more comes: else it idles until fsync(), or until the kernel has had enough.
+void AtomicFile::start_disk(std::uint64_t more) noexcept {
+  const std::uint64_t before = written_.fetch_add(more, std::memory_order_relaxed);
+  if (!durable_ || before / kStartDisk == (before + more) / kStartDisk) return;
+  static_cast<void>(sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE));  // fsync() reports errors
 }
 
 namespace {
@@ -247,9 +256,10 @@ void AtomicFile::copy_at(std::uint64_t offset, const ByteSource& source, std::ui
     auto from = static_cast<off_t>(source_offset);
     auto to = static_cast<off_t>(offset);
     const ssize_t count =
-        copy_file_range(held->get(), &from, descriptor_, &to, std::min<std::uint64_t>(length, 1U << 30U), 0);
+        copy_file_range(held->get(), &from, descriptor_, &to, std::min<std::uint64_t>(length, kStartDisk), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;  // other file systems, old kernels, or nothing left: the plain way finds out which
+    start_disk(static_cast<std::uint64_t>(count));
     source_offset += static_cast<std::uint64_t>(count);
     offset += static_cast<std::uint64_t>(count);
     length -= static_cast<std::uint64_t>(count);

@@ -3,6 +3,7 @@
 // disk. Whatever goes wrong, the old file stays as it was and the temporary goes away.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,6 +60,7 @@ class AtomicFile {
  private:
   void discard() noexcept;
   void take_final_name();
+  void start_disk(std::uint64_t more) noexcept;
 
   std::string path_;    // as given, for messages
   std::string target_;  // with links resolved
@@ -70,6 +72,7 @@ class AtomicFile {
   bool named_ = false;
   int entry_ = -1;  // in the list of unfinished files
   std::uint64_t position_ = 0;
+  std::atomic<std::uint64_t> written_{0};  // bytes handed to the kernel
 };
 
 /// A file that has its name already and counts only together with others: gone again, also after a signal,

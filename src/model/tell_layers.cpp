@@ -2,7 +2,6 @@
 #include "model/tell_layers.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <optional>
@@ -10,12 +9,12 @@
 
 #include "ballast/detail/name_tree.h"
 #include "ballast/error.h"
-#include "base/ascii.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/key_path.h"
 #include "checkpoint/pattern.h"
 #include "model/adapter.h"
+#include "model/layer_words.h"
 
 namespace ballast {
 namespace {
@@ -24,38 +23,6 @@ using detail::Branch;
 using detail::kNoTensor;
 using detail::NameTree;
 using enum LayerKind;
-
-// What people call embeddings and Linears. A name alone decides only where one list has it and the other has
-// not, and it is said.
-constexpr std::array<std::string_view, 5> kEmbeddingWords = {"emb", "wte", "wpe", "token", "vocab"};
-constexpr std::array<std::string_view, 13> kLinearWords = {"linear",     "proj",  "fc",  "dense", "head",
-                                                           "classifier", "query", "key", "value", "qkv",
-                                                           "mlp",        "to_q",  "gate"};
-constexpr std::array<std::string_view, 16> kLinearNames = {
-    "q", "k", "v", "o", "wq", "wk", "wv", "wo", "w1", "w2", "w3", "wi", "wi_0", "wi_1", "in", "out"};
-constexpr std::array<std::string_view, 2> kNormWords = {"norm", "ln"};
-constexpr std::array<std::string_view, 2> kActivationWords = {"prelu", "act"};
-
-// "encoder.Head.0" → "head"
-std::string called(std::string_view path) {
-  for (;;) {
-    const std::size_t dot = path.rfind('.');
-    const std::string_view last = path.substr(dot == path.npos ? 0 : dot + 1);
-    if (dot != path.npos && !last.empty() && all_digits(last)) {
-      path = path.substr(0, dot);
-      continue;
-    }
-    std::string lower(last);
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return lower;
-  }
-}
-
-template <std::size_t N>
-bool has_word(const std::string& name, const std::array<std::string_view, N>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return name.find(word) != name.npos; });
-}
 
 bool is_made_of_layers(LayerKind kind) {
   return kind == multihead_attention || kind == lstm || kind == gru || kind == rnn;
@@ -112,7 +79,21 @@ class Telling {
   }
 
  private:
+  // What is no layer, and yet none to be passed over in silence.
+  void look_at_strangers(const Branch& branch, const std::string& path) {
+    for (const Branch* each = branch.first; each != nullptr; each = each->next) {
+      if (each->tensor == kNoTensor) continue;
+      const ShapeView shape = in_[each->tensor].shape;
+      const std::string_view last = key_path::last(each->name);
+      if (last != each->name && words::is_field(last))
+        undecided(path, each->name, shape, "a part of its name is empty, or there are more than 60");
+      else if (from_ == Adapter::pytorch && shape.size() == 2 && words::is_unknown_matrix(each->name))
+        undecided(path, each->name, shape, "of a weight norm or a recurrent cell, which cannot be converted");
+    }
+  }
+
   void visit(const Branch& branch, const std::string& path) {
+    if (is_turned_ && !is_said_none(path)) look_at_strangers(branch, path);
     const LayerKind kind = kind_of(branch, path).value_or(none);
     if (is_made_of_layers(kind)) {
       const std::set<std::size_t> taken = taken_by_rows(branch, kind);
@@ -231,6 +212,12 @@ class Telling {
                      fmt::format("is said to be a {}, whose rank is another", name(kind)));
   }
 
+  [[nodiscard]] bool is_said_none(const std::string& path) const {
+    for (std::size_t i = said_.size(); i-- > 0;)
+      if (said_[i].pattern.matches(path)) return said_[i].kind == none;
+    return false;
+  }
+
   // Nothing: no layer by itself, its children may be some.
   std::optional<LayerKind> kind_of(const Branch& branch, const std::string& path) {
     for (std::size_t i = said_.size(); i-- > 0;) {
@@ -241,7 +228,9 @@ class Telling {
     if (length(branch, "running_mean") && length(branch, "running_mean") == length(branch, "running_var"))
       return batch_norm;
     if (const auto kind = recurrent(branch)) return kind;
-    if (from_ == Adapter::pytorch && shape(branch, "in_proj_weight", 2)) return multihead_attention;
+    if (from_ == Adapter::pytorch &&
+        (shape(branch, "in_proj_weight", 2) || shape(branch, "q_proj_weight", 2)))
+      return multihead_attention;
     if (!is_turned_) return std::nullopt;
     if (const auto weight = shape(branch, "weight", 2)) return matrix(branch, path, *weight);
     if (from_ != Adapter::pytorch) return burn_vector(branch, path);
@@ -310,10 +299,9 @@ class Telling {
         if (std::ranges::equal(wanted, weight)) return none;
       }
     }
-    const std::string name = called(path);
-    const bool is_embedding = has_word(name, kEmbeddingWords);
-    const bool is_linear = has_word(name, kLinearWords) ||
-                           std::find(kLinearNames.begin(), kLinearNames.end(), name) != kLinearNames.end();
+    const std::string name = words::called(path);
+    const bool is_embedding = words::say_embedding(name);
+    const bool is_linear = words::say_linear(name);
     if (is_embedding == is_linear)
       return undecided(path, "weight", weight, "linear or embedding: no bias, and its name tells nothing");
     return by_name(path, is_linear ? linear : embedding);
@@ -328,9 +316,9 @@ class Telling {
       if (like_->contains(layer + "alpha")) return prelu;
       if (like_->contains(layer + "weight")) return none;
     }
-    const std::string name = called(path);
-    const bool is_norm = has_word(name, kNormWords);
-    const bool is_prelu = has_word(name, kActivationWords);
+    const std::string name = words::called(path);
+    const bool is_norm = words::say_norm(name);
+    const bool is_prelu = words::say_activation(name);
     if (is_norm == is_prelu)
       return undecided(path, "weight", Shape{weight},
                        "rms_norm or prelu: no bias, and its name tells nothing");
@@ -345,7 +333,7 @@ class Telling {
     if (length(branch, "alpha")) return prelu;
     if (!gamma) return std::nullopt;
     if (like_ != nullptr && like_->contains(path + ".weight")) return rms_norm;
-    if (has_word(called(path), kNormWords)) return by_name(path, rms_norm);
+    if (words::say_norm(words::called(path))) return by_name(path, rms_norm);
     return undecided(path, "gamma", Shape{*gamma}, "rms_norm, or a parameter of somebody's own (none)");
   }
 

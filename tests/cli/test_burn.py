@@ -129,6 +129,26 @@ class Layout(CliTest):
         _, err = self.run_tool("convert", open_, self.path("o.bpk"), "-f", "--layers", "shared=lineal", code=2)
         self.assertIn("lineal", err)
 
+    def test_what_could_be_a_layer_and_is_not_known_is_refused(self):
+        deep = ".".join("x" * 62)
+        for layer in (".fc", "a.", "a..b", deep):
+            for weight in ([2, 2], [3, 2]):
+                net = self.file("net.safetensors", safetensors([(f"{layer}.weight", "F32", weight, bytes(4 * math.prod(weight))), (f"{layer}.bias", "F32", weight[:1], bytes(4 * weight[0])), ("fc.weight", "F32", [2, 2], bytes(16)), ("fc.bias", "F32", [2], bytes(8))]))
+                _, err = self.run_tool("convert", net, self.path("o.bpk"), code=2)
+                self.assertIn("a part of its name is empty, or there are more than 60", err, layer)
+        for names in (("weight_g", "weight_v"), ("parametrizations.weight.original0", "parametrizations.weight.original1"), ("weight_ih", "weight_hh")):
+            net = self.file("net.safetensors", safetensors([(f"fc.{name}", "F32", [2, 2], bytes(16)) for name in names] + [("fc.bias", "F32", [2], bytes(8))]))
+            _, err = self.run_tool("convert", net, self.path("o.bpk"), "-f", code=2)
+            self.assertIn("of a weight norm or a recurrent cell", err, names)
+            self.run_tool("convert", net, self.path("o.bpk"), "-f", "--layers", "fc=none")
+
+    def test_attention_with_sizes_of_its_own_goes_there_and_back(self):
+        parts = [(f"a.{x}_proj_weight", "F32", [4, size], floats(*range(4 * size))) for x, size in (("q", 4), ("k", 3), ("v", 2))]
+        parts += [("a.in_proj_bias", "F32", [12], floats(*range(12))), ("a.out_proj.weight", "F32", [4, 4], floats(*range(16))), ("a.out_proj.bias", "F32", [4], floats(*range(4)))]
+        self.run_tool("convert", self.file("net.safetensors", safetensors(parts)), self.path("o.bpk"))
+        tensors, _ = read_bpk(self.path("o.bpk"))
+        self.assertEqual({n: t[1] for n, t in tensors.items() if "weight" in n}, {"a.query.weight": [4, 4], "a.key.weight": [3, 4], "a.value.weight": [2, 4], "a.output.weight": [4, 4]})
+
     def test_what_is_said_must_fit_what_lies_there(self):
         layers = {"linear": [2, 3], "embedding": [2, 3], "conv": [2, 3, 1, 1], "layer_norm": [2], "rms_norm": [2], "prelu": [2]}
         for lies, shape in layers.items():

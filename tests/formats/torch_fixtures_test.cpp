@@ -10,6 +10,7 @@
 #include "ballast/error.h"
 #include "ballast/io.h"
 #include "ballast/quantized.h"
+#include "base/scratch.h"
 #include "formats/sha256.h"
 
 namespace ballast {
@@ -220,8 +221,10 @@ TEST(TorchFixtures, AndWithoutMappingTheFile) {
   check_folder(BALLAST_TEST_DATA "/fixtures/torch", Io::read);
 }
 
+using TorchFixturesWritten = Scratch;
+
 // SHA-256 of torch 1.13's dequantize(), row-major.
-TEST(TorchFixtures, QuantizedTensorsGiveTheNumbersTorchGives) {
+TEST_F(TorchFixturesWritten, QuantizedTensorsGiveTheNumbersTorchGivesAlsoWhenWrittenAgain) {
   const std::pair<const char*, const char*> cases[] = {
       {"quant_qint8_tensor.pt", "426eda82d4f84afb8b28daf00074fb33e27c0481082d9f0d054fbef952d06e49"},
       {"quant_qint8_channel.pt", "fe3ae392cefd4e5c86380942fc79dc524cc2befbd0318b74f257d524aa24f2ef"},
@@ -235,6 +238,10 @@ TEST(TorchFixtures, QuantizedTensorsGiveTheNumbersTorchGives) {
   for (const auto& [file, expected] : cases) {
     const Checkpoint checkpoint = open(std::string(BALLAST_TEST_DATA "/fixtures/torch/files/") + file);
     EXPECT_EQ(digest(dequantized(checkpoint.value("q").tensor_value())), expected) << file;
+    for (const Format format : {Format(formats::torch_zip), Format(formats::torch_legacy)}) {
+      save(checkpoint, path("again.pt"), {.format = format, .overwrite = true});
+      EXPECT_EQ(digest(dequantized(open(path("again.pt")).value("q").tensor_value())), expected) << file;
+    }
   }
 }
 
