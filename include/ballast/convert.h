@@ -51,6 +51,7 @@ struct ConvertOptions {
   Format format = {};                  ///< by the extension when none is said
   bool simplify = false;  ///< to .pt: foreign classes as the dicts, lists, numbers and text they are made of
   std::string burn = {};  ///< to Burn's files: as SaveOptions::burn
+  Metadata meta = {};     ///< as SaveOptions::meta: in addition to what the input says
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
   std::string receipt = {};       ///< where to write a Receipt; none when empty
   bool overwrite = false;         ///< the output, and the receipt
@@ -109,6 +110,7 @@ struct Receipt {
     std::uint64_t rounded = 0;           ///< values the cast changed
     std::uint64_t overflowed = 0;        ///< finite values that are finite no more
     std::optional<bool> unchecked = {};  ///< true: the checksums of the input were not compared
+    std::optional<Metadata> meta = {};   ///< what was added to the metadata
   };
 
   std::int64_t schema = 1;

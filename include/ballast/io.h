@@ -44,7 +44,9 @@ struct SaveOptions {
   bool simplify =
       false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
   std::string burn =
-      {};  ///< Burn's files: the oldest Burn that must read them, "0.20"; the newest when empty
+      {};              ///< Burn's files: the oldest Burn that must read them, "0.20"; the newest when empty
+  Metadata meta = {};  ///< in addition to what the checkpoint says; Errc::not_representable in other formats
+                       ///< than Safetensors and records
   /// Not 0: Safetensors files of at most so much data each, as save_shards() writes them.
   std::uint64_t shard_bytes = 0;
   bool check =

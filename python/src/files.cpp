@@ -131,6 +131,8 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
     options.layers.push_back({layer.match, ballast::layer_kind_named(layer.to)});
   options.like = given.path("like");
   options.burn = given.text("burn");
+  if (given.find("meta") != nullptr)
+    options.meta = metadata_of(given.find("meta")).value_or(ballast::Metadata());
   if (given.flag("quantize_int8")) options.quantize = ballast::Quantize::int8;
   options.format = format_of(given);
   options.simplify = given.flag("simplify");

@@ -255,6 +255,27 @@ void follow_names(const Checkpoint& before, std::span<const std::optional<std::s
   set_quantized(after, followed);
 }
 
+void add_metadata(Checkpoint& checkpoint, Format format, const Metadata& meta, const std::string& where) {
+  if (meta.empty()) return;
+  if (!format->holds_metadata)
+    fail(Errc::not_representable, where, "{} has no place for metadata; write safetensors or record",
+         format.name());
+  const std::string whose = layout::of(checkpoint);
+  if (!checkpoint.metadata) checkpoint.metadata.emplace();
+  for (const auto& [key, value] : meta) {
+    if (key.empty()) fail(Errc::invalid_argument, where, "metadata {} has no key", quoted("=" + value));
+    if (is_reserved(key))
+      fail(Errc::invalid_argument, where, "metadata {} is Ballast's own, which says what tensors are",
+           quoted(key));
+    if (is_tie_of_save_model(key, value) && checkpoint.contains(value) && !checkpoint.contains(key))
+      fail(Errc::invalid_argument, where,
+           "metadata {}: {} would say that a tensor has a second name; tie it in the model", quoted(key),
+           quoted(value));
+    (*checkpoint.metadata)[key] = value;
+  }
+  layout::state(checkpoint, whose);
+}
+
 void merge_metadata(std::span<const Checkpoint> parts, Checkpoint& out) {
   Int8Tensors quantized;
   const Checkpoint* told = nullptr;  // the first that shows or says whose layout it has

@@ -61,6 +61,12 @@ void set_quantized(Checkpoint& checkpoint, const Int8Tensors& tensors);
 void follow_names(const Checkpoint& before, std::span<const std::optional<std::string>> names,
                   Checkpoint& after);
 
+/// What the user says in addition; a key that is there already gets the new value. Whose layout the tensors
+/// have stays as it is, whatever the keys say to others. Errc::not_representable when `format` holds no
+/// metadata; Errc::invalid_argument for an empty key, a key of Ballast's own, and a pair that readers would
+/// take for a tie.
+void add_metadata(Checkpoint& checkpoint, Format format, const Metadata& meta, const std::string& where);
+
 /// One metadata for all parts. Layouts must be the same (Errc::invalid_argument); what only one file can say
 /// of itself is left out; where the parts differ in a key of the user's, the first counts and a note says so.
 void merge_metadata(std::span<const Checkpoint> parts, Checkpoint& out);

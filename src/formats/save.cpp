@@ -16,13 +16,15 @@ namespace ballast {
 namespace {
 
 // What the format has no words for is refused rather than lost.
-Checkpoint representable(const Checkpoint& in, Format format, const std::string& where) {
+Checkpoint representable(const Checkpoint& in, Format format, const Metadata& meta,
+                         const std::string& where) {
   static_cast<void>(dequantize(in));  // what is said to be quantized must be there, with its scales
   const std::string whose = layout::of(in);
   if (format == formats::record) {
     Checkpoint out = in;
     record::forget_checksums(out);
     layout::set(out, whose);
+    marks::add_metadata(out, format, meta, where);
     return marks::without_ties(std::move(out));
   }
   if (!format->holds_layout && whose != format->layout)
@@ -37,6 +39,7 @@ Checkpoint representable(const Checkpoint& in, Format format, const std::string&
     layout::state(bare, whose);
   else
     layout::set(bare, whose);
+  marks::add_metadata(bare, format, meta, where);
   if (format->holds_metadata) return marks::without_ties(std::move(bare));
   if (is_quantized(bare))
     fail(Errc::not_representable, where,
@@ -68,7 +71,7 @@ void save(const Checkpoint& in, const std::string& path, const SaveOptions& opti
   if (format->save == nullptr)
     fail(Errc::unsupported, display(path), "{} is read and not written; written are {}", format.name(),
          writable_names());
-  const Checkpoint out = representable(in, format, display(path));
+  const Checkpoint out = representable(in, format, options.meta, display(path));
   require_held(out, format, display(path));
   if (options.check) require_sound(out);
   sweep_temporaries(path);

@@ -12,6 +12,7 @@
 #include "ballast/scan.h"
 #include "base/fail.h"
 #include "checkpoint/layout.h"
+#include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "import/sharing.h"
@@ -148,6 +149,7 @@ Converted plan_conversion(const std::string& in, const std::string& out, const C
   if (has_booleans && usual_adapter(format) == Adapter::burn && options.burn.empty())
     done.before.notes.emplace_back(
         "booleans are written as Burn 0.21 and later read them (burn: 0.20 for older ones)");
+  marks::add_metadata(done.checkpoint, format, options.meta, display(out));
   for (std::string& note : sharing_notes(done, format)) done.before.notes.push_back(std::move(note));
   if (format == formats::record && casts(options)) {
     done.checkpoint = record::without_record_metadata(done.checkpoint);

@@ -126,7 +126,8 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
                    .quantize = options.quantize == Quantize::int8 ? "int8" : "",
                    .rounded = done.count->rounded,
                    .overflowed = done.count->overflowed,
-                   .unchecked = options.check ? std::nullopt : std::optional(true)};
+                   .unchecked = options.check ? std::nullopt : std::optional(true),
+                   .meta = options.meta.empty() ? std::nullopt : std::optional(options.meta)};
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_dtype = options.keep_dtype;
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_statistics = options.keep_statistics;
   for (const RenameRule& rule : options.rename) receipt.steps.rename.push_back({rule.match, rule.to});

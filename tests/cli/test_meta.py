@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ballast meta: list, get, set and remove; the data keeps every byte."""
+import json
 import os
 import unittest
 
@@ -53,6 +54,95 @@ class Meta(CliTest):
             self.run_tool("meta", path, *arguments, code=2)
         with open(path, "rb") as file:
             self.assertEqual(file.read(), before)
+
+
+class MetaOfShards(CliTest):
+    def shards(self):
+        self.run_tool("shard", self.small(), self.path("s") + "/", "--shard-size", "10")
+        return sorted(self.folder.glob("s/*.safetensors"))
+
+    def test_an_index_and_a_folder_are_read_and_changed_like_one_file(self):
+        shards = self.shards()
+        before = [read_safetensors(shard)[0] for shard in shards]
+        for where in (self.path("s"), self.path("s") + "/", self.path("s/model.safetensors.index.json")):
+            self.assertEqual(self.run_tool("meta", where, "get", "author")[0], "somebody\n")
+            self.run_tool("meta", where, "set", "license=mit", "author=a=b")
+            self.assertEqual(self.run_json("meta", where)["metadata"], {"author": "a=b", "format": "pt", "license": "mit"})
+            for shard in shards:
+                self.assertEqual(read_safetensors(shard)[1], {"author": "a=b", "format": "pt", "license": "mit"})
+            self.assertEqual(self.run_json("meta", where, "rm", "license")["metadata"], {"author": "a=b", "format": "pt"})
+            self.run_tool("meta", where, "set", "author=somebody")
+        self.assertEqual([read_safetensors(shard)[0] for shard in shards], before)
+        self.run_tool("diff", self.path("small.safetensors"), self.path("s"))
+
+    def test_what_an_interruption_left_is_finished_by_the_same_command(self):
+        shards = self.shards()
+        self.run_tool("meta", str(shards[0]), "set", "license=mit")
+        done = os.stat(shards[0])
+        self.run_tool("meta", self.path("s"), "set", "license=mit")
+        self.assertEqual({read_safetensors(shard)[1]["license"] for shard in shards}, {"mit"})
+        self.assertEqual(os.stat(shards[0]).st_ino, done.st_ino)  # it said so already
+        self.run_tool("meta", str(shards[1]), "rm", "license")
+        self.run_tool("meta", self.path("s"), "rm", "license")
+        self.assertFalse(any("license" in read_safetensors(shard)[1] for shard in shards))
+
+    def test_wrong_words_are_refused_and_change_nothing(self):
+        shards = self.shards()
+        before = [shard.read_bytes() for shard in shards]
+        for arguments in (["set"], ["set", "=x"], ["rm", "absent"], ["set", "ballast.layout=burn"], ["set", "a=b", "-o", self.path("o.safetensors")]):
+            self.run_tool("meta", self.path("s"), *arguments, code=2)
+        self.assertEqual([shard.read_bytes() for shard in shards], before)
+
+
+class MetaOfOutputs(CliTest):
+    """convert --meta and shard --meta."""
+
+    def test_what_is_said_stands_beside_what_the_input_said(self):
+        path, words = self.small(), ["--meta", "license=apache-2.0", "--meta", "note=a=b =c", "--meta", "author=", "--meta", "\u00fc x=\u00e9\n"]
+        said = {"format": "pt", "author": "", "license": "apache-2.0", "note": "a=b =c", "\u00fc x": "\u00e9\n"}
+        for out in ("o.safetensors", "o.record"):
+            self.run_tool("convert", path, self.path(out), *words)
+            tensors, metadata = read_safetensors(self.path(out))
+            self.assertEqual({key: value for key, value in metadata.items() if not key.startswith("ballast.")}, said)
+            self.assertEqual(tensors, read_safetensors(path)[0])
+            self.run_tool("verify", self.path(out))
+        self.run_tool("shard", path, self.path("s") + "/", "--shard-size", "10", *words)
+        self.run_tool("convert", path, self.path("c.safetensors"), "--shard-size", "10", *words)
+        shards = sorted(self.folder.glob("s/*.safetensors")) + sorted(self.folder.glob("c-0*.safetensors"))
+        self.assertEqual(len(shards), 6)
+        for shard in shards:
+            self.assertEqual(read_safetensors(shard)[1], said)
+
+    def test_wrong_words_are_refused_before_anything_is_written(self):
+        path = self.small()
+        for words in (["novalue"], ["=x"], [""], ["a=1", "--meta", "a=1"], ["ballast.layout=burn"], ["c.weight=b.weight"], [b"bytes=\xff"]):
+            for command in (["convert", path, self.path("o.safetensors")], ["convert", path, self.path("o.record")], ["shard", path, self.path("o") + "/"]):
+                self.run_tool(*command, "--meta", *words, code=2)
+        self.run_tool("convert", path, self.path("o.safetensors"), "--dry-run", "--meta", "ballast.ties={}", code=2)
+        self.assertEqual(os.listdir(self.folder), ["small.safetensors"])
+
+    def test_a_format_without_metadata_refuses_it(self):
+        for out in ("o.npz", "o.pt", "o.bpk", "o.mpk"):
+            for more in ([], ["--dry-run"]):
+                _, err = self.run_tool("convert", self.small(), self.path(out), "--meta", "a=b", *more, code=2)
+                self.assertIn("has no place for metadata; write safetensors or record [not-representable]", err)
+        self.assertEqual(os.listdir(self.folder), ["small.safetensors"])
+
+    def test_what_is_said_to_others_does_not_change_whose_layout_the_tensors_have(self):
+        path = self.small()
+        for mark in ("format=tf", "format=flax", "producer=burn"):
+            for command in (["convert", path, self.path("o.safetensors"), "-f"], ["convert", path, self.path("o.record"), "-f"], ["shard", path, self.path("o") + "/", "-f"]):
+                self.run_tool(*command, "--meta", mark)
+            for out in (self.path("o.safetensors"), self.path("o.record"), self.path("o") + "/"):
+                self.run_tool("diff", path, out)  # another layout would be a difference
+                self.run_tool("convert", out, self.path("back.npz"), "-f")  # which holds PyTorch's alone
+
+    def test_the_receipt_has_it(self):
+        path, out, receipt = self.small(), self.path("o.safetensors"), self.path("r.json")
+        self.run_tool("convert", path, out, "--receipt", receipt, "--meta", "b=2", "--meta", "a=1=1")
+        with open(receipt, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["steps"]["meta"], {"a": "1=1", "b": "2"})
+        self.run_tool("verify", out, "--receipt", receipt)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ struct Arguments {
   std::string adapter;
   std::string layout;
   std::vector<std::string> layers;
+  std::vector<std::string> meta;
   StepArguments steps;
   bool dry_run = false;
   bool debug_keys = false;
@@ -51,6 +52,7 @@ ballast::ConvertOptions options_of(const Arguments& arguments) {
   if (!arguments.adapter.empty()) options.adapter = ballast::adapter_named(arguments.adapter);
   if (!arguments.layout.empty()) options.layout = ballast::adapter_named(arguments.layout);
   options.layers = layers_of(arguments.layers);
+  options.meta = parse_meta(arguments.meta);
   if (arguments.quantize == "int8") options.quantize = ballast::Quantize::int8;
   if (!arguments.shard_size.empty()) options.shard_bytes = parse_size(arguments.shard_size, "--shard-size");
   return options;
@@ -219,6 +221,7 @@ void add_convert(CLI::App& app, Session& session) {
       "  ballast convert ckpt.pt encoder.safetensors --root state_dict --include '^encoder'\n"
       "  ballast convert old.safetensors new.safetensors --rename '^module\\.=' --dry-run\n"
       "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys\n"
+      "  ballast convert model.pt model.safetensors --meta license=apache-2.0\n"
       "  ballast convert model.pt model.bpk --layers 'tok$=embedding'\n"
       "  ballast convert big.pt out/model.safetensors --shard-size 5GB");
   command.add_option("IN", arguments->in, "The checkpoint to read: a file of any format, an index, a folder")
@@ -256,6 +259,7 @@ void add_convert(CLI::App& app, Session& session) {
                   "int8: weights as 8-bit integers with a scale for each channel")
       ->type_name("SCHEME")
       ->check(CLI::IsMember({"int8"}));
+  add_meta_option(command, arguments->meta);
   command
       .add_option("--receipt", arguments->options.receipt,
                   "Write what was read, done and written, with SHA-256 of every tensor, to FILE")

@@ -13,6 +13,7 @@ struct ShardOptions {
   std::string in;
   std::string out;
   std::string size = "5GB";
+  std::vector<std::string> meta;
   std::optional<std::string> root;
   bool force = false;
   bool inert = false;
@@ -22,6 +23,7 @@ struct ShardOptions {
 int shard(Session& session, const ShardOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t bytes = parse_size(options.size, "--shard-size");
+  const ballast::Metadata meta = parse_meta(options.meta);
   ballast::require_apart({options.in}, ballast::shards_in_place(options.out));
   const ballast::Checkpoint opened = session.open(options.in, {.inert = options.inert});
   for (const std::string& note : opened.notes) session.note(note);
@@ -30,7 +32,8 @@ int shard(Session& session, const ShardOptions& options) {
   {
     ProgressBar bar = session.progress("shard", options.out);
     written = written_shards(ballast::save_shards(checkpoint, options.out,
-                                                  {.shard_bytes = bytes,
+                                                  {.meta = meta,
+                                                   .shard_bytes = bytes,
                                                    .check = options.check,
                                                    .overwrite = options.force,
                                                    .progress = bar.callback()}));
@@ -61,6 +64,7 @@ void add_shard(CLI::App& app, Session& session) {
                   "The most data in one file (default: 5GB); a larger tensor gets its own")
       ->type_name("SIZE");
   add_root_option(command, options->root, kStateDict);
+  add_meta_option(command, options->meta);
   command.add_flag("-f,--force", options->force, "Replace the shards the index in place leads to");
   add_inert_option(command, options->inert);
   add_no_check_option(command, options->check);

@@ -50,6 +50,27 @@ void add_format_option(CLI::App& command, ballast::Format& format) {
       ->type_name("FORMAT");
 }
 
+void add_meta_option(CLI::App& command, std::vector<std::string>& words) {
+  command
+      .add_option("--meta", words,
+                  "Say this in the metadata of OUT, too (Safetensors, records); may be given again")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+ballast::Metadata parse_meta(const std::vector<std::string>& words) {
+  ballast::Metadata metadata;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0)
+      fail(ballast::Errc::invalid_argument, "--meta", "{} is not KEY=VALUE", ballast::quoted(word));
+    const std::string key = word.substr(0, equals);
+    if (!metadata.emplace(key, word.substr(equals + 1)).second)
+      fail(ballast::Errc::invalid_argument, "--meta", "{} is given twice", ballast::quoted(key));
+  }
+  return metadata;
+}
+
 void add_no_check_option(CLI::App& command, bool& check) {
   command.add_flag_callback(
       "--no-check", [&check] { check = false; },

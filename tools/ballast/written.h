@@ -20,6 +20,12 @@ namespace tool {
 /// --to
 void add_format_option(CLI::App& command, ballast::Format& format);
 
+/// --meta, as it was given.
+void add_meta_option(CLI::App& command, std::vector<std::string>& words);
+/// {key: value} of KEY=VALUE; a value may hold '='. Errc::invalid_argument for a key that is empty, or there
+/// twice.
+[[nodiscard]] ballast::Metadata parse_meta(const std::vector<std::string>& words);
+
 /// --no-check, for commands that copy what they read.
 void add_no_check_option(CLI::App& command, bool& check);
 

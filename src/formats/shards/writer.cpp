@@ -175,6 +175,7 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sav
   const std::uint64_t most = options.shard_bytes == 0 ? kShardBytes : options.shard_bytes;
   Checkpoint marked = record::without_record_metadata(in);
   layout::state_for_safetensors(marked, layout::of(in));
+  marks::add_metadata(marked, formats::safetensors, options.meta, display(path));
   const Checkpoint checkpoint = marks::without_ties(std::move(marked));
   const std::vector<Checkpoint> parts = split(checkpoint, most);
   if (parts.size() > shards::kMaxShards)
