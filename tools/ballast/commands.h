@@ -11,6 +11,7 @@ namespace tool {
 void add_ls(CLI::App& app, Session& session);
 void add_show(CLI::App& app, Session& session);
 void add_convert(CLI::App& app, Session& session);
+void add_extract(CLI::App& app, Session& session);
 void add_merge(CLI::App& app, Session& session);
 void add_shard(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);

@@ -30,6 +30,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_ls(app, session);
   add_show(app, session);
   add_convert(app, session);
+  add_extract(app, session);
   add_merge(app, session);
   add_shard(app, session);
   add_verify(app, session);
