@@ -44,6 +44,8 @@ struct Distance {
   double max_rel = 0;                         ///< largest |a - b| / max(|a|, |b|)
   std::optional<std::uint64_t> max_ulp = {};  ///< of finite pairs of one floating-point dtype
   std::optional<double> cosine = {};          ///< of the finite pairs; none when one side is all zero
+  /// |a - b| / |a| as vectors of the finite pairs (Euclidean lengths); none when A is all zero.
+  std::optional<double> rel_l2 = {};
 };
 
 struct TensorDiff {

@@ -142,6 +142,7 @@ def convert(
     format: Optional[str] = None,
     simplify: bool = False,
     burn: Optional[str] = None,
+    meta: Optional[Mapping[str, str]] = None,
     overwrite: bool = False,
     shard_size: Union[int, str, None] = None,
     receipt: Optional[StrPath] = None,
@@ -157,6 +158,8 @@ def convert(
     source has where it does not say, ``layers``: {pattern on a layer's path: "linear", "embedding", …} and ``like``: a file of the same model as it shall become,
     both for what names and shapes leave open. ``burn``: the oldest Burn that must read an .mpk or .bpk ("0.20").
 
+    ``meta``: said in the target's metadata, in addition to what the source says (Safetensors, records).
+
     Checksums that the source holds (zip, records) are compared unless ``check=False``: damage is not passed on as sound.
 
     ``progress(done, total)`` is called with bytes; what it raises stops the work, and nothing is left of it.
@@ -169,7 +172,7 @@ def convert(
     )  # fmt: skip
     options = {
         **steps, "adapter": adapter, "layout": layout, "layers": dict(layers) if layers else None, "like": like, "burn": burn, "quantize_int8": quantize == "int8",
-        "format": format, "simplify": simplify, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
+        "format": format, "simplify": simplify, "meta": dict(meta) if meta else None, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
         "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
     }  # fmt: skip
     return Conversion(**_native.convert(source, target, options))
@@ -187,6 +190,7 @@ class Distance:
     max_rel: float
     max_ulp: Optional[int]
     cosine: Optional[float]
+    rel_l2: Optional[float] = None  #: the length of a - b as a vector, as a part of a's; None when a is all zero
 
 
 @dataclass(frozen=True)

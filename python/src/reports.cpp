@@ -27,6 +27,7 @@ Ref distance(const ballast::Distance& distance) {
       .set("max_rel", distance.max_rel)
       .set("max_ulp", distance.max_ulp)
       .set("cosine", distance.cosine)
+      .set("rel_l2", distance.rel_l2)
       .object();
 }
 

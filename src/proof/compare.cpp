@@ -41,6 +41,7 @@ struct PieceSums {
   double ab = 0;
   double aa = 0;
   double bb = 0;
+  double dd = 0;
 
   void append(const PieceSums& next) {
     if (distance.differing == 0 && next.distance.differing > 0) distance.first = next.distance.first;
@@ -54,12 +55,13 @@ struct PieceSums {
     ab += next.ab;
     aa += next.aa;
     bb += next.bb;
+    dd += next.dd;
   }
 };
 
 PieceSums part_of(const double* a, const double* b, std::size_t count, const DiffOptions& options) {
   const Comparison found = compare_values(a, b, count, {options.tolerance, options.relative}, best_isa());
-  PieceSums part{.distance = {}, .ab = found.ab, .aa = found.aa, .bb = found.bb};
+  PieceSums part{.distance = {}, .ab = found.ab, .aa = found.aa, .bb = found.bb, .dd = found.dd};
   part.distance.count = count;
   part.distance.differing = found.differing;
   part.distance.outside = found.outside;
@@ -103,6 +105,7 @@ PieceSums part_of_exact(const A& a, const B& b, std::size_t count, const DiffOpt
     if (!finite ||
         apart > static_cast<Exact>(options.tolerance) + static_cast<Exact>(options.relative) * larger)
       ++part.distance.outside;
+    if (finite) part.dd += static_cast<double>(apart * apart);
     part.distance.max_abs = std::max(part.distance.max_abs, static_cast<double>(apart));
     part.distance.max_rel =
         std::max(part.distance.max_rel, finite ? static_cast<double>(apart / larger) : HUGE_VAL);
@@ -113,7 +116,7 @@ PieceSums part_of_exact(const A& a, const B& b, std::size_t count, const DiffOpt
 // Values that are the same on both sides: all there is to know is their length as a vector.
 PieceSums part_of_equal(const double* values, std::size_t count) {
   const double sum = squares(values, count, best_isa());
-  PieceSums part{.distance = {}, .ab = sum, .aa = sum, .bb = sum};
+  PieceSums part{.distance = {}, .ab = sum, .aa = sum, .bb = sum, .dd = 0};
   part.distance.count = count;
   return part;
 }
@@ -196,6 +199,8 @@ Distance finish(const PieceSums& part) {
   Distance distance = part.distance;
   if (part.aa > 0 && part.bb > 0)
     distance.cosine = std::clamp(part.ab / (std::sqrt(part.aa) * std::sqrt(part.bb)), -1.0, 1.0);
+  if (part.aa > 0 && std::isfinite(part.aa) && std::isfinite(part.dd))
+    distance.rel_l2 = std::sqrt(part.dd) / std::sqrt(part.aa);
   return distance;
 }
 

@@ -29,9 +29,10 @@ BALLAST_LOOP Comparison compare(const double* a, const double* b, std::size_t co
   double sum_ab = 0;
   double sum_aa = 0;
   double sum_bb = 0;
+  double sum_dd = 0;
   double differing = 0;  // counts, as doubles: with one type in all lanes the compiler makes vectors
   double outside = 0;
-#pragma omp simd reduction(max : max_abs, max_rel) reduction(+ : sum_ab, sum_aa, sum_bb, differing, outside)
+#pragma omp simd reduction(max : max_abs, max_rel) reduction(+ : sum_ab, sum_aa, sum_bb, sum_dd, differing, outside)
   for (std::size_t i = 0; i < count; ++i) {
     const double left = a[i];
     const double right = b[i];
@@ -43,6 +44,7 @@ BALLAST_LOOP Comparison compare(const double* a, const double* b, std::size_t co
     const double ab = left * right;
     const double aa = left * left;
     const double bb = right * right;
+    const double dd = difference * difference;
     const double slack = tolerance.relative * larger;
     const bool both_nan = static_cast<int>(left != left) & static_cast<int>(right != right);
     const bool same = static_cast<int>(left == right) | static_cast<int>(both_nan);
@@ -59,12 +61,14 @@ BALLAST_LOOP Comparison compare(const double* a, const double* b, std::size_t co
     sum_ab += finite ? ab : 0.0;
     sum_aa += finite ? aa : 0.0;
     sum_bb += finite ? bb : 0.0;
+    sum_dd += finite ? dd : 0.0;
   }
   return {max_abs,
           max_rel,
           sum_ab,
           sum_aa,
           sum_bb,
+          sum_dd,
           static_cast<std::uint64_t>(differing),
           static_cast<std::uint64_t>(outside)};
 }

@@ -15,6 +15,7 @@ struct Comparison {
   double ab = 0;  // of finite pairs: sums of products
   double aa = 0;
   double bb = 0;
+  double dd = 0;  // and of the squares of their differences
   std::uint64_t differing = 0;
   std::uint64_t outside = 0;  // of tolerance + relative * the larger of the two
 };

@@ -53,6 +53,8 @@ TEST(Diff, FiguresAreThoseOfTheirDefinitions) {
   EXPECT_DOUBLE_EQ(item.distance.max_rel, 1.0);  // 0 and 0.125
   EXPECT_THAT(item.distance.cosine,
               Optional(DoubleEq((1 + 5 + 16) / (std::sqrt(21) * std::sqrt(1 + 6.25 + 16 + 0.015625)))));
+  EXPECT_THAT(item.distance.rel_l2, Optional(DoubleEq(std::sqrt(0.25 + 0.015625) / std::sqrt(21))));
+  EXPECT_THAT(compared(floats({0, 0}), floats({0, 1})).distance.rel_l2, std::nullopt);
   EXPECT_THAT(item.distance.max_ulp, Optional(0x3E000000U));  // from 0 to 0.125: the bits of 0.125
 }
 

@@ -38,8 +38,10 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 // Values known in advance; empty where a file or free text is meant.
-std::string values_of(const std::string& flag) {
+std::string values_of(const std::string& command, const std::string& flag) {
   if (flag == "--color") return "auto always never";
+  if (flag == "--sort" && command == "ls") return "file name dtype shape parameters size offset";
+  if (flag == "--sort" && command == "diff") return "file name max rel-l2";
   if (flag == "--sort") return "file name size";
   if (flag == "--dtype") return "f32 f16 bf16 f64 f8_e4m3 f8_e5m2";
   if (flag == "--quantize") return "int8";
@@ -118,6 +120,15 @@ _ballast_names() {
 }
 )";
 
+// The one flag whose values are not the same in all commands.
+void print_sort_of_bash(Output& out, const CLI::App& app) {
+  out.write("    --sort) case ${words[1]} in\n");
+  for (const std::string& name : command_names(app))
+    if (app.get_subcommand(name)->get_option_no_throw("--sort") != nullptr)
+      out.print("      {}) _ballast_offer {} ;;\n", name, values_of(name, "--sort"));
+  out.write("    esac; return ;;\n");
+}
+
 void print_bash(Output& out, const CLI::App& app) {
   out.write(
       "# bash completion for ballast: source it, or put it into bash-completion's folder as \"ballast\".\n");
@@ -139,7 +150,9 @@ void print_bash(Output& out, const CLI::App& app) {
       "  if [[ $current == --*=* ]]; then previous=${current%%=*} lead=$previous=; fi\n"
       "  case $previous in\n");
   for (const std::string& flag : value_flags(app)) {
-    if (!values_of(flag).empty()) out.print("    {}) _ballast_offer {}; return ;;\n", flag, values_of(flag));
+    if (flag == "--sort") print_sort_of_bash(out, app);
+    const std::string values = flag == "--sort" ? "" : values_of("", flag);
+    if (!values.empty()) out.print("    {}) _ballast_offer {}; return ;;\n", flag, values);
     if (takes_name(flag)) out.print("    {}) _ballast_names; return ;;\n", flag);
   }
   out.write("  esac\n  case ${words[1]} in\n");
@@ -156,7 +169,7 @@ void print_bash(Output& out, const CLI::App& app) {
   out.print("    help) _ballast_offer {}; return ;;\n", joined(command_names(app)));
   out.write(
       "    completion) _ballast_offer bash zsh fish; return ;;\n"
-      "    show) _ballast_names && return ;;\n"
+      "    show | extract) _ballast_names && return ;;\n"
       "    meta) if ((count > 3)); then _ballast_offer get set rm; return; fi ;;\n"
       "    onnx) if ((count == 3)); then _ballast_offer info; return; fi ;;\n"
       "  esac\n"
@@ -188,11 +201,13 @@ std::string for_fish(std::string_view text) {
 
 // What zsh's _arguments is told about a flag: "--dtype=[…]:value:(f32 f16)". After "=" and "+" the value may
 // stand in the same word.
-std::string zsh_spec(const Flag& flag) {
+std::string zsh_spec(const std::string& command, const Flag& flag) {
   const bool is_long = flag.word.starts_with("--");
   std::string action;
   if (flag.takes_value)
-    action = values_of(flag.word).empty() ? ":value:" : fmt::format(":value:({})", values_of(flag.word));
+    action = values_of(command, flag.word).empty()
+                 ? ":value:"
+                 : fmt::format(":value:({})", values_of(command, flag.word));
   if (takes_name(flag.word)) action = ":name:_ballast_names";
   if (takes_file(flag.word)) action = ":file:_files";
   return fmt::format("*{}{}[{}]{}", flag.word, flag.takes_value ? (is_long ? "=" : "+") : "",
@@ -229,8 +244,8 @@ void print_zsh(Output& out, const CLI::App& app) {
   for (const std::string& name : command_names(app)) {
     out.print("    {})\n      _arguments \\\n", name);
     for (const Flag& flag : flags_of(*app.get_subcommand(name)))
-      out.print("        '{}' \\\n", zsh_spec(flag));
-    if (name == "show")
+      out.print("        '{}' \\\n", zsh_spec(name, flag));
+    if (name == "show" || name == "extract")
       out.write("        '1:file:_files' '2:path:_ballast_names'\n");
     else if (name == "meta")
       out.write("        '1:file:_files' '2:action:(get set rm)' '*:argument:'\n");
@@ -276,13 +291,14 @@ void print_fish(Output& out, const CLI::App& app) {
           fmt::format("complete -c ballast -n '__fish_seen_subcommand_from {}' {} {} -d '{}'", name,
                       is_long ? "-l" : "-s", flag.word.substr(is_long ? 2 : 1), for_fish(flag.description));
       if (flag.takes_value) line += " -r";  // a value must follow
-      if (!values_of(flag.word).empty()) line += fmt::format(" -f -a '{}'", values_of(flag.word));
+      if (!values_of(name, flag.word).empty()) line += fmt::format(" -f -a '{}'", values_of(name, flag.word));
       if (takes_name(flag.word)) line += " -f -a '(__ballast_names)'";
       out.line(line);
     }
   }
   out.write(
-      "complete -c ballast -n '__fish_seen_subcommand_from show; and __ballast_file >/dev/null' -f -a "
+      "complete -c ballast -n '__fish_seen_subcommand_from show extract; and __ballast_file >/dev/null' -f "
+      "-a "
       "'(__ballast_names)'\n"
       "complete -c ballast -n '__fish_seen_subcommand_from meta' -a 'get set rm'\n"
       "complete -c ballast -n '__fish_seen_subcommand_from onnx' -a info\n"

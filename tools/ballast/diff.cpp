@@ -8,6 +8,8 @@
 
 #include "ballast/error.h"
 #include "commands.h"
+#include "diff_rows.h"
+#include "fold.h"
 #include "rows.h"
 #include "state_dict.h"
 #include "steps.h"
@@ -28,6 +30,8 @@ struct DiffArguments {
   bool all = false;
   bool no_renames = false;
   bool inert = false;
+  std::string sort = "file";
+  FoldChoice fold;
   ballast::DiffOptions options;
 };
 
@@ -71,12 +75,15 @@ std::string description(const TensorDiff& item) {
                            to_string(item.shape_a));
 }
 
-// DIFFERING, MAX ABS, MAX REL, ULP, COSINE.
-std::array<std::string, 5> figures(const TensorDiff& item) {
-  if (!has_distance(item)) return {"", "", "", "", ""};
+// DIFFERING, MAX ABS, MAX REL, REL L2, ULP, COSINE.
+std::array<std::string, 6> figures(const TensorDiff& item) {
+  if (!has_distance(item)) return {"", "", "", "", "", ""};
   const ballast::Distance& d = item.distance;
   return {d.differing == 0 ? "bits only" : fmt::format("{} of {}", grouped(d.differing), grouped(d.count)),
-          number(d.max_abs), number(d.max_rel), d.max_ulp ? grouped(*d.max_ulp) : "-",
+          number(d.max_abs),
+          number(d.max_rel),
+          d.rel_l2 ? number(*d.rel_l2) : "-",
+          d.max_ulp ? grouped(*d.max_ulp) : "-",
           d.cosine ? fmt::format("{:.9f}", *d.cosine) : "-"};
 }
 
@@ -101,30 +108,40 @@ std::string summary(const ballast::DiffReport& report) {
   return text.empty() ? "no tensors" : text;
 }
 
-void print_text(Session& session, const ballast::DiffReport& report, bool all) {
+std::string shown_name(const DiffRow& row, const Terminal& terminal) {
+  return ballast::display(row.item.name) + times(row.tensors, terminal);
+}
+
+void print_text(Session& session, const DiffArguments& arguments, const ballast::DiffReport& report) {
   Table table({{"TENSOR"},
                {"CHANGE"},
                {"WHAT"},
                {"DIFFERING", Align::right},
                {"MAX ABS", Align::right},
                {"MAX REL", Align::right},
+               {"REL L2", Align::right},
                {"ULP", Align::right},
                {"COSINE", Align::right}});
   table.stream(session.out, session.stdout_terminal);
-  for (const TensorDiff& item : report.tensors) {
-    if (item.change == Change::equal && !all) continue;
-    const auto f = figures(item);
-    table.add({ballast::display(item.name),
-               {name(item.change), style_of(item.change)},
-               description(item),
+  const std::size_t count = report.tensors.size() - (arguments.all ? 0 : report.count(Change::equal));
+  const bool fold = arguments.fold.holds(session, count);
+  const std::vector<DiffRow> rows = diff_rows(report.tensors, arguments.all, fold);
+  for (const DiffRow& row : rows) {
+    const auto f = figures(row.item);
+    table.add({shown_name(row, session.stdout_terminal),
+               {name(row.item.change), style_of(row.item.change)},
+               description(row.item),
                f[0],
                f[1],
                f[2],
                f[3],
-               f[4]});
+               f[4],
+               f[5]});
   }
   if (!table.empty()) table.print(session.out, session.stdout_terminal);
   session.out.line(session.stdout_terminal.paint(summary(report), Style::bold));
+  session.out.flush();
+  if (rows.size() < count) arguments.fold.say(session);
 }
 
 // A cell of a table: nothing in it ends the cell or becomes markup.
@@ -141,13 +158,13 @@ void print_markdown(Session& session, const DiffArguments& arguments, const ball
   session.out.print("**{}** and **{}**: {}\n\n", cell(ballast::display(arguments.a)),
                     cell(ballast::display(arguments.b)), summary(report));
   session.out.write(
-      "| tensor | change | what | differing | max abs | max rel | ULP | cosine "
-      "|\n|---|---|---|--:|--:|--:|--:|--:|\n");
-  for (const TensorDiff& item : report.tensors) {
-    if (item.change == Change::equal && !arguments.all) continue;
-    const auto f = figures(item);
-    session.out.print("| {} | {} | {} | {} | {} | {} | {} | {} |\n", cell(ballast::display(item.name)),
-                      name(item.change), cell(description(item)), f[0], f[1], f[2], f[3], f[4]);
+      "| tensor | change | what | differing | max abs | max rel | rel L2 | ULP | cosine "
+      "|\n|---|---|---|--:|--:|--:|--:|--:|--:|\n");
+  for (const DiffRow& row : diff_rows(report.tensors, arguments.all, arguments.fold.fold)) {
+    const auto f = figures(row.item);
+    session.out.print("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+                      cell(shown_name(row, session.stdout_terminal)), name(row.item.change),
+                      cell(description(row.item)), f[0], f[1], f[2], f[3], f[4], f[5]);
   }
 }
 
@@ -157,6 +174,7 @@ void write_distance(JsonStream& json, const ballast::Distance& d) {
   json.member("max_abs", d.max_abs).member("max_rel", d.max_rel);
   json.member("max_ulp", d.max_ulp ? Json(*d.max_ulp) : Json(nullptr));
   json.member("cosine", d.cosine ? Json(*d.cosine) : Json(nullptr));
+  json.member("rel_l2", d.rel_l2 ? Json(*d.rel_l2) : Json(nullptr));
 }
 
 void write_item(JsonStream& json, const TensorDiff& item) {
@@ -220,17 +238,18 @@ int diff(Session& session, const DiffArguments& arguments) {
   const Sides sides = read(session, arguments);
   ballast::DiffOptions options = arguments.options;
   options.find_renamed = !arguments.no_renames;
-  const ballast::DiffReport report = [&] {
+  ballast::DiffReport report = [&] {
     ProgressBar bar = session.progress("diff", arguments.b);
     options.progress = bar.callback();
     return ballast::diff(sides.a, sides.b, options);
   }();
+  sort_diff(report.tensors, arguments.sort);
   if (session.json)
     print_json(session, arguments, report);
   else if (arguments.markdown)
     print_markdown(session, arguments, report);
   else if (!session.quiet)
-    print_text(session, report, arguments.all);
+    print_text(session, arguments, report);
   return report.same() ? kFine : kFound;
 }
 
@@ -243,6 +262,7 @@ void add_diff(CLI::App& app, Session& session) {
       "  ballast diff model.pt model.safetensors\n"
       "  ballast diff before.safetensors after.safetensors --tolerance 1e-3\n"
       "  ballast diff trained.pt release.safetensors --rename '^net\\.=' --dtype bf16\n"
+      "  ballast diff v1.pt v2.pt --sort rel-l2 --fold\n"
       "  ballast diff v1.pt v2.pt --markdown > changes.md");
   command.add_option("A", arguments->a, "A checkpoint")->required();
   command.add_option("B", arguments->b, "Another one")->required();
@@ -258,6 +278,12 @@ void add_diff(CLI::App& app, Session& session) {
   add_step_options(command, arguments->steps, kStateDict);
   command.add_flag("--no-renames", arguments->no_renames, "Do not look for tensors under other names");
   command.add_flag("-a,--all", arguments->all, "List tensors that are equal, too");
+  command
+      .add_option("--sort", arguments->sort,
+                  "file, name, or largest first max (MAX ABS) or rel-l2 (default: file)")
+      ->type_name("KEY")
+      ->check(CLI::IsMember({"file", "name", "max", "rel-l2"}));
+  add_fold_options(command, arguments->fold);
   command.add_flag("--markdown", arguments->markdown, "A Markdown table");
   add_inert_option(command, arguments->inert);
   add_io_option(command, session);

@@ -5,6 +5,7 @@
 #include "ballast/error.h"
 #include "ballast/onnx_file.h"
 #include "commands.h"
+#include "fold.h"
 #include "rows.h"
 #include "state_dict.h"
 #include "steps.h"
@@ -23,24 +24,32 @@ struct LsOptions {
   bool tree = false;
   bool wide = false;
   bool plain = false;
-  bool fold = false;
-  bool no_fold = false;
+  FoldChoice fold;
   bool inert = false;
 };
 
 std::string shown_name(const Row& row, const Terminal& terminal) {
   std::string name = ballast::display(row.name);
-  if (row.tensors > 1) name += fmt::format("  {}{}", terminal.unicode ? "×" : "x", grouped(row.tensors));
+  name += times(row.tensors, terminal);
   if (!row.tied_to.empty()) name += fmt::format("  = {}", ballast::display(row.tied_to));
   return name;
 }
 
-// Where the tensor's bytes begin in the file; empty when they do not lie there as they are.
-std::string file_offset(const ballast::Checkpoint& checkpoint, const Row& row) {
+// Where the tensor's bytes begin in the file; none when they do not lie there as they are.
+std::optional<std::uint64_t> file_offset(const ballast::Checkpoint& checkpoint, const Row& row) {
   const ballast::Tensor tensor = checkpoint[row.first].tensor();
-  if (row.tensors > 1 || !tensor.has_data()) return "-";
+  if (row.tensors > 1 || !tensor.has_data()) return std::nullopt;
   const auto span = tensor.storage()->source_span();
-  return span ? std::to_string(span->offset + tensor.bit_offset() / 8) : "-";
+  if (!span) return std::nullopt;
+  return span->offset + tensor.bit_offset() / 8;
+}
+
+// What has no offset comes last.
+void sort_by_offset(std::vector<Row>& rows, const ballast::Checkpoint& checkpoint) {
+  std::vector<std::uint64_t> offsets(checkpoint.size());
+  for (const Row& row : rows) offsets[row.first] = file_offset(checkpoint, row).value_or(UINT64_MAX);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Row& a, const Row& b) { return offsets[a.first] < offsets[b.first]; });
 }
 
 void print_table(Session& session, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows,
@@ -57,12 +66,13 @@ void print_table(Session& session, const ballast::Checkpoint& checkpoint, const 
     std::string name = shown_name(row, session.stdout_terminal);
     const std::string_view dtype = ballast::info(row.dtype).code;
     if (wide) {
+      const auto offset = file_offset(checkpoint, row);
       table.add({std::move(name),
                  {dtype, Style::cyan},
                  to_string(row.shape),
                  grouped(row.parameters),
                  grouped(row.bytes),
-                 file_offset(checkpoint, row)});
+                 offset ? std::to_string(*offset) : "-"});
     } else {
       table.add({std::move(name), {dtype, Style::cyan}, to_string(row.shape), human_bytes(row.bytes)});
     }
@@ -75,14 +85,6 @@ void print_plain(Session& session, const std::vector<Row>& rows) {
     session.out.print("{}\t{}\t{}\t{}\n", ballast::display(row.name), ballast::info(row.dtype).code,
                       to_string(row.shape), row.bytes);
   }
-}
-
-// A listing longer than the screen is folded when that makes it shorter; what goes into a file or a pipe is
-// always complete.
-bool should_fold(const Session& session, const LsOptions& options, std::size_t rows) {
-  if (options.fold || options.no_fold) return options.fold;
-  return session.stdout_terminal.is_terminal &&
-         rows + 4 > static_cast<std::size_t>(session.stdout_terminal.height);
 }
 
 void write_json(JsonStream& json, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows) {
@@ -104,7 +106,7 @@ bool print_rows(Session& session, const LsOptions& options, const ballast::Check
                 const std::vector<Row>& rows, bool fold) {
   if (options.tree || options.depth > 0) {
     print_tree(session.out, session.stdout_terminal, rows,
-               {.fold = !options.no_fold, .depth = options.depth});
+               {.fold = !options.fold.no_fold, .depth = options.depth});
     return false;
   }
   const std::vector<Row> shown = fold ? folded(rows) : std::vector<Row>();
@@ -114,8 +116,9 @@ bool print_rows(Session& session, const LsOptions& options, const ballast::Check
 
 void print_for_people(Session& session, const LsOptions& options, const ballast::Checkpoint& checkpoint,
                       std::vector<Row> rows, std::size_t in_file) {
-  const bool fold = should_fold(session, options, rows.size());
+  const bool fold = options.fold.holds(session, rows.size());
   const auto line = [&](const std::string& text) {
+    if (session.quiet) return;
     session.out.line(session.stdout_terminal.paint(text, Style::bold));
   };
   const std::string rest = rows.size() == in_file ? "" : fmt::format(" of {} in the file", grouped(in_file));
@@ -135,8 +138,7 @@ void print_for_people(Session& session, const LsOptions& options, const ballast:
     line(totals_of(rows).text() + rest);
   }
   session.out.flush();
-  if (has_folded && !options.fold)
-    session.note("tensors that differ only in a number share a row; --no-fold lists every one");
+  if (has_folded) options.fold.say(session);
   for (const std::string& note : checkpoint.notes) session.note(note);
 }
 
@@ -155,6 +157,7 @@ int list(Session& session, const LsOptions& options, const std::string& path, Js
   if (checkpoint.format == ballast::formats::onnx)
     mark_constants(rows, ballast::onnx_file::read_info(checkpoint.path).constant_names);
   sort_rows(rows, options.sort);
+  if (options.sort == "offset") sort_by_offset(rows, checkpoint);
   if (session.json) {
     write_json(json, checkpoint, rows);
     return kFine;
@@ -186,17 +189,14 @@ void add_ls(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, 1000));
   command.add_flag("-l,--long", options->wide, "Exact bytes, parameters and the offset in the file");
   command.add_flag("--plain", options->plain, "Name, dtype, shape and bytes with tabs between, nothing else");
-  command.add_option("--sort", options->sort, "file, name or size (default: file)")
+  command
+      .add_option("--sort", options->sort,
+                  "file, name, dtype, shape, parameters, size or offset (default: file)")
       ->type_name("KEY")
-      ->check(CLI::IsMember({"file", "name", "size"}));
+      ->check(CLI::IsMember({"file", "name", "dtype", "shape", "parameters", "size", "offset"}));
   add_root_option(command, options->steps.root, kEverything);
   add_filter_options(command, options->steps);
-  CLI::Option* fold = command.add_flag(
-      "--fold", options->fold, "One row for tensors that differ only in a number: layers.#.weight x12");
-  command
-      .add_flag("--no-fold", options->no_fold,
-                "Every tensor its own row (default: folded when longer than the screen)")
-      ->excludes(fold);
+  add_fold_options(command, options->fold);
   add_inert_option(command, options->inert);
   command.callback([&session, options] {
     session.run = [&session, options] {

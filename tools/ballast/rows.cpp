@@ -21,8 +21,10 @@ bool is_separator(char c) {
   return c == '.' || c == '/' || c == '_';
 }
 
-// layers.12.norm1.weight → layers.#.norm1.weight: a number counts where separators stand on both sides.
-std::string pattern_of(std::string_view name) {
+}  // namespace
+
+// A number counts where separators stand on both sides.
+std::string folded_name(std::string_view name) {
   std::string pattern;
   std::size_t at = 0;
   while (at < name.size()) {
@@ -41,8 +43,6 @@ std::string pattern_of(std::string_view name) {
   }
   return pattern;
 }
-
-}  // namespace
 
 std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint) {
   std::vector<Row> rows;
@@ -66,7 +66,7 @@ std::vector<Row> folded(const std::vector<Row>& rows) {
   std::vector<Row> result;
   std::map<std::string, std::size_t> seen;  // ordered: no file can choose names that collide
   for (const Row& row : rows) {
-    std::string pattern = pattern_of(row.name);
+    std::string pattern = folded_name(row.name);
     const std::string key = fmt::format("{}\n{}\n{}\n{}", ballast::info(row.dtype).code,
                                         ballast::to_string(row.shape), row.tied_to, pattern);
     const auto [found, is_new] = seen.emplace(key, result.size());
@@ -112,11 +112,21 @@ bool natural_less(std::string_view a, std::string_view b) {
 }
 
 void sort_rows(std::vector<Row>& rows, std::string_view order) {
+  const auto sort = [&](auto less) { std::stable_sort(rows.begin(), rows.end(), less); };
   if (order == "name") {
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row& a, const Row& b) { return natural_less(a.name, b.name); });
+    sort([](const Row& a, const Row& b) { return natural_less(a.name, b.name); });
+  } else if (order == "dtype") {
+    sort(
+        [](const Row& a, const Row& b) { return ballast::info(a.dtype).code < ballast::info(b.dtype).code; });
+  } else if (order == "shape") {
+    sort([](const Row& a, const Row& b) {
+      if (a.shape.size() != b.shape.size()) return a.shape.size() < b.shape.size();
+      return std::lexicographical_compare(a.shape.begin(), a.shape.end(), b.shape.begin(), b.shape.end());
+    });
+  } else if (order == "parameters") {
+    sort([](const Row& a, const Row& b) { return a.parameters > b.parameters; });
   } else if (order == "size") {
-    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
+    sort([](const Row& a, const Row& b) { return a.bytes > b.bytes; });
   }
 }
 

@@ -44,7 +44,10 @@ void mark_constants(std::vector<Row>& rows, const std::vector<std::string>& name
 /// Rows that differ only in the numbers between dots, slashes and underscores become one. Keeps the order of
 /// first appearance.
 [[nodiscard]] std::vector<Row> folded(const std::vector<Row>& rows);
-/// "file", "name" (numbers inside names count as numbers) or "size" (largest first).
+/// layers.12.weight → layers.#.weight: numbers between dots, slashes and underscores.
+[[nodiscard]] std::string folded_name(std::string_view name);
+/// "file", "name" (numbers inside names count as numbers), "dtype" (by its code), "shape" (by rank, then by
+/// dimension), "parameters" or "size" (largest first).
 void sort_rows(std::vector<Row>& rows, std::string_view order);
 /// layers.2 before layers.10.
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);

@@ -13,7 +13,7 @@ constexpr std::string_view kBetween = "  ";
 constexpr std::size_t kWidestFirstColumn = 100;  // where there is no terminal to fit into
 constexpr std::size_t kMostGathered = 100'000;   // cells, by a table that may stream
 constexpr std::size_t kMostTextGathered = std::size_t{8} << 20U;
-constexpr std::size_t kNarrowestFirstColumn = 20;
+constexpr std::size_t kNarrowestFirstColumn = 8;
 
 std::vector<std::size_t> fit(std::vector<std::size_t> widths, const Terminal& terminal, std::size_t indent) {
   std::size_t others = indent;
@@ -61,7 +61,13 @@ void Table::put_out(Output& out, const Terminal& terminal, std::string_view inde
   if (!is_begun_) settle_widths(terminal, indent.size(), titles);
   std::string line;
   const auto put = [&](std::size_t column, std::string_view text, std::size_t width, Style style) {
-    const std::size_t padding = widths_[column] - std::min(widths_[column], width);
+    std::size_t padding = widths_[column] - std::min(widths_[column], width);
+    if (column == 0 && width > widths_[0] && terminal.is_terminal && count > 1) {
+      out.line(line + terminal.paint(text, style));
+      line = indent;
+      text = {};
+      padding = widths_[0];
+    }
     if (column > 0) line += kBetween;
     if (columns_[column].align == Align::right) line.append(padding, ' ');
     if (style == Style::plain)

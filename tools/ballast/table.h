@@ -45,8 +45,9 @@ class Table {
 
   [[nodiscard]] bool empty() const noexcept { return cells_.empty() && !is_begun_; }
 
-  /// The first column is never wider than what leaves room for the others: a longer text pushes its own row
-  /// aside and no other.
+  /// The first column is never wider than what leaves room for the others: on a terminal a longer text gets a
+  /// line of its own, with the rest of its row below; elsewhere, where a row is one line, it pushes its own
+  /// row aside and no other.
   void print(Output& out, const Terminal& terminal, std::string_view indent = {}, bool titles = true);
 
  private:

@@ -2,8 +2,12 @@
 // ballast verify: is this file sound? Its structure (by opening it), its checksums, and its values.
 #include "ballast/verify.h"
 
+#include <map>
+
 #include "ballast/error.h"
 #include "commands.h"
+#include "fold.h"
+#include "rows.h"
 #include "state_dict.h"
 #include "steps.h"
 #include "table.h"
@@ -20,7 +24,39 @@ struct VerifyArguments {
   std::vector<std::string> files;
   StepArguments steps;
   ballast::VerifyOptions options;
+  FoldChoice fold;
 };
+
+// Findings that differ only in a number of the tensor's name, as one.
+struct FindingRow {
+  VerifyFinding finding;  // its counts are sums
+  std::uint64_t tensors = 1;
+};
+
+std::vector<FindingRow> finding_rows(const std::vector<VerifyFinding>& findings, bool fold) {
+  std::vector<FindingRow> rows;
+  std::map<std::string, std::size_t> seen;
+  for (const VerifyFinding& finding : findings) {
+    const bool counts =
+        finding.kind == Fault::nan || finding.kind == Fault::inf || finding.kind == Fault::zero;
+    if (fold && counts) {  // what others say is about one tensor
+      const auto [found, is_new] =
+          seen.emplace(fmt::format("{}\n{}\n{} {}", name(finding.kind), folded_name(finding.name),
+                                   ballast::info(finding.dtype).code, to_string(finding.shape)),
+                       rows.size());
+      if (!is_new) {
+        FindingRow& row = rows[found->second];
+        row.finding.name = folded_name(finding.name);
+        row.finding.count += finding.count;
+        row.finding.of += finding.of;
+        ++row.tensors;
+        continue;
+      }
+    }
+    rows.push_back({finding});
+  }
+  return rows;
+}
 
 std::string heading(Fault fault) {
   if (fault == Fault::nan) return "NaN";
@@ -37,7 +73,8 @@ std::string how_many(const VerifyFinding& finding) {
   return ballast::display(finding.detail, 4096);
 }
 
-void print_findings(Session& session, const std::string& path, const VerifyReport& report) {
+void print_findings(Session& session, const std::string& path, const VerifyReport& report,
+                    const FoldChoice& choice) {
   const Terminal& terminal = session.stdout_terminal;
   const std::string scope =
       fmt::format("{}, {}", counted(report.tensors, "tensor"), human_bytes(report.bytes));
@@ -50,19 +87,24 @@ void print_findings(Session& session, const std::string& path, const VerifyRepor
   session.out.print("{}: {} in {}\n", ballast::display(path),
                     terminal.paint(counted(report.findings.size(), "finding"), Style::red), scope);
   Table table({{"WHAT"}, {"TENSOR"}, {"DTYPE"}, {"SHAPE"}, {"HOW MANY"}});
-  for (const VerifyFinding& finding : report.findings) {
+  const bool fold = choice.holds(session, report.findings.size());
+  const std::vector<FindingRow> rows = finding_rows(report.findings, fold);
+  for (const FindingRow& row : rows) {
+    const VerifyFinding& finding = row.finding;
     const Cell what = {heading(finding.kind), Style::red};
     if (finding.name.empty()) {
       table.add({what, "(the file)", "", "", how_many(finding)});
       continue;
     }
     table.add({what,
-               ballast::display(finding.name),
+               ballast::display(finding.name) + times(row.tensors, terminal),
                {ballast::info(finding.dtype).code, Style::cyan},
                to_string(finding.shape),
                how_many(finding)});
   }
   table.print(session.out, terminal, "  ");
+  session.out.flush();
+  if (rows.size() < report.findings.size()) choice.say(session);
 }
 
 void write_json(JsonStream& json, const VerifyReport& report) {
@@ -99,7 +141,7 @@ int verify(Session& session, const VerifyArguments& arguments, const std::string
   if (session.json) {
     write_json(json, report);
   } else {
-    print_findings(session, path, report);
+    print_findings(session, path, report, arguments.fold);
     session.out.flush();
     for (const std::string& note : report.notes) session.note(note);
   }
@@ -127,6 +169,7 @@ void add_verify(CLI::App& app, Session& session) {
       .add_option("--receipt", arguments->options.receipt,
                   "Compare with the receipt of a conversion: the file's bytes and every tensor")
       ->type_name("FILE");
+  add_fold_options(command, arguments->fold);
   add_inert_option(command, arguments->options.inert);
   add_io_option(command, session);
   command.callback([&session, arguments] {
