@@ -136,7 +136,7 @@ class Interrupted(CliTest):
     def test_a_signal_leaves_nothing_behind(self):
         source = write_hollow(self.path("large.safetensors"), 1_500_000_000)
         for number in (signal.SIGINT, signal.SIGTERM):
-            process = subprocess.Popen([BALLAST, "convert", source, self.path("o.safetensors"), "--dtype", "f16", "-j", "1"],
+            process = subprocess.Popen([BALLAST, "convert", source, self.path("o.safetensors"), "--dtype", "f16", "-j", "1", "--no-progress"],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
             deadline = time.monotonic() + 30
             while len(os.listdir(self.folder)) < 2 and time.monotonic() < deadline and process.poll() is None:
@@ -148,7 +148,7 @@ class Interrupted(CliTest):
             process.stderr.close()
             self.assertEqual(os.listdir(self.folder), ["large.safetensors"])
 
-    def test_progress_is_shown_on_a_terminal_only_and_goes_away(self):
+    def test_progress_is_a_bar_on_a_terminal_and_goes_away(self):
         source = write_hollow(self.path("large.safetensors"), 600_000_000)
         seen, code = self.run_on_terminal("convert", source, self.path("o.safetensors"), "--dtype", "f16", columns=100)
         self.assertEqual(code, 0)
@@ -156,8 +156,18 @@ class Interrupted(CliTest):
         self.assertIn("/s", seen)
         self.assertIn("left", seen)
         os.remove(self.path("o.safetensors"))
-        _, err = self.run_tool("convert", source, self.path("o.safetensors"), "--dtype", "f16")
-        self.assertEqual(err, "")
+        self.assertNotIn("\n", seen.split("wrote")[0])
+
+    def test_progress_is_lines_in_a_log_where_the_work_lasts(self):
+        source = write_hollow(self.path("large.safetensors"), 100_000_000)
+        often = environment(BALLAST_PROGRESS="0")
+        for command in (["convert", source, self.path("o.safetensors"), "-f", "--dtype", "f16"], ["verify", source, "--allow-zeros"], ["hash", source], ["diff", source, source]):
+            _, err = self.run_tool(*command, env=often)
+            self.assertRegex(err, rf"(?m)^{command[0]} \S+: +\d+ %  [\d.]+ [KMG]?i?B / [\d.]+ MiB", command)
+            self.assertNotRegex(err, r"[\r\x1b]")
+            self.assertEqual(self.run_tool(*command, "--no-progress", env=often)[1], "")
+            self.assertEqual(self.run_tool(*command, "-q", env=often)[1], "")
+        self.assertEqual(self.run_tool("hash", self.small())[1], "")  # five seconds are not over
 
 
 if __name__ == "__main__":

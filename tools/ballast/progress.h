@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A progress bar on standard error: on a terminal only, redrawn ten times a second, gone when the work is.
+// Progress on standard error: on a terminal a bar, redrawn ten times a second and gone when the work is;
+// elsewhere (logs) a line now and then, where the work lasts.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,6 @@ namespace tool {
 
 class ProgressBar {
  public:
-  /// Shows nothing at all unless `terminal` is one.
   ProgressBar(const Terminal& terminal, bool wanted, std::string label);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -31,12 +31,16 @@ class ProgressBar {
 
   Terminal terminal_;
   bool enabled_;
+  Clock::duration between_;  // two drawings, or two lines
   std::string label_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point drawn_ = start_;
   std::mutex mutex_;
   bool shown_ = false;
 };
+
+/// What stands beside the bar: "50 %  1.00 GiB / 2.00 GiB  512 MiB/s  2 s left".
+[[nodiscard]] std::string progress_figures(std::uint64_t done, std::uint64_t total, double seconds);
 
 /// The line without its escapes: "label  [=====>    ]  50 %  1.00 GiB / 2.00 GiB  512 MiB/s  2 s left", cut
 /// to `width`.

@@ -188,8 +188,9 @@ int for_each_file(Session& session, const std::vector<std::string>& files,
 void add_common_options(CLI::App& command, Session& session) {
   const std::string group = kCommonOptions;
   command.add_flag("--json", session.json, "Print one JSON object with \"schema\": 1")->group(group);
-  command.add_flag("-q,--quiet", session.quiet, "No notes, no summaries, no progress bar")->group(group);
-  command.add_flag("--no-progress", session.no_progress, "No progress bar")->group(group);
+  command.add_flag("-q,--quiet", session.quiet, "No notes, no summaries, no progress")->group(group);
+  command.add_flag("--no-progress", session.no_progress, "No progress: neither a bar nor, in logs, lines")
+      ->group(group);
   command
       .add_option("--color", session.color, "auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured")
       ->check(CLI::IsMember({"auto", "always", "never"}))
