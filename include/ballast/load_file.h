@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ballast/config.h"
+#include "ballast/error.h"
 #include "ballast/io.h"
 #include "ballast/load.h"
 #include "ballast/runtime.h"
@@ -45,7 +46,7 @@ void save(const Model& model, const std::string& path, const SaveModelOptions& o
 /// all of it.
 template <class T>
 [[nodiscard]] T load_config(const std::string& path, const std::string& key = {}) {
-  return read_config<T>(open_value(path, key), key.empty() ? "config" : key);
+  return read_config<T>(open_value(path, key), display(path) + ": " + (key.empty() ? "config" : key));
 }
 
 }  // namespace ballast

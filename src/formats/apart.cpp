@@ -48,7 +48,7 @@ std::optional<Identity> identity_of(const std::string& path) {
 std::vector<std::string> files_behind(const std::string& path) {
   std::vector<std::string> files = {path};
   try {
-    if (shards::is_folder(path)) files.push_back(shards::find_in_folder(path));
+    if (shards::is_folder(path)) files.push_back(shards::find_in_folder(path).path);
     if (!files.back().ends_with(".json")) return files;
     const std::string index = files.back();
     for (const std::string& shard : shards::read_index(index).files) {

@@ -244,7 +244,7 @@ std::vector<std::string> files_below(const std::string& folder, ScanReport& repo
 // A folder is what loaders take from it, and they go by names of their own: every file that one of them could
 // load is looked at, not only the one that open() takes.
 ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
-  const std::string chosen = shards::find_in_folder(folder);
+  const std::string chosen = shards::find_in_folder(folder).path;
   ScanReport report = scan(chosen, options);
   std::set<std::string> known = {std::filesystem::path(chosen).filename().string()};
   if (report.format == formats::sharded) {

@@ -140,24 +140,36 @@ class Verification {
   void compare_receipt() {
     const ReceiptCheck check = check_receipt(path_, read_receipt(options_.receipt), options_.progress);
     for (const std::string& problem : check.problems) add_for_file(Fault::receipt, problem);
-    if (check.problems.empty())
+    receipt_holds_ = check.problems.empty();
+    if (receipt_holds_)
       report_.notes.emplace_back(check.is_input ? "it is what the receipt's conversion read, bit for bit"
                                                 : "it is what the receipt's conversion wrote, bit for bit");
   }
 
   void judge_values() {
     const std::vector<TensorStats> all = stats(tensors_, options_.progress);
+    std::vector<std::size_t> zero;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const TensorStats& found = all[i];
       if (found.nan > 0) add_for_tensor(Fault::nan, i, found.nan, found.count);
       if (found.inf > 0) add_for_tensor(Fault::inf, i, found.inf, found.count);
-      if (found.all_zero() && found.count > 1 && !options_.allow_zeros)
+      if (found.all_zero() && found.count > 1 && !options_.allow_zeros) zero.push_back(i);
+      if (!zero.empty() && zero.back() == i && !receipt_holds_)
         add_for_tensor(Fault::zero, i, found.zeros, found.count);
       if (options_.max_abs > 0 && found.absmax() > options_.max_abs) {
         add_for_tensor(Fault::large, i, 1, found.count);
         report_.findings.back().detail = fmt::format("largest magnitude {:.6g}", found.absmax());
       }
     }
+    if (receipt_holds_ && !zero.empty()) note_zeros(zero);
+  }
+
+  // The receipt claims that the conversion wrote these very values, and it did.
+  void note_zeros(const std::vector<std::size_t>& tensors) {
+    report_.notes.push_back(
+        fmt::format("{} all zero ({}{}), as the receipt says",
+                    tensors.size() == 1 ? "1 tensor is" : fmt::format("{} tensors are", tensors.size()),
+                    quoted(names_[tensors.front()]), tensors.size() == 1 ? "" : ", …"));
   }
 
   void add_for_file(Fault kind, std::string detail) {
@@ -181,6 +193,7 @@ class Verification {
   std::vector<Tensor> tensors_;  // that have data, with their names
   std::vector<std::string_view> names_;
   VerifyReport report_;
+  bool receipt_holds_ = false;  // one was asked for, and everything is as it says
 };
 
 }  // namespace

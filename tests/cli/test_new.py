@@ -57,6 +57,18 @@ class New(CliTest):
         self.assertIn("my_model", err)
         self.assertEqual(sorted(os.listdir(self.folder)), ["net.safetensors", "none.safetensors"])
 
+    def test_a_name_is_refused_with_the_reason(self):
+        reasons = {"GPT2": 'no lower-case letter; "Gpt2" could not', "class": "a word of C++", "a b": 'has " " in it', "": "is empty", "2x": "begins with a digit", "a__b": "reserves", "_X": "reserves", "x_": "ends with an underscore"}
+        for name, reason in reasons.items():
+            for option, kind in (("--name", "struct"), ("--namespace", "namespace")):
+                if option == "--namespace" and not name:
+                    continue
+                err = self.run_tool("new", self.net(), option, name, code=2)[1]
+                self.assertIn(reason, err)
+                self.assertIn(f"is not the name of a C++ {kind}: ", err)
+        self.assertIn('"2b" begins with a digit', self.run_tool("new", self.net(), "--namespace", "a::2b", code=2)[1])
+        self.run_tool("new", self.net(), "--name", "Gpt2")
+
     def test_a_hundred_thousand_names_take_seconds_and_not_hours(self):
         many = self.file("many.safetensors", safetensors([(f"w{i}", "U8", [1], b"\1") for i in range(100_000)]))
         out, _ = self.run_tool("new", many)

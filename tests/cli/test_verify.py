@@ -113,5 +113,40 @@ class Stats(CliTest):
         self.assertIn("1.118", out)
 
 
+class Receipts(CliTest):
+    def test_a_true_claim_is_true_whatever_is_all_zero(self):
+        zeros = [("fc.weight", "F32", [2], floats(1, 2)), ("fc.bias", "F32", [2], floats(0, 0)), ("n.bias", "F32", [3], floats(0, 0, 0))]
+        source, out, receipt = self.file("a.safetensors", safetensors(zeros)), self.path("b.safetensors"), self.path("r.json")
+        self.run_tool("convert", source, out, "--receipt", receipt, "--rename", "^fc=head")
+        for file, name in ((out, "head.bias"), (source, "fc.bias")):
+            self.run_tool("verify", file, code=1)
+            said = self.run_json("verify", file, "--receipt", receipt)
+            self.assertEqual((said["clean"], said["findings"]), (True, []))
+            self.assertTrue(any(f'2 tensors are all zero ("{name}", …)' in note for note in said["notes"]), said["notes"])
+        self.assertFalse(any("zero" in note for note in self.run_json("verify", out, "--receipt", receipt, "--allow-zeros")["notes"]))
+
+    def test_a_false_claim_and_values_that_are_not_finite_are_found_beside_it(self):
+        source, out, receipt = self.file("a.safetensors", safetensors([("w", "F32", [2], floats(float("nan"), 1)), ("z", "F32", [2], floats(0, 0))])), self.path("b.safetensors"), self.path("r.json")
+        self.run_tool("convert", source, out, "--receipt", receipt)
+        self.assertEqual([f["kind"] for f in self.run_json("verify", out, "--receipt", receipt, code=1)["findings"]], ["nan"])
+        self.run_tool("meta", out, "set", "a=b")
+        kinds = {f["kind"] for f in self.run_json("verify", out, "--receipt", receipt, code=1)["findings"]}
+        self.assertEqual(kinds, {"receipt", "nan", "zero"})
+
+
+class Folding(CliTest):
+    def test_findings_that_differ_in_a_number_share_a_row(self):
+        tensors = [(f"layers.{i}.bias", "F32", [3], floats(0, 0, 0)) for i in range(12)] + [("a.bias", "F32", [3], floats(0, 0, 0)), ("layers.1.w", "F32", [2], floats(float("nan"), 1))]
+        path = self.file("z.safetensors", safetensors(tensors))
+        out, _ = self.run_tool("verify", path, "--fold", code=1)
+        rows = [line.split() for line in out.splitlines()[2:]]
+        self.assertEqual(rows, [["all", "zero", "layers.#.bias", "\u00d712", "F32", "[3]", "36", "values"], ["all", "zero", "a.bias", "F32", "[3]", "3", "values"],
+                                ["NaN", "layers.1.w", "F32", "[2]", "1", "of", "2", "values"]])  # fmt: skip
+        self.assertEqual(len(self.run_tool("verify", path, code=1)[0].splitlines()), 16)
+        self.assertEqual(len(self.run_json("verify", path, "--fold", code=1)["findings"]), 14)
+        self.assertIn("--no-fold", self.run_on_terminal("verify", path, rows=12)[0])
+        self.assertNotIn("\u00d7", self.run_on_terminal("verify", path, "--no-fold", rows=12)[0])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -240,6 +240,20 @@ TEST(Config, ErrorsNameThePath) {
 
 TEST(Config, AMissingKeyOrFileIsAnError) {
   EXPECT_THROW(static_cast<void>(load_config<NetConfig>(kFixtures + "import_config.pt", "no_config")), Error);
+}
+
+TEST(Config, AnErrorOfAFileNamesTheFileAndThePlaceInIt) {
+  const auto refused = [](const std::string& file, const std::string& key) {
+    try {
+      static_cast<void>(load_config<std::vector<int>>(file, key));
+    } catch (const Error& error) {
+      return error.where();
+    }
+    return std::string();
+  };
+  const std::string file = kFixtures + "import_config.pt";
+  EXPECT_EQ(refused(file, "my_config"), file + ": my_config");
+  EXPECT_EQ(refused(file, ""), file + ": config");
   EXPECT_THROW(static_cast<void>(load_config<NetConfig>(kFixtures + "no_such_file.pt")), Error);
 }
 

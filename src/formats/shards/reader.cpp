@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -198,7 +199,31 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-std::string find_in_folder(const std::string& folder) {
+namespace {
+
+// What training leaves beside its model, under the names the Hugging Face Trainer and Accelerate use.
+bool is_of_training(std::string_view file) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "optimizer", "optim", "scheduler", "lr_scheduler", "scaler", "rng_state", "training_args"};
+  return std::any_of(kNames.begin(), kNames.end(), [&](std::string_view name) {
+    return file.starts_with(name) && file.size() > name.size() &&
+           (file[name.size()] < 'a' || file[name.size()] > 'z');
+  });
+}
+
+// Where a model lies beside what its training left, it is the model that is meant; what goes is returned.
+std::vector<std::string> take_training_out(std::vector<std::string>& files) {
+  const auto rest = std::stable_partition(files.begin(), files.end(),
+                                          [](const std::string& file) { return !is_of_training(file); });
+  if (rest == files.begin()) return {};
+  std::vector<std::string> taken(rest, files.end());
+  files.erase(rest, files.end());
+  return taken;
+}
+
+}  // namespace
+
+FoundInFolder find_in_folder(const std::string& folder) {
   std::vector<std::string> indices;
   std::vector<std::string> files;
   std::vector<std::string>
@@ -209,13 +234,15 @@ std::string find_in_folder(const std::string& folder) {
     if (has_known_extension(name)) files.push_back(name);
     if (name.ends_with(".onnx")) graphs.push_back(name);
   }
+  std::vector<std::string> beside;
+  if (indices.empty()) beside = take_training_out(files);
   std::vector<std::string>& found = !indices.empty() ? indices : !files.empty() ? files : graphs;
   if (found.empty())
     fail(Errc::file_not_found, display(folder), "is a folder without an index of shards or a model file");
   if (found.size() > 1)
     fail(Errc::invalid_argument, display(folder), "is a folder with several {}: {}; name the one you mean",
          indices.empty() ? "model files and no index" : "indices", list_of(found));
-  return (fs::path(folder) / found.front()).string();
+  return {(fs::path(folder) / found.front()).string(), std::move(beside)};
 }
 
 Checkpoint open_index(const std::string& path, const OpenOptions& options) {
@@ -223,7 +250,13 @@ Checkpoint open_index(const std::string& path, const OpenOptions& options) {
 }
 
 Checkpoint open_folder(const std::string& path, const OpenOptions& options) {
-  return open(find_in_folder(path), options);
+  const FoundInFolder found = find_in_folder(path);
+  Checkpoint checkpoint = open(found.path, options);
+  if (!found.beside.empty())
+    checkpoint.notes.push_back(
+        fmt::format("of the folder {} is taken; what training left beside it is not: {}",
+                    quoted(fs::path(found.path).filename().string()), list_of(found.beside)));
+  return checkpoint;
 }
 
 }  // namespace ballast::shards

@@ -38,8 +38,15 @@ inline constexpr std::size_t kMaxShards = 10'000;
 [[nodiscard]] bool is_folder(const std::string& path) noexcept;
 /// The names of its regular files, in order.
 [[nodiscard]] std::vector<std::string> files_in(const std::string& folder);
-/// The one index, or the one file, of a folder. Errc::file_not_found, Errc::invalid_argument with a list.
-[[nodiscard]] std::string find_in_folder(const std::string& folder);
+
+struct FoundInFolder {
+  std::string path;
+  std::vector<std::string> beside;  ///< files of the training, by their names, which were not taken
+};
+
+/// The one index, or the one file, of a folder; a file of the training (optimizer.pt) only where there is no
+/// other. Errc::file_not_found, Errc::invalid_argument with a list.
+[[nodiscard]] FoundInFolder find_in_folder(const std::string& folder);
 
 [[nodiscard]] Checkpoint open_index(const std::string& path, const OpenOptions& options);
 [[nodiscard]] Checkpoint open_folder(const std::string& path, const OpenOptions& options);

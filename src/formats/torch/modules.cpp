@@ -63,4 +63,11 @@ bool ScriptModules::parts_of(const ValueTree& tree, const ValueNode& object, Obj
   return true;
 }
 
+bool is_optimizer(const Value& value) {
+  if (value.kind() != Kind::dict) return false;
+  const auto state = value.find("state");
+  const auto groups = value.find("param_groups");
+  return state && groups && state->kind() == Kind::dict && groups->kind() == Kind::list;
+}
+
 }  // namespace ballast::torch

@@ -28,4 +28,7 @@ class ScriptModules final : public Modules {
   const ScriptClasses& script_;
 };
 
+/// What an optimizer's state_dict() gives.
+[[nodiscard]] bool is_optimizer(const Value& value);
+
 }  // namespace ballast::torch

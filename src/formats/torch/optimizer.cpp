@@ -9,6 +9,7 @@
 #include "base/key_path.h"
 #include "checkpoint/flatten.h"
 #include "checkpoint/root_choice.h"
+#include "formats/torch/modules.h"
 
 namespace ballast {
 namespace {
@@ -22,13 +23,6 @@ struct ModelParameter {
   Tensor tensor;
 };
 
-bool is_optimizer(const Value& value) {
-  if (value.kind() != Kind::dict) return false;
-  const auto state = value.find("state");
-  const auto groups = value.find("param_groups");
-  return state && groups && state->kind() == Kind::dict && groups->kind() == Kind::list;
-}
-
 std::vector<std::string> optimizers_in(const Value& root) {
   struct Look {
     Value value;
@@ -40,7 +34,7 @@ std::vector<std::string> optimizers_in(const Value& root) {
   std::vector<Look> looks = {{root, {}, 0}};
   for (std::size_t next = 0; next < looks.size() && next < kLooks; ++next) {
     const Look look = looks[next];
-    if (is_optimizer(look.value)) {
+    if (torch::is_optimizer(look.value)) {
       found.push_back(look.path);
       continue;
     }
@@ -132,7 +126,7 @@ std::vector<ModelParameter> model_parameters(const Checkpoint& checkpoint) {
   const FoundRoot found = model_beside(checkpoint);
   const Value tree = found.checkpoint.tree ? *found.checkpoint.tree : Value();
   const bool is_whole = is_model(tree);
-  if (!is_whole && found.path.empty() && is_optimizer(tree)) return {};
+  if (!is_whole && found.path.empty() && torch::is_optimizer(tree)) return {};
   std::vector<ModelParameter> parameters;
   for (const Entry& entry : found.checkpoint) {
     const std::string_view last = key_path::last(entry.name);
@@ -265,7 +259,7 @@ OptimizerState optimizer_state(const Checkpoint& checkpoint, std::string_view pa
   OptimizerState state;
   state.path = path.empty() ? find_optimizer(checkpoint) : std::string(path);
   const Value optimizer = checkpoint.tree->at(state.path);
-  if (!is_optimizer(optimizer))
+  if (!torch::is_optimizer(optimizer))
     fail(Errc::type_mismatch, display(checkpoint.path), "{} is no optimizer's state_dict",
          quoted(state.path));
   const Value groups = *optimizer.find("param_groups");

@@ -189,6 +189,8 @@ Checkpoint open(const ByteSource& source, const OpenOptions& options) {
   checkpoint.notes = document.notes;
   checkpoint.tree = ValueTree::value(reader.objects().shared_tree(), document.root);
   name_tensors(reader, document, checkpoint);
+  if (is_optimizer(*checkpoint.tree))
+    checkpoint.notes.emplace_back("it is the state of an optimizer, and no model");
   return checkpoint;
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ballast/error.h"
+
 namespace tool {
 namespace {
 
@@ -69,6 +71,25 @@ bool is_identifier(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_word) && !is_decimal_digit(text[0]) &&
          text.find("__") == text.npos && text.back() != '_' &&
          !(text[0] == '_' && text.size() > 1 && is_upper(text[1]));
+}
+
+std::string why_no_name(std::string_view text) {
+  if (text.empty()) return "is empty";
+  if (is_decimal_digit(text[0])) return "begins with a digit";
+  for (const char c : text)
+    if (!is_upper(c) && !is_lower(c) && !is_decimal_digit(c) && c != '_')
+      return fmt::format("has {} in it; letters, digits and underscores make a name",
+                         ballast::quoted(std::string_view(&c, 1)));
+  if (text.find("__") != text.npos || (text[0] == '_' && text.size() > 1 && is_upper(text[1])))
+    return "is a name C++ reserves for compilers (two underscores, or one and a capital letter)";
+  if (text.back() == '_') return "ends with an underscore, which names of fields lose";
+  if (std::find(std::begin(kTaken), std::end(kTaken), text) != std::end(kTaken))
+    return "is a word of C++, or of a system's headers";
+  if (is_taken_by_cpp(text)) {
+    const std::string other = std::string(1, text[0]) + lowered(text.substr(1));
+    return fmt::format("could be a macro, having no lower-case letter; {} could not", ballast::quoted(other));
+  }
+  return {};
 }
 
 bool is_taken_by_cpp(std::string_view text) {

@@ -13,6 +13,9 @@ namespace tool {
 /// Fit for a field as it is, keywords apart. A trailing underscore is not: reflection drops it.
 [[nodiscard]] bool is_identifier(std::string_view text);
 
+/// Why a struct or a namespace cannot have this name, in words that follow it; empty when it can.
+[[nodiscard]] std::string why_no_name(std::string_view text);
+
 /// A keyword, or what headers of the system are known to define as macros: such a field gets an underscore,
 /// which reflection drops again.
 [[nodiscard]] bool is_taken_by_cpp(std::string_view text);

@@ -329,12 +329,17 @@ class Scaffold {
 };
 
 // a::b::c
-bool is_namespace(std::string_view text) {
+void require_namespace(std::string_view text) {
+  const std::string_view whole = text;
   for (;;) {
     const std::size_t end = text.find("::");
     const std::string_view part = text.substr(0, end);
-    if (!is_identifier(part) || is_taken_by_cpp(part) || part == "std" || part == "ballast") return false;
-    if (end == text.npos) return true;
+    const std::string why =
+        part == "std" || part == "ballast" ? "belongs to somebody else" : why_no_name(part);
+    if (!why.empty())
+      fail(ballast::Errc::invalid_argument, ballast::quoted(whole),
+           "is not the name of a C++ namespace: {} {}", ballast::quoted(part), why);
+    if (end == text.npos) return;
     text.remove_prefix(end + 2);
   }
 }
@@ -342,11 +347,10 @@ bool is_namespace(std::string_view text) {
 }  // namespace
 
 std::string scaffold(const ballast::Checkpoint& checkpoint, const ScaffoldOptions& options) {
-  if (!is_identifier(options.name) || is_taken_by_cpp(options.name))
-    fail(ballast::Errc::invalid_argument, ballast::quoted(options.name), "is not the name of a C++ struct");
-  if (!options.space.empty() && !is_namespace(options.space))
-    fail(ballast::Errc::invalid_argument, ballast::quoted(options.space),
-         "is not the name of a C++ namespace");
+  if (const std::string why = why_no_name(options.name); !why.empty())
+    fail(ballast::Errc::invalid_argument, ballast::quoted(options.name),
+         "is not the name of a C++ struct: it {}", why);
+  if (!options.space.empty()) require_namespace(options.space);
   if (checkpoint.empty())
     fail(ballast::Errc::invalid_argument, ballast::display(checkpoint.path),
          "has no tensors to make a struct of");
