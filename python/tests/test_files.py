@@ -87,6 +87,18 @@ def test_convert_in_shards_with_a_receipt(tmp_path, pt):
     assert ballast.hash(pt).root == ballast.hash(tmp_path / "model.safetensors.index.json").root
 
 
+def test_convert_says_more_in_the_metadata(tmp_path, pt):
+    for target in ("x.safetensors", "x.record"):
+        ballast.convert(pt, tmp_path / target, meta={"license": "mit", "note": "a=b"})
+        metadata = ballast.open(tmp_path / target).metadata
+        assert metadata["license"] == "mit" and metadata["note"] == "a=b"
+    assert ballast.open(tmp_path / "x.safetensors").metadata["format"] == "pt"
+    for target, meta, kind in [("y.npz", {"a": "b"}, SafetensorError), ("y.safetensors", {"": "b"}, SafetensorError), ("y.safetensors", {"ballast.ties": "{}"}, SafetensorError), ("y.safetensors", {"a": 1}, TypeError), ("y.safetensors", "ab", (TypeError, ValueError))]:
+        with pytest.raises(kind):
+            ballast.convert(pt, tmp_path / target, meta=meta)
+        assert not (tmp_path / target).exists()
+
+
 def test_convert_with_rules(tmp_path, pt):
     (tmp_path / "rules.json").write_text('{"rules": [{"match": "weight$", "transpose": [0, 1]}]}')
     ballast.convert(pt, tmp_path / "x.npz", rules=tmp_path / "rules.json")
