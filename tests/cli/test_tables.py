@@ -113,6 +113,25 @@ class Columns(CliTest):
             for name in names:
                 self.assertTrue(any(line.rstrip() == name or line.startswith(name + " ") for line in lines), name)
 
+    def test_a_diff_leaves_out_the_columns_that_have_no_room_and_says_so(self):
+        names = ["x", "model.decoder.layers.7.self_attn.q_proj.weight"]
+        a, b = (self.file(f"{side}.safetensors", safetensors([(name, "F32", [2], floats(1, 2 + side)) for name in names])) for side in (0, 1))
+        titles = ["DIFFERING", "MAX ABS", "MAX REL", "REL L2", "ULP", "COSINE"]
+        for width in (40, 80, 130):
+            out, code = self.run_on_terminal("diff", a, b, columns=width, env=PLAIN)
+            lines = out.splitlines()
+            self.assertEqual(code, 1)
+            shown = [title for title in titles if title in lines[0]]
+            left = re.search("no room for (.*); a wider", out)
+            self.assertEqual(sorted(shown + (left.group(1).split(", ") if left else [])), sorted(titles))
+            self.assertEqual(width == 130, left is None, out)
+            rows = [line for line in lines if " values " in line and "F32" in line]
+            self.assertEqual(len(rows), 2)
+            for row in rows:
+                self.assertEqual((row.index("values"), row.index("F32")), (lines[0].index("CHANGE"), lines[0].index("WHAT")))
+                self.assertEqual(len(row), len(lines[0]))
+                self.assertLessEqual(len(row), width)
+
     def test_into_a_pipe_every_row_is_a_line(self):
         names = ["x", "n." + "c" * 140]
         path = self.file("l.safetensors", safetensors([(name, "F32", [1], floats(1)) for name in names]))

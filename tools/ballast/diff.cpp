@@ -116,12 +116,12 @@ void print_text(Session& session, const DiffArguments& arguments, const ballast:
   Table table({{"TENSOR"},
                {"CHANGE"},
                {"WHAT"},
-               {"DIFFERING", Align::right},
+               {"DIFFERING", Align::right, true},
                {"MAX ABS", Align::right},
-               {"MAX REL", Align::right},
-               {"REL L2", Align::right},
-               {"ULP", Align::right},
-               {"COSINE", Align::right}});
+               {"MAX REL", Align::right, true},
+               {"REL L2", Align::right, true},
+               {"ULP", Align::right, true},
+               {"COSINE", Align::right, true}});
   table.stream(session.out, session.stdout_terminal);
   const std::size_t count = report.tensors.size() - (arguments.all ? 0 : report.count(Change::equal));
   const bool fold = arguments.fold.holds(session, count);
@@ -142,6 +142,8 @@ void print_text(Session& session, const DiffArguments& arguments, const ballast:
   session.out.line(session.stdout_terminal.paint(summary(report), Style::bold));
   session.out.flush();
   if (rows.size() < count) arguments.fold.say(session);
+  if (!table.left_out().empty())
+    session.note(fmt::format("no room for {}; a wider terminal or --json has them", table.left_out()));
 }
 
 // A cell of a table: nothing in it ends the cell or becomes markup.

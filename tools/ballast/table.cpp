@@ -15,9 +15,10 @@ constexpr std::size_t kMostGathered = 100'000;   // cells, by a table that may s
 constexpr std::size_t kMostTextGathered = std::size_t{8} << 20U;
 constexpr std::size_t kNarrowestFirstColumn = 8;
 
-std::vector<std::size_t> fit(std::vector<std::size_t> widths, const Terminal& terminal, std::size_t indent) {
+std::vector<std::size_t> fit(std::vector<std::size_t> widths, const std::vector<bool>& left_out,
+                             const Terminal& terminal, std::size_t indent) {
   std::size_t others = indent;
-  for (std::size_t i = 1; i < widths.size(); ++i) others += widths[i] + kBetween.size();
+  for (std::size_t i = 1; i < widths.size(); ++i) others += left_out[i] ? 0 : widths[i] + kBetween.size();
   const auto room = static_cast<std::size_t>(terminal.width);
   std::size_t limit = kWidestFirstColumn;
   if (terminal.is_terminal) limit = std::max(kNarrowestFirstColumn, room > others ? room - others : 0);
@@ -52,7 +53,27 @@ void Table::settle_widths(const Terminal& terminal, std::size_t indent, bool tit
   for (std::size_t i = 0; i < count && titles; ++i) widths[i] = screen_width(columns_[i].title);
   for (std::size_t i = 0; i < cells_.size(); ++i)
     widths[i % count] = std::max<std::size_t>(widths[i % count], cells_[i].width);
-  widths_ = fit(std::move(widths), terminal, indent);
+  leave_out(widths, terminal, indent);
+  widths_ = fit(std::move(widths), is_left_out_, terminal, indent);
+}
+
+void Table::leave_out(const std::vector<std::size_t>& widths, const Terminal& terminal, std::size_t indent) {
+  is_left_out_.assign(columns_.size(), false);
+  std::size_t taken = indent + std::min(widths[0], kNarrowestFirstColumn);
+  for (std::size_t i = 1; i < widths.size(); ++i) taken += widths[i] + kBetween.size();
+  for (std::size_t i = columns_.size(); i-- > 1 && terminal.is_terminal;) {
+    if (taken <= static_cast<std::size_t>(terminal.width)) return;
+    if (!columns_[i].optional) continue;
+    is_left_out_[i] = true;
+    taken -= widths[i] + kBetween.size();
+  }
+}
+
+std::string Table::left_out() const {
+  std::string titles;
+  for (std::size_t i = 0; i < is_left_out_.size(); ++i)
+    if (is_left_out_[i]) titles += (titles.empty() ? "" : ", ") + columns_[i].title;
+  return titles;
 }
 
 // What was gathered; with the titles the first time.
@@ -61,6 +82,7 @@ void Table::put_out(Output& out, const Terminal& terminal, std::string_view inde
   if (!is_begun_) settle_widths(terminal, indent.size(), titles);
   std::string line;
   const auto put = [&](std::size_t column, std::string_view text, std::size_t width, Style style) {
+    if (is_left_out_[column]) return;
     std::size_t padding = widths_[column] - std::min(widths_[column], width);
     if (column == 0 && width > widths_[0] && terminal.is_terminal && count > 1) {
       out.line(line + terminal.paint(text, style));

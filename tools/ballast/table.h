@@ -19,6 +19,7 @@ enum class Align : std::uint8_t { left, right };
 struct Column {
   std::string title;
   Align align = Align::left;
+  bool optional = false;  ///< left out on a terminal that has no room for it, the last ones first
 };
 
 struct Cell {
@@ -50,6 +51,9 @@ class Table {
   /// row aside and no other.
   void print(Output& out, const Terminal& terminal, std::string_view indent = {}, bool titles = true);
 
+  /// The titles of columns that were not printed: "ULP, COSINE".
+  [[nodiscard]] std::string left_out() const;
+
  private:
   // All texts lie one behind the other: a listing may have a million cells.
   struct Kept {
@@ -59,12 +63,14 @@ class Table {
   };
 
   void settle_widths(const Terminal& terminal, std::size_t indent, bool titles);
+  void leave_out(const std::vector<std::size_t>& widths, const Terminal& terminal, std::size_t indent);
   void put_out(Output& out, const Terminal& terminal, std::string_view indent, bool titles);
 
   Output* out_ = nullptr;  // of stream()
   const Terminal* terminal_ = nullptr;
   bool is_begun_ = false;
   std::vector<std::size_t> widths_;
+  std::vector<bool> is_left_out_;
   std::vector<Column> columns_;
   std::vector<Kept> cells_;
   std::string texts_;
