@@ -27,6 +27,8 @@ class WrongFiles(CliTest):
         self.assertIn("LFS", self.refusal("b.safetensors", b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"))
         self.assertIn("gzip", self.refusal("c.safetensors", gzip.compress(b"x" * 100)))
         self.assertIn("empty", self.refusal("d.safetensors", b""))
+        for name in ("e.gguf", "e.bin", "e.safetensors"):
+            self.assertIn("is a GGUF file", self.refusal(name, b"GGUF\3\0\0\0" + bytes(64)))
 
     def test_a_cut_file_has_both_numbers(self):
         whole = safetensors([("w", "F32", [1000], floats(*[1.0] * 1000))])

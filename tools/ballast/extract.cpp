@@ -145,7 +145,7 @@ int extract(Session& session, const ExtractArguments& arguments) {
   ballast::Tensor tensor = tensor_named(wanted.name, file);
   if (wanted.index) tensor = tensor.index(IndexText(*wanted.index).read());
   ballast::Checkpoint one;
-  one.add(wanted.name, std::move(tensor));
+  one.add(wanted.name, tensor);
   StepArguments cast;
   cast.dtype = arguments.dtype;
   ballast::Steps steps = steps_of(cast);
