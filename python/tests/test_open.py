@@ -2,7 +2,9 @@
 """ballast.open: files of every format as mappings, with NumPy alone and with PyTorch."""
 import collections
 import io
+import itertools
 import json
+import pickle
 import zipfile
 
 import numpy as np
@@ -231,3 +233,45 @@ def test_what_is_not_a_file_of_weights(tmp_path):
 def test_json_values(tmp_path):
     (tmp_path / "c.json").write_text('{"a": {"b": [1, 2.5, null, "x"]}}')
     assert ballast.open_value(tmp_path / "c.json", "a.b") == [1, 2.5, None, "x"]
+
+
+def called(function, *arguments):
+    """A pickle's opcodes for function(*arguments)."""
+    module, name = function.rsplit(".", 1)
+    return f"c{module}\n{name}\n(".encode() + b"".join(arguments) + b"tR"
+
+
+def text(value):
+    encoded = value.encode("utf-8")
+    return b"X" + len(encoded).to_bytes(4, "little") + encoded
+
+
+PATHS = [called(f"pathlib.{name}", text("a")) for name in ("Path", "PosixPath", "PurePath", "PurePosixPath")]
+DTYPES = [called("numpy.dtype", text(name), b"\x89", b"\x88") for name in ("f4", "<f4", "=f4", ">f4")]
+BYTES = [b"C\x01a"] + [called("numpy.core.multiarray.scalar", called("numpy.dtype", text(f"S{n}"), b"\x89", b"\x88"), b"C" + bytes([n]) + b"a".ljust(n, b"\0")) for n in (1, 2, 5)]
+
+
+@pytest.mark.parametrize("keys", [PATHS, DTYPES, BYTES], ids=["paths", "dtypes", "bytes"])
+def test_keys_that_python_takes_for_one_are_one_or_refused(keys, tmp_path):
+    for first, second in itertools.product(keys, keys):
+        data = b"\x80\x03}(" + first + b"K\x01" + second + b"K\x02u."
+        (tmp_path / "x.pkl").write_bytes(data)
+        try:
+            assert len(ballast.open_value(tmp_path / "x.pkl")) == len(pickle.loads(data))
+        except SafetensorError as refusal:
+            assert refusal.code == "type-mismatch"
+
+
+@pytest.mark.parametrize("packed", ["\x07\x64\x01\x02", "é\x01\x02", "\xe9\x64\x01\x02"])
+def test_dates_of_text_are_what_python_makes_of_them_or_refused(packed, tmp_path):
+    data = b"\x80\x02" + called("datetime.date", text(packed)) + b"."
+    (tmp_path / "x.pkl").write_bytes(data)
+    try:
+        wanted = str(pickle.loads(data, encoding="latin1"))
+    except TypeError:
+        wanted = None
+    try:
+        assert ballast.open_value(tmp_path / "x.pkl") == wanted
+    except SafetensorError:
+        pass
+    assert wanted is not None or ballast.scan(tmp_path / "x.pkl").verdict != "clean"

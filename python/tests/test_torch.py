@@ -235,3 +235,11 @@ def test_tied_tensors_stay_tied(tmp_path):
     for loaded in (with_load, mapped):
         loaded["a"][1] = 7
         assert loaded["b"][1] == 7 and loaded["c"][0] == 7
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8"])
+def test_sparse_tensors_whose_places_repeat_are_summed_as_pytorch_sums_them(dtype, tmp_path):
+    values = torch.tensor([1, 0.0004, 0.0004, 0.004, 3, -1, 0.0004, 7]).to(getattr(torch, dtype))
+    sparse = torch.sparse_coo_tensor(torch.tensor([[0, 0, 0, 1, 1, 1, 2, 0]]), values, (4,))
+    torch.save({"x": sparse}, tmp_path / "x.pt")
+    assert same(ballast.open(tmp_path / "x.pt")["x"].torch(), sparse.to_dense())

@@ -37,7 +37,8 @@ class Budget {
   /// Memory that is free again.
   void give_back(std::uint64_t bytes) noexcept { bytes_ += bytes; }
 
-  /// Work beyond a look at each byte of the input.
+  /// Work beyond a look at each byte of the input. What is done with a whole text, which many may name, costs
+  /// steps_for_text().
   void step(std::uint64_t steps = 1) {
     if (steps > steps_) refuse_steps();
     steps_ -= steps;
@@ -52,6 +53,11 @@ class Budget {
   std::uint64_t bytes_ = kBytes;
   std::uint64_t steps_ = kSteps;
 };
+
+/// To hash, compare or copy a text.
+[[nodiscard]] constexpr std::uint64_t steps_for_text(std::uint64_t bytes) noexcept {
+  return bytes / 16 + 1;
+}
 
 }  // namespace ballast
 

@@ -230,17 +230,42 @@ void set_quantized(Checkpoint& checkpoint, const Int8Tensors& tensors) {
   put(checkpoint, kQuantizedKey, std::move(json).text());
 }
 
+namespace {
+
+// What Burn's files say of single tensors, as JSON by their names.
+constexpr const char* kByName[] = {"burn.param_ids", "burn.dtypes"};
+
+template <class Now>
+void follow_in(const char* key, const Checkpoint& before, const Now& now, Checkpoint& after) {
+  const std::string* text = record::find(before, key);
+  if (text == nullptr) return;
+  const std::string where = display(before.path) + ": metadata " + key;
+  const Value said = parse_json(*text, where);
+  if (said.kind() != Kind::dict) return;  // its writer refuses it
+  std::vector<std::pair<Value, Value>> followed;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const std::string name(said.key(i).as_string());
+    const auto called = before.contains(name) ? now(name) : std::optional(name);
+    if (called) followed.emplace_back(Value(*called), said.value(i));
+  }
+  if (followed.empty()) return take(after, key);
+  put(after, key, write_json(Value::dict(followed), where));
+}
+
+}  // namespace
+
 void follow_names(const Checkpoint& before, std::span<const std::optional<std::string>> names,
                   Checkpoint& after) {
   bool renamed = false;
   for (std::size_t i = 0; i < names.size(); ++i)
     renamed = renamed || (names[i] && *names[i] != before[i].name);
   if (renamed) record::forget_checksums(after);  // they are about the old names
-  if (record::find(before, kQuantizedKey) == nullptr) return;
   const auto now = [&](const std::string& name) {
     const auto at = before.position(name);
     return at ? names[*at] : std::nullopt;
   };
+  for (const char* key : kByName) follow_in(key, before, now, after);
+  if (record::find(before, kQuantizedKey) == nullptr) return;
   Int8Tensors followed;
   for (const auto& [name, mark] : quantized_of(before)) {
     const auto integers = now(name);

@@ -46,9 +46,7 @@ std::string called(std::string_view path) {
       path = path.substr(0, dot);
       continue;
     }
-    std::string lower(last);
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return lower;
+    return lowered(last);
   }
 }
 

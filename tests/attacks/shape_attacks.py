@@ -1,6 +1,6 @@
 """Object graphs that are small on disk and enormous when walked: billion laughs and 200,000 levels."""
-from pickle_asm import (APPEND, APPENDS, BUILD, DUP, EMPTY_DICT, EMPTY_LIST, EMPTY_TUPLE, FROZENSET, MARK, NEWOBJ,
-                        POP, REDUCE, SETITEM, SETITEMS, STOP, TUPLE, TUPLE1, TUPLE2, call, code, get, glob, new,
+from pickle_asm import (APPEND, APPENDS, BINPERSID, BUILD, DUP, EMPTY_DICT, EMPTY_LIST, EMPTY_TUPLE, FROZENSET,
+                        MARK, NEWOBJ, NONE, POP, REDUCE, SETITEM, SETITEMS, STOP, TUPLE, TUPLE1, TUPLE2, call, code, get, glob, new,
                         pickle, proto, put, tuple_of, val)
 from torch_parts import Sample, legacy, nested_bytes, tensor, torch_zip
 
@@ -80,7 +80,23 @@ def nested_streams(depth):
     return pickle({"w": nested_bytes(stream)}, 3)
 
 
+def named_often():
+    """(name, extension, text, data): one text of a megabyte, hashed or compared wherever it is named."""
+    text, twin = "l" * (1 << 20), "l" * ((1 << 20) - 1) + "m"
+    named = lambda pid: code(EMPTY_LIST, MARK, val(pid), put(1), BINPERSID, (get(1) + BINPERSID + POP) * 60_000, APPENDS)
+    parts = lambda key, location, *more: ("storage", glob("torch", "FloatStorage"), key, location, 4) + more
+    yield "location", "pt", "the location of a storage", torch_zip(named(parts("0", text)))
+    yield "storage-key", "pth", "the key of a storage", legacy(named(parts(text, "cpu", None)), [text])
+    kept = code(val(text), put(1), POP, val(twin), put(2), POP)
+    pairs = code(EMPTY_DICT, MARK, code(get(1), NONE) * 60_000, SETITEMS)
+    yield "dict-key", "pkl", "the key of 60,000 pairs", pickle(code(kept, pairs))
+    dicts = code(EMPTY_LIST, MARK, code(EMPTY_DICT, MARK, get(1), NONE, get(2), NONE, SETITEMS) * 20_000, APPENDS)
+    yield "dict-keys", "pkl", "two that differ in their last letter, the keys of 20,000 dicts", pickle(code(kept, dicts))
+
+
 def samples():
+    for name, extension, text, data in named_often():
+        yield Sample("often-" + name, extension, "expansion-limit", "often", "a megabyte of text named very often: " + text, data)
     for name, body, text in laughs():
         yield Sample("laughs-" + name, "pt", "expansion-limit", "laughs", text,
                      torch_zip({"weight": tensor(), "x": body}))

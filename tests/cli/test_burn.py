@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import pathlib
+import shutil
 import struct
 import sys
 import unittest
@@ -39,6 +40,11 @@ def read_bpk(path):
     tree, end = cb_read(data, 10)
     start = aligned(end)
     return {n: (t["dtype"], t["shape"], data[start + t["data_offsets"][0] : start + t["data_offsets"][1]]) for n, t in tree["tensors"].items()}, tree.get("metadata", {})
+
+
+def ids_of(path):
+    tree, _ = cb_read(pathlib.Path(path).read_bytes(), 10)
+    return {name: tensor["param_id"] for name, tensor in tree["tensors"].items()}
 
 
 class Layout(CliTest):
@@ -107,6 +113,35 @@ class Layout(CliTest):
             self.run_tool("convert", at, self.path("back.safetensors"), "-f", "--layout", "pytorch")
             back = read_safetensors(self.path("back.safetensors"))[0]
             self.assertEqual({n: t for n, t in back.items()}, {n: (d, s, b) for n, d, s, b in NET if "tracked" not in n}, way)
+
+    def test_merge_lays_out_as_convert_does(self):
+        for name in ("net.bpk", "net.mpk"):
+            self.run_tool("convert", self.net(), self.path(name))
+            _, err = self.run_tool("merge", self.net(), self.path("m-" + name))
+            self.assertIn("the layout was pytorch and is burn", err)
+            self.run_tool("diff", self.path(name), self.path("m-" + name))
+
+    def test_words_of_the_metadata_may_go_and_the_layout_stays(self):
+        parts = [("fc.weight", "F32", [2, 2], floats(1, 2, 3, 4)), ("fc.bias", "F32", [2], bytes(8))]
+        words = ({"producer": "burn"}, {"format": "flax"}, {"format": "pt"}, {})
+        for there, wanted in itertools.product(words, words):
+            old = self.file("old.safetensors", safetensors(parts, there))
+            shutil.copy(old, self.path("new.safetensors"))
+            for key in there:
+                self.run_tool("meta", self.path("new.safetensors"), "rm", key)
+            for key, value in wanted.items():
+                self.run_tool("meta", self.path("new.safetensors"), "set", f"{key}={value}")
+            for file, out in ((old, "a"), (self.path("new.safetensors"), "b")):
+                self.run_tool("convert", file, self.path(f"{out}.safetensors"), "-f", "--layout", "native", "--layers", "fc=linear")
+            self.assertEqual(*(read_safetensors(self.path(f"{out}.safetensors"))[0] for out in "ab"), (there, wanted))
+
+    def test_ids_and_kinds_follow_the_names_of_their_tensors(self):
+        pack = self.file("ids.bpk", burnpack([(f"{layer}.weight", "F32", [2], bytes(8), number) for layer, number in (("fc", 11), ("fd", 21))]))
+        for renames, ids in ((("^fc=tmp", "^fd=fc", "^tmp=fd"), {"fd.weight": 11, "fc.weight": 21}), (("^fc=x",), {"x.weight": 11, "fd.weight": 21})):
+            self.run_tool("convert", pack, self.path("o.bpk"), "-f", *itertools.chain.from_iterable(("--rename", rule) for rule in renames))
+            self.assertEqual(ids_of(self.path("o.bpk")), ids)
+        self.run_tool("convert", pack, self.path("o.bpk"), "-f", "--exclude", "fc")
+        self.assertEqual(ids_of(self.path("o.bpk")), {"fd.weight": 21})
 
     def test_a_format_that_cannot_say_it_refuses(self):
         self.run_tool("convert", self.net(), self.path("net.bpk"))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "ballast/adapter.h"
 #include "ballast/error.h"
 #include "ballast/quantized.h"
 #include "ballast/steps.h"
@@ -39,6 +40,15 @@ ballast::Checkpoint open_all(Session& session, const MergeOptions& options) {
   return parts.size() == 1 ? std::move(parts.front()) : ballast::merge(parts);
 }
 
+// As convert: files of Burn's are for Burn, and get its layout.
+ballast::Checkpoint laid_out_for(Session& session, ballast::Format format, ballast::Checkpoint checkpoint) {
+  const ballast::Adapter usual = ballast::usual_adapter(format);
+  if (usual == ballast::Adapter::pytorch) return checkpoint;
+  ballast::Adapted adapted = ballast::adapt(checkpoint, {.to = usual});
+  for (const std::string& note : adapted.notes) session.note(note);
+  return std::move(adapted.checkpoint);
+}
+
 int merge(Session& session, const MergeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& out = options.files.back();
@@ -46,8 +56,8 @@ int merge(Session& session, const MergeOptions& options) {
     fail(ballast::Errc::invalid_argument, "", "OUT is missing; 'ballast merge --help' shows what it takes");
   require_free(out, options.force);
   ballast::require_apart({options.files.begin(), options.files.end() - 1}, {out});
-  const ballast::Checkpoint checkpoint = open_all(session, options);
   const ballast::Format format = ballast::format_for(out, options.format);
+  const ballast::Checkpoint checkpoint = laid_out_for(session, format, open_all(session, options));
   if (const std::size_t tied = format->holds_ties ? 0 : ballast::ties(checkpoint).size(); tied > 0)
     session.note(fmt::format("{} has no ties: {} written again", format.name(),
                              tied == 1 ? "1 tensor is" : fmt::format("{} tensors are", tied)));

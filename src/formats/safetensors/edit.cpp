@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "formats/one_reading.h"
@@ -38,8 +39,11 @@ std::string_view renamed(const Renames& renames, std::string_view name) {
 Checkpoint names_of(const Header& header) {
   Checkpoint names;
   names.reserve(header.tensors.size());
-  for (const HeaderEntry& entry : header.tensors)
-    names.add(std::string(entry.name()), Tensor(DType::u8, {0}));
+  for (const HeaderEntry& entry : header.tensors) {
+    Shape shape;
+    for (const std::uint64_t dim : header.shape(entry)) shape.push_back(static_cast<std::int64_t>(dim));
+    names.add(std::string(entry.name()), Tensor(entry.dtype, shape));
+  }
   names.metadata = metadata_of(header);
   return names;
 }
@@ -105,9 +109,14 @@ std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& cha
                                      const std::string& where) {
   std::optional<Metadata> kept =
       renames.empty() ? metadata_of(header) : renamed_marks(names_of(header), renames, where);
-  if (change.remove_metadata) return std::nullopt;
-  if (change.metadata) return change.metadata;
-  return kept;
+  if (!change.remove_metadata && !change.metadata) return kept;
+  if (change.metadata && change.metadata->contains(layout::kKey)) return change.metadata;
+  // Words like "producer" may go and come; whose layout the tensors have stays, and is said where need be.
+  Checkpoint names = names_of(header);
+  const std::string whose = layout::of(names);
+  names.metadata = change.metadata;
+  if (layout::of(names) != whose) layout::set(names, whose);
+  return std::move(names.metadata);
 }
 
 }  // namespace

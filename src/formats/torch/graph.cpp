@@ -89,11 +89,13 @@ class Keys {
   std::size_t step_;
 };
 
-bool has_repeated_text(const Keys& keys) {
+bool has_repeated_text(const Keys& keys, Budget& budget) {
   constexpr std::size_t kFew = 8;  // for which a look at each pair is faster
   if (keys.size() <= kFew) {
     for (std::size_t i = 1; i < keys.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
+        if (text_of(keys[i]).size() != text_of(keys[j]).size()) continue;
+        budget.step(steps_for_text(text_of(keys[i]).size()));
         if (text_of(keys[i]) == text_of(keys[j])) return true;
       }
     }
@@ -102,7 +104,11 @@ bool has_repeated_text(const Keys& keys) {
   bool repeated = false;
   detail::NameIndex index;
   index.put_all(
-      keys.size(), [&](std::size_t i) { return hash_name(text_of(keys[i])); },
+      keys.size(),
+      [&](std::size_t i) {
+        budget.step(2 * steps_for_text(text_of(keys[i]).size()));  // and to be compared
+        return hash_name(text_of(keys[i]));
+      },
       [&](std::size_t i, std::size_t j) { return text_of(keys[i]) == text_of(keys[j]); },
       [&](std::size_t, std::size_t) { repeated = true; });
   return repeated;
@@ -127,7 +133,7 @@ bool has_children(const ValueNode* node) {
 // Python's rule: the place and the key of the first, the value of the last.
 void Objects::make_unique(ValueNode* container) {
   const Keys keys(container);
-  if (keys.size() < 2 || (keys.are_all_text() && !has_repeated_text(keys))) return;
+  if (keys.size() < 2 || (keys.are_all_text() && !has_repeated_text(keys, budget()))) return;
   const bool is_dict = container->kind == NodeKind::dict;
   NameMap<std::size_t> places;
   std::uint64_t taken = 0;

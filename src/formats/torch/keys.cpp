@@ -73,6 +73,8 @@ void append_leaf(std::string& out, const ValueNode* node, const ValueTree& tree)
       append_float(out += 'c', node->complex[0], node);
       return append_float(out, node->complex[1], node);
     case NodeKind::string:
+      if (tree.type_name(node->type).starts_with("pathlib."))  // equal, whichever of its classes made them
+        return append_text(out, 'P', 0, {node->text, node->size});
       return append_text(out, 's', tree.type_name(node->type) == "numpy.str_" ? 0 : node->type,
                          {node->text, node->size});
     case NodeKind::bytes:

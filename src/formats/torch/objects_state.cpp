@@ -58,7 +58,8 @@ void Objects::set_items(Ref target, std::span<const Ref> pairs) {
   if (node == nullptr || node->kind != NodeKind::dict || role_of(target) == Role::namespace_)
     refuse(Errc::type_mismatch, "SETITEM on {}", describe(target));
   for (std::size_t i = 0; i < pairs.size(); i += 2) {
-    if (pairs[i].is_node() && pairs[i].node()->kind != NodeKind::string) need_hashable(pairs[i]);
+    const ValueNode* key = pairs[i].is_node() ? pairs[i].node() : nullptr;
+    if (key != nullptr && (key->kind != NodeKind::string || key->type != 0)) need_hashable(pairs[i]);
   }
   tree().append_pairs(node, pairs);
 }
@@ -86,9 +87,9 @@ void Objects::need_hashable(Ref key) {
         return role == Role::slice || role == Role::range || role == Role::timedelta || role == Role::uuid ||
                role == Role::timezone || role == Role::numpy_dtype;
       }
-      case NodeKind::string: {  // likewise: one moment has a name in every time zone
+      case NodeKind::string: {  // likewise: a moment has a name in every time zone, a dtype several
         const std::string_view type = node->type == 0 ? std::string_view() : tree().type_name(node->type);
-        return type == "datetime.datetime" || type == "datetime.time";
+        return type == "datetime.datetime" || type == "datetime.time" || type == "numpy.dtype";
       }
       default:
         return false;

@@ -79,6 +79,7 @@ Ref Reader::read_nested(std::shared_ptr<const Storage> bytes, const std::string&
 std::string key_text(Objects& objects, Ref key, const char* what) {
   const auto number = as_int(key);
   std::string text = number ? std::to_string(*number) : std::string(objects.need_text(key, what));
+  objects.budget().step(steps_for_text(text.size()));
   // 1 and "1" are two keys in Python.
   if (objects.keys_are_numbers.value_or(number.has_value()) != number.has_value())
     objects.refuse(Errc::type_mismatch, "{}, {}, is {}, and others are {}", what, quoted(text),
@@ -109,8 +110,10 @@ StorageId parse_storage_id(Objects& objects, Ref id) {
   storage.dtype = objects.views().dtype_of_class(parts[1]);
   storage.type = parts[1].node()->type;
   storage.key = key_text(objects, parts[2], "a storage's key");
-  if (const auto location = as_text(parts[3]); location && *location != "cpu")
+  if (const auto location = as_text(parts[3]); location && *location != "cpu") {
+    objects.budget().step(steps_for_text(location->size()));
     storage.location = objects.tree().type_id(*location);
+  }
   if (as_text(parts[3]) == "meta")
     objects.ledger().find(Severity::warning, Errc::unsupported,
                           "a storage of the device meta, of which PyTorch reads no numbers", 0, {});

@@ -121,7 +121,8 @@ Ref scalar_of(Objects& objects, const NumpyType& type, std::string_view data, st
 
 Ref numpy_text(Objects& objects, const NumpyType& type, std::string_view data) {
   ValueTree& tree = objects.tree();
-  if (type.kind == 'S') return tree.bytes(data, tree.type_id("numpy.bytes_"));
+  if (type.kind == 'S')  // NumPy fills up with NULs and forgets them again
+    return tree.bytes(data.substr(0, data.find_last_not_of('\0') + 1), tree.type_id("numpy.bytes_"));
   objects.budget().step(data.size());
   std::string text;
   for (std::size_t at = 0; at + 4 <= data.size(); at += 4) {

@@ -121,7 +121,10 @@ Ref date_or_time(Objects& objects, const Call& call, Role role) {
   const std::string_view bytes = objects.need_bytes(first, "a date");
   const std::size_t size = role == Role::date ? 4 : role == Role::time ? 6 : 10;
   const auto zone = zone_text(objects, Objects::argument(call, 1));
-  if (bytes.size() != size || !zone) return objects.misfit(call);
+  // Python 2's text stands for bytes of Latin-1, and only of ASCII are these the same.
+  const bool is_other_text =
+      as_text(first) && std::any_of(bytes.begin(), bytes.end(), [](char c) { return c < 0; });
+  if (bytes.size() != size || !zone || is_other_text) return objects.misfit(call);
   if (!is_sane(bytes, role)) return objects.misfit(call);
   std::string text;
   if (role != Role::time) text = date_text(bytes);

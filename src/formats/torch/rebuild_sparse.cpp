@@ -7,6 +7,7 @@
 #include "ballast/error.h"
 #include "base/checked.h"
 #include "formats/torch/objects.h"
+#include "tensor/half.h"
 
 namespace ballast::torch {
 namespace {
@@ -107,6 +108,19 @@ void add_numbers(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
 }
 
+// Rounded after each, as PyTorch does.
+template <class T>
+void add_halves(std::byte* to, const std::byte* from, std::size_t bytes, T (*rounded)(float)) {
+  for (std::size_t at = 0; at < bytes; at += sizeof(T)) {
+    T a;
+    T b;
+    std::memcpy(&a, to + at, sizeof a);
+    std::memcpy(&b, from + at, sizeof b);
+    a = rounded(float_of(a) + float_of(b));
+    std::memcpy(to + at, &a, sizeof a);
+  }
+}
+
 // Values that fall on one place are added, as PyTorch does for tensors it calls uncoalesced.
 void add(DType dtype, std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (dtype) {
@@ -116,6 +130,10 @@ void add(DType dtype, std::byte* to, const std::byte* from, std::size_t bytes) {
     case DType::f32:
     case DType::c64:
       return add_numbers<float>(to, from, bytes);
+    case DType::f16:
+      return add_halves<Half>(to, from, bytes, half_of);
+    case DType::bf16:
+      return add_halves<BFloat16>(to, from, bytes, bfloat16_of);
     case DType::i64:
     case DType::u64:
       return add_numbers<std::int64_t>(to, from, bytes);
@@ -137,15 +155,7 @@ void add(DType dtype, std::byte* to, const std::byte* from, std::size_t bytes) {
 }
 
 void fill_dense(const Parts& parts, std::span<std::byte> out) {
-  // 16-bit floats are added up as 32-bit ones.
   const DType dtype = parts.values.dtype();
-  if (dtype == DType::f16 || dtype == DType::bf16) {
-    Parts wide = parts;
-    wide.values = parts.values.to(DType::f32);
-    Tensor sum = Tensor::zeros(DType::f32, parts.shape);
-    fill_dense(wide, {sum.mutable_data(), static_cast<std::size_t>(sum.size_bytes())});
-    return sum.to(dtype).read(0, out);
-  }
   std::memset(out.data(), 0, out.size());
   const std::size_t item = item_bytes(dtype);
   const auto count = static_cast<std::size_t>(parts.values.shape()[0]);
