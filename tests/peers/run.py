@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py [group…]: exchanges files with every peer that scripts/peers has installed, and writes what came of it to docs/compatibility.md.
+
+Peers that are not installed are named and left out; their rows stay what they were. Exit 1 when something differs, 0 else.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import places
+
+PAGE = places.ROOT / "docs/compatibility.md"
+BEGIN, END = "<!-- peers: written by scripts/test --peers -->\n", "<!-- end of peers -->\n"
+HEAD = "| peer | direction | what | same | different | refused by the peer | day |\n|---|---|---|---|---|---|---|\n"
+# group: (the peer as rows call it, its package, [program and its words…])
+PROGRAMS = {
+    "core": [("NumPy", "numpy", ["exchange.py", "numpy"]), ("PyTorch", "torch", ["exchange.py", "torch"])],
+    "jax": [("JAX", "jax", ["exchange.py", "jax"])],
+    "tensorflow": [("TensorFlow", "tensorflow-cpu", ["exchange.py", "tensorflow"])],
+    "paddle": [("Paddle", "paddlepaddle", ["exchange.py", "paddle"])],
+    "mlx": [("MLX", "mlx", ["exchange.py", "mlx"])],
+    "burn": [],
+}  # fmt: skip
+
+
+def build_folder():
+    """The one that was built last, of those with the Python package."""
+    found = [path for path in places.ROOT.glob("build/*/python/ballast/_native*.so") if (path.parents[2] / "bin/ballast").exists()]
+    if not found:
+        sys.exit("tests/peers: nothing is built: cmake --preset dev && cmake --build --preset dev")
+    return max(found, key=lambda path: path.stat().st_mtime).parents[2]
+
+
+def programs_of(group):
+    """(peer, version, command) of each program that can run."""
+    there = places.installed(group)
+    if group == "burn":
+        oracle = places.python_of("core")  # whose PyTorch computes, too; else Debian's does
+        oracle = str(oracle) if oracle.exists() else places.PYTHON
+        return [("Burn", version, [oracle, "-B", str(places.HERE / "burn.py"), version]) for version in there.values()]
+    python = str(places.python_of(group))
+    return [(peer, there[package], [python, "-B", str(places.HERE / words[0]), *words[1:]]) for peer, package, words in PROGRAMS[group] if package in there]
+
+
+def lines_of(command, build):
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3", "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, **quiet, "PYTHONPATH": str(build / "python"), "BALLAST_TOOL": str(build / "bin/ballast")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        last = (done.stderr.strip().splitlines() or ["nothing said"])[-1]
+        lines.append({"way": "the program", "what": pathlib.Path(command[2]).name, "same": 0, "different": [f"ended with {done.returncode}: {last}"], "refused": {}})
+    return lines
+
+
+def rows_of(peer, version, lines):
+    """A row a direction; what was exchanged in it stands in one cell."""
+    day = datetime.date.today().isoformat()
+    for way in dict.fromkeys(line["way"] for line in lines):
+        part = [line for line in lines if line["way"] == way]
+        same, different, refused = (sum(count(line) for line in part) for count in (lambda x: x["same"], lambda x: len(x["different"]), lambda x: sum(x["refused"].values())))
+        yield f"| {peer} {version} | {way} | {', '.join(line['what'] for line in part)} | {same} | {different} | {refused} | {day} |"
+
+
+def write_page(rows):
+    """Rows of a peer and direction take the place of those there were, whatever their version; others stay."""
+    text = PAGE.read_text()
+    before, rest = text.split(BEGIN)
+    old, after = rest.split(END)
+    kept = {}
+    for row in old.splitlines()[2:]:
+        kept.setdefault(row.split("|")[1].strip(), []).append(row)
+    for peer, new in rows.items():
+        name, _, version = peer.rpartition(" ")
+        for other in [key for key in kept if key.rpartition(" ")[0] == name and (name != "Burn" or key == peer)]:
+            del kept[other]
+        kept[peer] = new
+    lines = [row for peer in sorted(kept) for row in kept[peer]]
+    PAGE.write_text(before + BEGIN + HEAD + "".join(line + "\n" for line in lines) + END + after)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("group", nargs="*", help=", ".join(PROGRAMS))
+    parser.add_argument("--no-write", action="store_true", help="leave docs/compatibility.md alone")
+    arguments = parser.parse_args()
+    build, rows, different = build_folder(), {}, 0
+    for group in arguments.group or PROGRAMS:
+        programs = programs_of(group)
+        if not programs:
+            print(f"{group}: not installed (scripts/peers {group})")
+        for peer, version, command in programs:
+            lines = lines_of(command, build)
+            for line in lines:
+                print(f"{peer} {version}: {line['way']}: {line['what']}: {line['same']} the same, {len(line['different'])} different, {sum(line['refused'].values())} refused by the peer", flush=True)
+                for text in line["different"][:20]:
+                    print(f"  DIFFERENT {text}")
+                for reason, count in list(line["refused"].items())[:6]:
+                    print(f"  refused: {count} × {reason}")
+                different += len(line["different"])
+            rows.setdefault(f"{peer} {version}", []).extend(rows_of(peer, version, lines))
+    if rows and not arguments.no_write:
+        write_page(rows)
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
