@@ -14,7 +14,7 @@ CODES = {name: code for code, name in NAMES.items()}
 
 # What only .pt files hold: as NumPy sees the elements they are stored as.
 _STORED = {"C128": "complex128", "QI8": "int8", "QU8": "uint8", "QI32": "int32", "BITS8": "uint8", "BITS16": "uint16"}
-_SMALL_FLOATS = {"BF16", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ", "F8_E8M0"}
+SMALL_FLOATS = {"BF16", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ", "F8_E8M0"}
 
 
 class _NumpyDtypes(Dict[str, Any]):
@@ -23,7 +23,7 @@ class _NumpyDtypes(Dict[str, Any]):
     def __missing__(self, code: str) -> Any:
         import numpy
 
-        if code in _SMALL_FLOATS:
+        if code in SMALL_FLOATS:
             try:
                 import ml_dtypes
             except ImportError:

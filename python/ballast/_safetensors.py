@@ -7,6 +7,7 @@ import os
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _native
+from ._adopt import adopt, carrying_tools
 from ._errors import MissingFileError, SafetensorError, as_reference
 from ._frameworks import Spec, code_of, numpy_tools, torch_tools
 from ._slices import SafeSlice
@@ -98,9 +99,9 @@ def parse(data: bytes) -> Any:
         raise as_reference(error, "Error while deserializing: ", data[:8]) from None
 
 
-def deserialize(data: bytes) -> List[Tuple[str, Dict[str, Any]]]:
+def deserialize(bytes: bytes) -> List[Tuple[str, Dict[str, Any]]]:  # called so by ``safetensors``
     """[(name, {"shape": list, "dtype": "F32", "data": bytearray}), …] of a Safetensors file in memory, in its order."""
-    checkpoint = parse(data)
+    checkpoint = parse(bytes)
     return [
         (name, {"shape": list(tensor.shape), "dtype": tensor.dtype, "data": bytearray(tensor.tobytes())})
         for name, tensor in ((name, checkpoint._tensor(name)) for name in checkpoint._names())
@@ -139,7 +140,9 @@ def framework_of(name: Any) -> str:
 
 
 def device_of(device: Any) -> Union[str, int]:
-    """A name with or without a number, or a bare number, which means whatever the framework thinks it does."""
+    """A name with or without a number, or a bare number, which means whatever the framework thinks it does. None is the CPU."""
+    if device is None:
+        return "cpu"
     if isinstance(device, int) and not isinstance(device, bool):
         return device
     if not isinstance(device, str) and type(device).__module__.split(".")[0] == "torch":
@@ -202,7 +205,16 @@ class safe_open:
             return on_device(tensor._torch(*torch_tools()), self._device)
         if self._framework == "numpy":
             return tensor._numpy(*numpy_tools())
-        return from_numpy(tensor._numpy(*numpy_tools()), self._framework, self._device)
+        return adopt(tensor._numpy(*carrying_tools()), tensor.dtype, self._framework, self._device)
+
+    def _pick(self, tensor: Any, index: Any) -> Any:
+        """What NumPy makes of an index, in the framework's form: frameworks have meanings of their own for lists and masks, or none."""
+        if self._backend == "pread":
+            tensor = tensor._copy()
+        import numpy
+
+        picked = numpy.asarray(tensor._numpy(*carrying_tools())[index])
+        return adopt(picked, tensor.dtype, self._framework, self._device)
 
     def keys(self) -> List[str]:
         """Names, sorted."""
@@ -229,7 +241,8 @@ class safe_open:
     def get_slice(self, name: str) -> SafeSlice:
         """A tensor of which only a part is wanted."""
         place = functools.partial(on_device, device=self._device)
-        return SafeSlice(self._tensor(name), self._give, place, self._framework, self._backend, self._exact_slices)
+        exact = self._exact_slices and self._framework != "paddle"  # there the reference leaves them to Paddle, which does as NumPy
+        return SafeSlice(self._tensor(name), self._give, self._pick, place, self._framework, self._backend, exact)
 
     def __enter__(self) -> "safe_open":
         return self
@@ -253,31 +266,22 @@ def tensors_of(checkpoint: Any, framework: str, device: Union[str, int]) -> Dict
             return to_device(checkpoint, device)
         tensors: Dict[str, Any] = checkpoint._torch_dict(*torch_tools())
         return tensors if is_cpu(device) else {name: on_device(tensor, device) for name, tensor in tensors.items()}
-    tensors = checkpoint._numpy_dict(*numpy_tools())
     if framework == "numpy":
-        return tensors
-    return {name: from_numpy(array, framework, device) for name, array in tensors.items()}
+        return checkpoint._numpy_dict(*numpy_tools())
+    carried = checkpoint._numpy_dict(*carrying_tools())
+    return {name: adopt(array, checkpoint._tensor(name).dtype, framework, device) for name, array in carried.items()}
+
+
+def load_bytes(data: bytes, framework: str, device: Any = "cpu") -> Dict[str, Any]:
+    """The tensors of a Safetensors file in memory, in memory of their own."""
+    return tensors_of(parse(data)._in_memory(), framework, "cpu" if device is None else device)
+
+
+def load_path(filename: Any, framework: str, device: Any = "cpu", *, backend: str = "mmap") -> Dict[str, Any]:
+    """The tensors of a Safetensors file."""
+    checkpoint = open_file(filename, backend)
+    return tensors_of(checkpoint if backend == "mmap" else checkpoint._in_memory(), framework, "cpu" if device is None else device)
 
 
 def on_device(tensor: Any, device: Union[str, int]) -> Any:
     return tensor if is_cpu(device) else tensor.to(device)
-
-
-def from_numpy(array: Any, framework: str, device: Union[str, int] = "cpu") -> Any:
-    """A NumPy array as another framework's; these have no tensors that are views of foreign memory."""
-    if framework == "tensorflow":
-        import tensorflow
-
-        return tensorflow.convert_to_tensor(array)
-    if framework == "flax":
-        import jax.numpy
-
-        return jax.numpy.array(array)
-    if framework == "mlx":
-        import mlx.core
-
-        return mlx.core.array(array)
-    import paddle
-
-    place = paddle.CPUPlace() if is_cpu(device) else paddle.CUDAPlace(int(str(device).partition(":")[2] or 0))
-    return paddle.to_tensor(array, place=place)

@@ -41,7 +41,8 @@ def _dims_of(items: Tuple[Any, ...], rank: int) -> List[int]:
 
 
 def _is_number(item: Any) -> bool:
-    return hasattr(item, "__index__") and not isinstance(item, bool) and not getattr(item, "ndim", 0)
+    is_truth = isinstance(item, bool) or "bool" in str(getattr(item, "dtype", ""))
+    return hasattr(item, "__index__") and not is_truth and not getattr(item, "ndim", 0)
 
 
 def _is_basic(index: Any) -> bool:
@@ -49,40 +50,51 @@ def _is_basic(index: Any) -> bool:
     return all(item is None or item is Ellipsis or isinstance(item, slice) or _is_number(item) for item in items)
 
 
+def _goes_backwards(index: Any) -> bool:
+    items = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(item, slice) and item.step is not None and item.step.__index__() < 0 for item in items)
+
+
 def check(index: Any, shape: List[int], exact: bool) -> None:
     """Numbers outside the tensor, in the reference's words. ``exact``: also what NumPy allows and the reference does not."""
     if exact and isinstance(index, list) and index:
         raise SafetensorError("Non empty lists are not implemented")
+    if exact and isinstance(index, bool):  # 0 or 1 to the reference, a new axis to NumPy
+        raise SafetensorError(f"Unsupported slice index at position 0: {index} is neither a number nor a slice")
     if not _is_basic(index):
         return  # lists and masks: NumPy's
     items = index if isinstance(index, tuple) else (index,)
     if sum(1 for item in items if item is not None and item is not Ellipsis) > len(shape):
         shown = ", ".join(_text(item) for item in items)
         raise BadIndexError(f"Error during slicing [{shown}] with shape {shape}: more slicing indexes than dimensions in tensor", "offset-out-of-range")
-    for item, dim in zip(items, _dims_of(items, len(shape))):
-        if dim < 0:
-            continue
+    placed = [(item, dim) for item, dim in zip(items, _dims_of(items, len(shape))) if dim >= 0]
+    for item, dim in placed:
+        if not isinstance(item, slice) and item.__index__() < -shape[dim]:
+            raise BadIndexError(f"Invalid index {item.__index__()} for dimension {dim} of size {shape[dim]}", "offset-out-of-range")
+    for item, dim in reversed(placed):  # the reference names the last one that is outside
         size = shape[dim]
-        if isinstance(item, slice):
-            stop = item.stop
-            if exact and stop is not None and stop.__index__() > size:
-                raise _out_of_bounds(items, shape, stop.__index__(), dim)
-            continue
-        number = item.__index__()
-        if number < -size:
-            raise BadIndexError(f"Invalid index {number} for dimension {dim} of size {size}", "offset-out-of-range")
-        if number >= size:
-            raise _out_of_bounds(items, shape, number, dim)
+        if not isinstance(item, slice):
+            if item.__index__() >= size:
+                raise _out_of_bounds(items, shape, item.__index__(), dim)
+        elif exact and item.stop is not None and item.stop.__index__() > size:
+            start = 0 if item.start is None else item.start.__index__()
+            raise _out_of_bounds(items, shape, start if start >= size else item.stop.__index__() - 1, dim)
 
 
 class SafeSlice:
-    """``get_shape()``, ``get_dtype()``, and ``[...]`` with all that NumPy (or PyTorch, for its tensors) understands."""
+    """``get_shape()``, ``get_dtype()``, and ``[...]``, which means what it means to NumPy, whatever the framework.
 
-    __slots__ = ("_tensor", "_give", "_place", "_framework", "_backend", "_exact", "_whole")
+    ``exact``: what it means to ``safetensors``, where that has a meaning for it.
+    """
 
-    def __init__(self, tensor: Any, give: Callable[[Any], Any], place: Callable[[Any], Any], framework: str, backend: str, exact: bool) -> None:
+    __slots__ = ("_tensor", "_give", "_pick", "_place", "_framework", "_backend", "_exact", "_whole")
+
+    def __init__(
+        self, tensor: Any, give: Callable[[Any], Any], pick: Callable[[Any, Any], Any], place: Callable[[Any], Any], framework: str, backend: str, exact: bool
+    ) -> None:
         self._tensor = tensor
         self._give = give  # the framework's form of a Tensor, where it is wanted
+        self._pick = pick  # of what NumPy picks of it
         self._place = place  # the framework's tensor, where it is wanted
         self._framework = framework
         self._backend = backend
@@ -96,12 +108,14 @@ class SafeSlice:
         return self._tensor.dtype
 
     def __getitem__(self, index: Any) -> Any:
-        if self._framework == "pytorch" and self._backend == "mmap" and self._tensor.dtype != "F4":
+        is_torch = self._framework == "pytorch"
+        views = _is_basic(index) and not (is_torch and _goes_backwards(index))  # PyTorch's strides are never negative
+        if is_torch and self._backend == "mmap" and self._tensor.dtype != "F4" and (views or self._exact):
             if self._whole is None:
                 self._whole = self._tensor._torch(*torch_tools())
             return self._place(self._whole[index])
         check(index, self.get_shape(), self._exact)
-        return self._give(self._tensor[index]) if _is_basic(index) else self._give(self._tensor)[index]
+        return self._give(self._tensor[index]) if views else self._pick(self._tensor, index)
 
 
 PySafeSlice = SafeSlice

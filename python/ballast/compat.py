@@ -70,6 +70,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if part in _PARTS:
             ours = importlib.import_module(f"ballast.{part}")
             names = {name: value for name, value in vars(ours).items() if not name.startswith("__")}
+            names.update({name: value for name, value in _core_names().items() if name in names})
+            if isinstance(names.get("numpy"), types.ModuleType):  # what the parts share is safetensors.numpy
+                names["numpy"] = importlib.import_module("safetensors.numpy")
             module.__doc__ = ours.__doc__
         else:
             names = _core_names()

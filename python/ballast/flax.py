@@ -9,7 +9,8 @@ import numpy as np
 from jax import Array
 
 from . import numpy
-from ._safetensors import from_numpy
+from ._adopt import from_numpy
+from ._safetensors import load_bytes, load_path, safe_open  # noqa: F401  (the last is what ``safetensors.flax`` has)
 
 
 def save(tensors: Dict[str, Array], metadata: Optional[Dict[str, str]] = None) -> bytes:
@@ -24,17 +25,17 @@ def save_file(tensors: Dict[str, Array], filename: Union[str, "os.PathLike[str]"
 
 def load(data: bytes) -> Dict[str, Array]:
     """The tensors of a Safetensors file in memory."""
-    return _np2jnp(numpy.load(data))
+    return load_bytes(data, "flax")
 
 
 def load_file(filename: Union[str, "os.PathLike[str]"], *, backend: str = "mmap") -> Dict[str, Array]:
     """The tensors of a Safetensors file."""
-    return _np2jnp(numpy.load_file(filename, backend=backend))
+    return load_path(filename, "flax", backend=backend)
 
 
-def _np2jnp(arrays: Dict[str, Any]) -> Dict[str, Array]:
-    return {name: from_numpy(array, "flax") for name, array in arrays.items()}
+def _np2jnp(numpy_dict: Dict[str, Any]) -> Dict[str, Array]:
+    return {name: from_numpy(array, "flax") for name, array in numpy_dict.items()}
 
 
-def _jnp2np(tensors: Dict[str, Array]) -> Dict[str, Any]:
-    return {name: np.asarray(tensor) for name, tensor in tensors.items()}
+def _jnp2np(jnp_dict: Dict[str, Array]) -> Dict[str, Any]:
+    return {name: np.asarray(tensor) for name, tensor in jnp_dict.items()}

@@ -7,23 +7,36 @@ and byte order.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
 from ._frameworks import NAMES, Spec, numpy_spec, numpy_tools
-from ._safetensors import open_file, parse, save_specs, serialize_specs, tensors_of
+from ._safetensors import (  # noqa: F401  (some are what ``safetensors.numpy`` has)
+    TensorSpec, deserialize, load_bytes, load_path, safe_open, save_specs, serialize, serialize_file, serialize_specs,
+)  # fmt: skip
 
-_TYPES = {code: getattr(np, "bool_" if name == "bool" else name) for code, name in NAMES.items() if name == "bool" or hasattr(np, name)}
+_TYPES = {code: bool if name == "bool" else getattr(np, name) for code, name in NAMES.items() if name == "bool" or hasattr(np, name)}
 
 
-def _flatten(tensor_dict: Dict[str, np.ndarray]) -> List[Spec]:
+def _specs(tensor_dict: Dict[str, np.ndarray]) -> List[Spec]:
     return [numpy_spec(name, array) for name, array in tensor_dict.items()]
+
+
+def _flatten(tensor_dict: Dict[str, np.ndarray], keep_alive_buffer: List[Any]) -> Dict[str, TensorSpec]:
+    """The arrays by their addresses, as :func:`serialize` takes them; what must stay alive is put into the list."""
+    flattened = {}
+    for name, array in tensor_dict.items():
+        here = array if _is_little_endian(array) else array.astype(array.dtype.newbyteorder("<"))
+        here = here if here.flags.c_contiguous else here.copy(order="C")
+        keep_alive_buffer.append(here)
+        flattened[name] = TensorSpec(dtype=here.dtype.name, shape=here.shape, data_ptr=here.ctypes.data, data_len=here.nbytes)
+    return flattened
 
 
 def save(tensor_dict: Dict[str, np.ndarray], metadata: Optional[Dict[str, str]] = None) -> bytes:
     """A Safetensors file of the arrays, as bytes."""
-    return serialize_specs(_flatten(tensor_dict), metadata)
+    return serialize_specs(_specs(tensor_dict), metadata)
 
 
 def save_file(tensor_dict: Dict[str, np.ndarray], filename: Union[str, "os.PathLike[str]"], metadata: Optional[Dict[str, str]] = None, *, durable: bool = True) -> None:
@@ -31,25 +44,27 @@ def save_file(tensor_dict: Dict[str, np.ndarray], filename: Union[str, "os.PathL
 
     ``durable=False`` does not wait until it is on the disk, as ``safetensors`` never does: faster, and lost in a power cut.
     """
-    save_specs(_flatten(tensor_dict), filename, metadata, durable)
+    save_specs(_specs(tensor_dict), filename, metadata, durable)
 
 
 def load(data: bytes) -> Dict[str, np.ndarray]:
     """The arrays of a Safetensors file in memory, in memory of their own."""
-    return parse(data)._in_memory()._numpy_dict(*numpy_tools())
+    return load_bytes(data, "numpy")
 
 
 def load_file(filename: Union[str, "os.PathLike[str]"], *, backend: str = "mmap") -> Dict[str, np.ndarray]:
     """The arrays of a Safetensors file: views of it that may be written; with ``backend="pread"`` in memory of their own."""
-    checkpoint: Any = open_file(filename, backend)
-    if backend == "pread":
-        checkpoint = checkpoint._in_memory()
-    return tensors_of(checkpoint, "numpy", "cpu")
+    return load_path(filename, "numpy", backend=backend)
 
 
-def _is_little_endian(array: np.ndarray) -> bool:
-    return array.dtype.newbyteorder("<") == array.dtype or array.dtype.itemsize == 1
+def _is_little_endian(tensor: np.ndarray) -> bool:
+    return tensor.dtype.newbyteorder("<") == tensor.dtype or tensor.dtype.itemsize == 1
 
 
-def _getdtype(code: str) -> Any:
-    return _TYPES[code]
+def _getdtype(dtype_str: str) -> Any:
+    return _TYPES[dtype_str]
+
+
+def _view2np(safeview: List[Tuple[str, Dict[str, Any]]]) -> Dict[str, np.ndarray]:
+    """What deserialize() gives, as arrays of its bytearrays."""
+    return {name: np.frombuffer(entry["data"], numpy_tools()[1][entry["dtype"]]).reshape(entry["shape"]) for name, entry in safeview}

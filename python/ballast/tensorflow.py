@@ -8,7 +8,8 @@ from typing import Any, Dict, Optional, Union
 import tensorflow as tf
 
 from . import numpy
-from ._safetensors import from_numpy
+from ._adopt import from_numpy
+from ._safetensors import load_bytes, load_path, safe_open  # noqa: F401  (the last is what ``safetensors.tensorflow`` has)
 
 
 def save(tensors: Dict[str, tf.Tensor], metadata: Optional[Dict[str, str]] = None) -> bytes:
@@ -23,17 +24,17 @@ def save_file(tensors: Dict[str, tf.Tensor], filename: Union[str, "os.PathLike[s
 
 def load(data: bytes) -> Dict[str, tf.Tensor]:
     """The tensors of a Safetensors file in memory."""
-    return _np2tf(numpy.load(data))
+    return load_bytes(data, "tensorflow")
 
 
 def load_file(filename: Union[str, "os.PathLike[str]"], *, backend: str = "mmap") -> Dict[str, tf.Tensor]:
     """The tensors of a Safetensors file."""
-    return _np2tf(numpy.load_file(filename, backend=backend))
+    return load_path(filename, "tensorflow", backend=backend)
 
 
-def _np2tf(arrays: Dict[str, Any]) -> Dict[str, tf.Tensor]:
-    return {name: from_numpy(array, "tensorflow") for name, array in arrays.items()}
+def _np2tf(numpy_dict: Dict[str, Any]) -> Dict[str, tf.Tensor]:
+    return {name: from_numpy(array, "tensorflow") for name, array in numpy_dict.items()}
 
 
-def _tf2np(tensors: Dict[str, tf.Tensor]) -> Dict[str, Any]:
-    return {name: tensor.numpy() for name, tensor in tensors.items()}
+def _tf2np(tf_dict: Dict[str, tf.Tensor]) -> Dict[str, Any]:
+    return {name: tensor.numpy() for name, tensor in tf_dict.items()}

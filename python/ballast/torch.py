@@ -14,11 +14,16 @@ import torch
 
 from . import _native
 from ._frameworks import CODES, NAMES, Spec, torch_tools
-from ._safetensors import TensorSpec, device_of, open_file, parse, save_specs, serialize_specs, tensors_of
+from ._safetensors import (  # noqa: F401  (some are what ``safetensors.torch`` has)
+    TensorSpec, deserialize, device_of, open_file, parse, safe_open, save_specs, serialize, serialize_file, serialize_specs, tensors_of,
+)  # fmt: skip
 
 StrPath = Union[str, "os.PathLike[str]"]
 
 _TYPES: Dict[str, torch.dtype] = {code: getattr(torch, name) for code, name in NAMES.items() if hasattr(torch, name)}
+_float8_e4m3fn, _float8_e4m3fnuz = getattr(torch, "float8_e4m3fn", None), getattr(torch, "float8_e4m3fnuz", None)
+_float8_e5m2, _float8_e5m2fnuz = getattr(torch, "float8_e5m2", None), getattr(torch, "float8_e5m2fnuz", None)
+_float8_e8m0, _float4_e2m1_x2 = getattr(torch, "float8_e8m0fnu", None), getattr(torch, "float4_e2m1fn_x2", None)
 _SIZE: Dict[torch.dtype, int] = {dtype: torch.empty(0, dtype=dtype).element_size() for dtype in _TYPES.values()}
 _NAMES: Dict[torch.dtype, str] = {dtype: code for code, dtype in _TYPES.items()}
 
@@ -47,10 +52,10 @@ def _end_ptr(tensor: torch.Tensor) -> int:
     return tensor.data_ptr() + (last + 1) * tensor.element_size()
 
 
-def _filter_shared_not_shared(groups: List[Set[str]], state_dict: Dict[str, torch.Tensor]) -> List[Set[str]]:
+def _filter_shared_not_shared(tensors: List[Set[str]], state_dict: Dict[str, torch.Tensor]) -> List[Set[str]]:
     """Names on one storage, parted where their bytes do not overlap."""
     parted: List[Set[str]] = []
-    for names in groups:
+    for names in tensors:
         if len(names) == 1:
             parted.append(names)
             continue
@@ -274,14 +279,14 @@ def load_model(
     return missing, unexpected
 
 
-def _getdtype(code: str) -> torch.dtype:
-    return _TYPES[code]
+def _getdtype(dtype_str: str) -> torch.dtype:
+    return _TYPES[dtype_str]
 
 
-def _view2torch(view: List[Tuple[str, Dict[str, Any]]]) -> Dict[str, torch.Tensor]:
+def _view2torch(safeview: List[Tuple[str, Dict[str, Any]]]) -> Dict[str, torch.Tensor]:
     """What deserialize() gives, as tensors of its bytearrays."""
     result = {}
-    for name, entry in view:
+    for name, entry in safeview:
         dtype, shape = _getdtype(entry["dtype"]), list(entry["shape"])
         if entry["dtype"] == "F4":
             shape[-1] //= 2
@@ -291,7 +296,7 @@ def _view2torch(view: List[Tuple[str, Dict[str, Any]]]) -> Dict[str, torch.Tenso
     return result
 
 
-def _to_ndarray(tensor: torch.Tensor, name: str) -> Tuple[Any, torch.Tensor]:
+def _to_ndarray(tensor: torch.Tensor, name: str = "") -> Tuple[Any, torch.Tensor]:
     """The tensor's bytes as a NumPy array without a copy, and what keeps them alive."""
     here = _on_cpu(tensor, name)
     return here.detach().view(-1).view(torch.uint8).numpy() if here.nelement() else here.detach().numpy(), here

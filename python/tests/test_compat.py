@@ -23,7 +23,7 @@ with safe_open("x.safetensors", framework="numpy") as f:
     try:
         f.get_slice("a")[:20]
     except SafetensorError as error:
-        assert "index 20 out of bounds for tensor dimension #0 of size 2" in str(error)
+        assert "index 19 out of bounds for tensor dimension #0 of size 2" in str(error)
     else:
         raise AssertionError
 try:
@@ -61,7 +61,7 @@ keep = []
 assert serialize(_flatten_as_ptr(data, keep)) == safetensors.torch.save(data)
 again = _view2torch(deserialize(safetensors.torch.save(data)))
 assert all(torch.equal(again[k], data[k]) for k in data)
-assert _to_ndarray(data["a"], "a")[0].nbytes == 24
+assert _to_ndarray(data["a"])[0].nbytes == 24
 print("fine")
 """
     assert run(program, tmp_path) == "fine\n"

@@ -166,8 +166,10 @@ def test_exact_slices_refuse_what_the_reference_does(path):
         assert part[[]].shape == (0, 5) and part[()].shape == (10, 5) and part[2:, -5].shape == (8,)
         for index, text in [
             ([0, 1], "Non empty lists are not implemented"),
-            (slice(20), "Error during slicing [:20] with shape [10, 5]: index 20 out of bounds for tensor dimension #0 of size 10"),
-            ((slice(None), slice(20)), "Error during slicing [:, :20] with shape [10, 5]: index 20 out of bounds for tensor dimension #1 of size 5"),
+            (slice(20), "Error during slicing [:20] with shape [10, 5]: index 19 out of bounds for tensor dimension #0 of size 10"),
+            ((slice(None), slice(20)), "Error during slicing [:, :20] with shape [10, 5]: index 19 out of bounds for tensor dimension #1 of size 5"),
+            (slice(12, 20), "Error during slicing [12:20] with shape [10, 5]: index 12 out of bounds for tensor dimension #0 of size 10"),
+            ((slice(20), slice(30)), "Error during slicing [:20, :30] with shape [10, 5]: index 29 out of bounds for tensor dimension #1 of size 5"),
         ]:
             with pytest.raises(SafetensorError) as caught:
                 part[index]

@@ -16,7 +16,11 @@ CODES = {name: code for code, (_, name) in DTYPES.items()}
 _UNSIGNED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 
 
-class Numpy:
+class Framework:
+    dies_of_empty_tensors = False
+
+
+class Numpy(Framework):
     name, part = "numpy", "numpy"
 
     def __init__(self):
@@ -40,7 +44,7 @@ class Numpy:
         return np.ascontiguousarray(tensor).tobytes()
 
 
-class Torch:
+class Torch(Framework):
     name, part = "torch", "torch"
 
     def __init__(self):
@@ -56,7 +60,8 @@ class Torch:
         return CODES[str(tensor.dtype).split(".")[-1]]
 
     def bits(self, tensor):
-        return tensor.detach().contiguous().reshape(-1).view(self.torch.uint8).numpy().tobytes() if tensor.numel() else b""
+        flat = tensor.detach().reshape(-1)
+        return flat.new_empty(flat.shape).copy_(flat).view(self.torch.uint8).numpy().tobytes() if flat.numel() else b""
 
 
 class Jax(Numpy):
@@ -93,8 +98,9 @@ class Tensorflow(Numpy):
         return tensor.numpy().tobytes()
 
 
-class Paddle:
+class Paddle(Framework):
     name, part = "paddle", "paddle"
+    dies_of_empty_tensors = True  # loading one fails in the published package, and Paddle aborts the process for it later
 
     def __init__(self):
         self.paddle = importlib.import_module("paddle")
@@ -114,7 +120,7 @@ class Paddle:
         return ctypes.string_at(tensor.data_ptr(), count * tensor.element_size()) if count else b""
 
 
-class Mlx:
+class Mlx(Framework):
     name, part = "mlx", "mlx"
 
     def __init__(self):

@@ -17,15 +17,16 @@ import places
 PAGE = places.ROOT / "docs/compatibility.md"
 BEGIN, END = "<!-- peers: written by scripts/test --peers -->\n", "<!-- end of peers -->\n"
 HEAD = "| peer | direction | what | same | different | refused by the peer | day |\n|---|---|---|---|---|---|---|\n"
-# group: (the peer as rows call it, its package, [program and its words…])
-PROGRAMS = {
-    "core": [("NumPy", "numpy", ["exchange.py", "numpy"]), ("PyTorch", "torch", ["exchange.py", "torch"])],
-    "jax": [("JAX", "jax", ["exchange.py", "jax"])],
-    "tensorflow": [("TensorFlow", "tensorflow-cpu", ["exchange.py", "tensorflow"])],
-    "paddle": [("Paddle", "paddlepaddle", ["exchange.py", "paddle"])],
-    "mlx": [("MLX", "mlx", ["exchange.py", "mlx"])],
+# group: (the peer as rows call it, its package, the framework of frameworks.py)
+FRAMEWORKS = {
+    "core": [("NumPy", "numpy", "numpy"), ("PyTorch", "torch", "torch")],
+    "jax": [("JAX", "jax", "jax")],
+    "tensorflow": [("TensorFlow", "tensorflow-cpu", "tensorflow")],
+    "paddle": [("Paddle", "paddlepaddle", "paddle")],
+    "mlx": [("MLX", "mlx", "mlx")],
     "burn": [],
-}  # fmt: skip
+}
+PROGRAMS = ["exchange.py", "dropin.py", "indices.py"]
 
 
 def build_folder():
@@ -37,18 +38,21 @@ def build_folder():
 
 
 def programs_of(group):
-    """(peer, version, command) of each program that can run."""
+    """(peer, version, commands) of each peer that is there."""
     there = places.installed(group)
     if group == "burn":
         oracle = places.python_of("core")  # whose PyTorch computes, too; else Debian's does
         oracle = str(oracle) if oracle.exists() else places.PYTHON
-        return [("Burn", version, [oracle, "-B", str(places.HERE / "burn.py"), version]) for version in there.values()]
+        return [("Burn", version, [[oracle, "-B", str(places.HERE / "burn.py"), version]]) for version in there.values()]
     python = str(places.python_of(group))
-    return [(peer, there[package], [python, "-B", str(places.HERE / words[0]), *words[1:]]) for peer, package, words in PROGRAMS[group] if package in there]
+    commands = lambda framework: [[python, "-B", str(places.HERE / program), framework] for program in PROGRAMS]  # noqa: E731
+    return [(peer, there[package], commands(framework)) for peer, package, framework in FRAMEWORKS[group] if package in there]
 
 
 def lines_of(command, build):
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3", "PYTHONWARNINGS": "ignore"}
+    if os.path.isdir("/dev/shm"):
+        quiet["TMPDIR"] = "/dev/shm"  # hundreds of files, each of which Ballast would wait for
     environment = {**os.environ, **quiet, "PYTHONPATH": str(build / "python"), "BALLAST_TOOL": str(build / "bin/ballast")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -86,16 +90,16 @@ def write_page(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("group", nargs="*", help=", ".join(PROGRAMS))
+    parser.add_argument("group", nargs="*", help=", ".join(FRAMEWORKS))
     parser.add_argument("--no-write", action="store_true", help="leave docs/compatibility.md alone")
     arguments = parser.parse_args()
     build, rows, different = build_folder(), {}, 0
-    for group in arguments.group or PROGRAMS:
+    for group in arguments.group or FRAMEWORKS:
         programs = programs_of(group)
         if not programs:
             print(f"{group}: not installed (scripts/peers {group})")
-        for peer, version, command in programs:
-            lines = lines_of(command, build)
+        for peer, version, commands in programs:
+            lines = [line for command in commands for line in lines_of(command, build)]
             for line in lines:
                 print(f"{peer} {version}: {line['way']}: {line['what']}: {line['same']} the same, {len(line['different'])} different, {sum(line['refused'].values())} refused by the peer", flush=True)
                 for text in line["different"][:20]:
