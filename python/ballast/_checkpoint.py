@@ -44,12 +44,15 @@ class Checkpoint(_native.Checkpoint):
     __slots__ = ()
 
     def keys(self) -> KeysView[str]:
+        """Names, in the file's order."""
         return KeysView(self)  # type: ignore[arg-type]
 
     def values(self) -> ValuesView[Tensor]:
+        """Tensors, in the file's order."""
         return ValuesView(self)  # type: ignore[arg-type]
 
     def items(self) -> ItemsView[str, Tensor]:
+        """(name, tensor), in the file's order."""
         return ItemsView(self)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[str]:
@@ -59,6 +62,7 @@ class Checkpoint(_native.Checkpoint):
         return self._tensor(name)
 
     def get(self, name: str, default: Any = None) -> Any:
+        """The tensor of a name, or ``default``."""
         return self._tensor(name) if name in self else default
 
     def __eq__(self, other: object) -> bool:

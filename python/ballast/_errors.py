@@ -8,6 +8,7 @@ work. What ``safetensors`` says in a case of its own is the text of the exceptio
 from __future__ import annotations
 
 import errno
+import os
 import re
 from typing import Any, Dict, Optional, Tuple, Type
 
@@ -25,6 +26,9 @@ class SafetensorError(Exception):
         self.code = code
         self.where = where
         self.detail = detail
+        if isinstance(self, OSError):
+            self.errno = _ERRNO.get(type(self))
+            self.filename = where or None
         if detail and hasattr(self, "add_note"):
             self.add_note(detail)
 
@@ -50,6 +54,10 @@ class ForbiddenFileError(SafetensorError, PermissionError):
     """The operating system does not allow it."""
 
 
+class FolderError(SafetensorError, IsADirectoryError):
+    """A folder where a file is needed."""
+
+
 class FileError(SafetensorError, OSError):
     """The operating system said no."""
 
@@ -62,13 +70,16 @@ class BadIndexError(SafetensorError, IndexError):
     """A subscript outside the tensor."""
 
 
-_ERRNO: Dict[Type[SafetensorError], int] = {MissingFileError: errno.ENOENT, ExistingFileError: errno.EEXIST, ForbiddenFileError: errno.EACCES}
+_ERRNO: Dict[type, int] = {
+    MissingFileError: errno.ENOENT, ExistingFileError: errno.EEXIST, ForbiddenFileError: errno.EACCES, FolderError: errno.EISDIR,
+}  # fmt: skip
 
 _CLASSES: Dict[str, Type[SafetensorError]] = {
     "file-not-found": MissingFileError,
     "already-exists": ExistingFileError,
     "permission-denied": ForbiddenFileError,
     "io-error": FileError,
+    "not-regular-file": FileError,
     "no-space": FileError,
     "not-found": MissingKeyError,
 }
@@ -77,10 +88,9 @@ _CLASSES: Dict[str, Type[SafetensorError]] = {
 def make(code: str, where: str, what: str) -> SafetensorError:
     """An exception for an Error of the library; called by the compiled module."""
     kind = _CLASSES.get(code, SafetensorError)
-    error = kind(what, code, where)
-    if kind in _ERRNO:
-        error.errno = _ERRNO[kind]  # type: ignore[attr-defined]
-    return error
+    if code == "not-regular-file" and os.path.isdir(where):
+        kind = FolderError
+    return kind(what, code, where)
 
 
 # What the reference says where the library has a code; the rest is invalid JSON to it.

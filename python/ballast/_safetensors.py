@@ -125,9 +125,7 @@ def open_file(filename: Any, backend: str) -> Any:
     try:
         return _native.open(filename, {"safetensors": True, "io": "map" if backend == "mmap" else "read", "writable": backend == "mmap"})
     except MissingFileError as error:
-        missing = MissingFileError(f"No such file or directory: {os.fspath(filename)}", error.code, error.where)
-        missing.errno = error.errno
-        raise missing from None
+        raise MissingFileError(f"No such file or directory: {os.fspath(filename)}", error.code, os.fspath(filename)) from None
     except SafetensorError as error:
         raise as_reference(error, "Error while deserializing header: ", _head_of(filename)) from None
 
@@ -186,6 +184,9 @@ class safe_open:
         self._checkpoint = open_file(filename, backend)
         self._backend = backend
 
+    def __repr__(self) -> str:
+        return f"<safe_open: closed, {self._framework}>" if self._checkpoint is None else f"<safe_open: {len(self.keys())} tensors, {self._framework}>"
+
     def _open(self) -> Any:
         if self._checkpoint is None:
             raise SafetensorError("File is closed")
@@ -229,6 +230,7 @@ class safe_open:
         return self._open().metadata
 
     def get_tensor(self, name: str) -> Any:
+        """One of them."""
         return self._give(self._tensor(name))
 
     def get_tensors(self) -> Dict[str, Any]:

@@ -101,10 +101,15 @@ class SafeSlice:
         self._exact = exact
         self._whole: Any = None  # PyTorch's view of all of it
 
+    def __repr__(self) -> str:
+        return f"<slice of {self.get_dtype()} {self.get_shape()}>"
+
     def get_shape(self) -> List[int]:
+        """As the file has it."""
         return list(self._tensor.shape)
 
     def get_dtype(self) -> str:
+        """Safetensors' code: "F32"."""
         return self._tensor.dtype
 
     def __getitem__(self, index: Any) -> Any:

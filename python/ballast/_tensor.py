@@ -73,9 +73,11 @@ class Tensor(_native.Tensor):
         return self._copy()
 
     def permute(self, *order: int) -> "Tensor":
+        """The dimensions in another order; a view."""
         return self._permute(order)
 
     def reshape(self, *shape: int) -> "Tensor":
+        """The same elements, row-major, under another shape: ``reshape(2, 3)`` or ``reshape((2, 3))``."""
         return self._reshape(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
     @property
@@ -83,9 +85,11 @@ class Tensor(_native.Tensor):
         return self._permute(tuple(range(self.ndim))[::-1])
 
     def tolist(self) -> Any:
+        """Python's numbers, in lists of lists."""
         return self.to("F32").numpy().tolist() if self.dtype.startswith(_NOT_IN_NUMPY) else self.numpy().tolist()
 
     def item(self) -> Any:
+        """Python's number of a tensor of one element."""
         if self.size != 1:
             raise ValueError(f"only a tensor of one element is a number, this one is {list(self.shape)}")
         return self.reshape(1).tolist()[0]

@@ -104,6 +104,33 @@ def test_errors_can_be_pickled_and_imported():
     assert module.SafetensorError is SafetensorError is ballast.Error
 
 
+def test_errors_of_the_system_name_their_file(tmp_path):
+    gone, folder = tmp_path / "gone", tmp_path / "folder"
+    folder.mkdir()
+    calls = [
+        (lambda: ballast.open(gone), FileNotFoundError, gone), (lambda: safe_open(gone, "np"), FileNotFoundError, gone), (lambda: ballast.scan(gone), FileNotFoundError, gone),
+        (lambda: safe_open(folder, "np"), IsADirectoryError, folder), (lambda: ballast.numpy.load_file(folder), IsADirectoryError, folder),
+    ]  # fmt: skip
+    for call, kind, name in calls:
+        with pytest.raises(kind) as caught:
+            call()
+        with pytest.raises(kind) as wanted:
+            open(name, "rb")
+        for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+            assert isinstance(error, SafetensorError) and (error.errno, error.filename) == (wanted.value.errno, str(wanted.value.filename))
+
+
+def test_everything_public_says_what_it_is(path):
+    for name in ballast.__all__:
+        thing = getattr(ballast, name)
+        members = [(f"{name}.{member}", getattr(thing, member)) for member in vars(thing) if not member.startswith("_")] if isinstance(thing, type) else []
+        for what, value in [(name, thing), *members]:
+            assert not callable(value) or value.__doc__, what
+    with safe_open(path, "np") as f:
+        assert (repr(f), repr(f.get_slice("b"))) == ("<safe_open: 3 tensors, numpy>", "<slice of F32 [10, 5]>")
+    assert repr(f) == "<safe_open: closed, numpy>"
+
+
 INDICES = [
     (), slice(None), slice(2), slice(2, None), slice(-3, None), slice(None, -3), slice(None, None, 3), slice(None, None, -1),
     slice(8, 2, -2), slice(20), slice(3, 100), slice(5, 2), slice(-100, 100), 0, -1, 9, -10, (slice(None), 0), (slice(2, None), -1),
