@@ -74,7 +74,7 @@ def serialize_specs(specs: List[Spec], metadata: Optional[Dict[str, str]]) -> by
 
 def save_specs(specs: List[Spec], filename: Union[str, "os.PathLike[str]"], metadata: Optional[Dict[str, str]], durable: bool = True) -> None:
     try:
-        _native.save(_native.from_specs(specs, metadata), filename, {"format": "safetensors", "durable": durable})
+        _native.save(_native.from_specs(specs, metadata), filename, {"verbatim": True, "durable": durable})
     except SafetensorError as error:
         raise _saying("Error while serializing: ", error) from None
 

@@ -85,7 +85,9 @@ ballast::Format format_of(const Options& options) {
   return name.empty() ? ballast::Format() : ballast::format_named(name);
 }
 
-// save(checkpoint, path, {format, overwrite, simplify, shard_bytes, progress})
+// save(checkpoint, path, {format, overwrite, simplify, shard_bytes, progress}), or
+// save(checkpoint, path, {verbatim, durable}): a Safetensors file of these tensors and this metadata, as
+// serialize() makes it
 PyObject* save(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* checkpoint_object = nullptr;
@@ -98,6 +100,7 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
     const ballast::Progress progress = progress_of(options.find("progress"));
     const bool overwrite = options.flag("overwrite", true);
     const bool durable = options.flag("durable", true);
+    const bool verbatim = options.flag("verbatim");
     const ballast::SaveOptions how{.format = format_of(options),
                                    .simplify = options.flag("simplify"),
                                    .shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes")),
@@ -106,10 +109,9 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
                                    .progress = progress};
     {
       const Unlocked unlocked;
-      if (!durable && how.shard_bytes == 0 &&
-          ballast::format_for(path, how.format) == ballast::formats::safetensors) {
+      if (verbatim) {
         ballast::safetensors::save(checkpoint, path,
-                                   {.overwrite = overwrite, .durable = false, .progress = progress});
+                                   {.overwrite = overwrite, .durable = durable, .progress = progress});
       } else {
         ballast::save(checkpoint, path, how);
       }

@@ -13,6 +13,7 @@ from ballast.torch import (  # noqa: E402
     _is_complete,
     _remove_duplicate_names,
     load_model,
+    save,
     save_file,
     save_model,
 )
@@ -97,9 +98,18 @@ def test_tied_models_are_saved_once(tmp_path):
     assert metadata == {"b.bias": "mine"}
     with safe_open(tmp_path / "x", "pt") as f:
         assert f.keys() == ["a.bias", "a.weight"]
-        assert f.metadata() == {"b.bias": "mine", "b.weight": "a.weight", "ballast.ties": '{"b.weight":"a.weight"}'}
+        assert f.metadata() == {"b.bias": "mine", "b.weight": "a.weight"}
     assert load_model(other, tmp_path / "x") == (set(), [])
     assert equal(model, other)
+
+
+def test_metadata_is_written_as_it_is_given(tmp_path):
+    tensors, metadata = {"wte.weight": torch.ones(2)}, {"lm_head.weight": "wte.weight", "format": "pt", "ballast.layout": "burn", "ballast.ties": "{}"}
+    for durable in (True, False):
+        save_file(tensors, tmp_path / "x", metadata, durable=durable)
+        assert (tmp_path / "x").read_bytes() == save(tensors, metadata)
+        with safe_open(tmp_path / "x", "pt") as f:
+            assert f.metadata() == metadata
 
 
 def test_the_file_may_have_the_other_names(tmp_path):

@@ -14,7 +14,14 @@ PYTHON = os.environ.get("BALLAST_PYTHON", "/usr/bin/python3")  # Debian's: the m
 def pins():
     """group → ["package==version", …]"""
     lines = (HERE / "versions.txt").read_text().splitlines()
-    return {group: words.split() for group, _, words in (line.partition(":") for line in lines if line and not line.startswith("#"))}
+    rows = (line.partition(":") for line in lines if line and not line.startswith("#"))
+    return {group: [word for word in words.split() if not word.startswith("(")] for group, _, words in rows}
+
+
+def below(group):
+    """The group whose packages this one sees, too: the large ones are there once."""
+    found = re.search(rf"^{group}: \((\w+)\)", (HERE / "versions.txt").read_text(), re.M)
+    return found.group(1) if found else None
 
 
 def numbers(version):

@@ -17,13 +17,14 @@ import places
 PAGE = places.ROOT / "docs/compatibility.md"
 BEGIN, END = "<!-- peers: written by scripts/test --peers -->\n", "<!-- end of peers -->\n"
 HEAD = "| peer | direction | what | same | different | refused by the peer | day |\n|---|---|---|---|---|---|---|\n"
-# group: (the peer as rows call it, its package, the framework of frameworks.py)
+# group: (the peer as rows call it, its package, the framework of frameworks.py or none)
 FRAMEWORKS = {
     "core": [("NumPy", "numpy", "numpy"), ("PyTorch", "torch", "torch")],
     "jax": [("JAX", "jax", "jax")],
     "tensorflow": [("TensorFlow", "tensorflow-cpu", "tensorflow")],
     "paddle": [("Paddle", "paddlepaddle", "paddle")],
     "mlx": [("MLX", "mlx", "mlx")],
+    "hub": [("transformers", "transformers", "")],
     "burn": [],
 }
 PROGRAMS = ["exchange.py", "dropin.py", "indices.py"]
@@ -45,8 +46,12 @@ def programs_of(group):
         oracle = str(oracle) if oracle.exists() else places.PYTHON
         return [("Burn", version, [[oracle, "-B", str(places.HERE / "burn.py"), version]]) for version in there.values()]
     python = str(places.python_of(group))
-    commands = lambda framework: [[python, "-B", str(places.HERE / program), framework] for program in PROGRAMS]  # noqa: E731
-    return [(peer, there[package], commands(framework)) for peer, package, framework in FRAMEWORKS[group] if package in there]
+    found = []
+    for peer, package, framework in FRAMEWORKS[group]:
+        if package in there:
+            words = [[program, framework] for program in PROGRAMS] if framework else [["hub.py"]]
+            found.append((peer, there[package], [[python, "-B", str(places.HERE / program), *rest] for program, *rest in words]))
+    return found
 
 
 def lines_of(command, build):
