@@ -273,6 +273,7 @@ PyGetSetDef properties[] = {
 };
 
 PyObject* register_class(PyObject* /*module*/, PyObject* type) {
+  if (!is_first_interpreter()) return nullptr;
   if (PyType_Check(type) == 0 ||
       PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), checkpoint_type) == 0) {
     PyErr_SetString(PyExc_TypeError, "a subclass of _native.Checkpoint is needed");

@@ -236,8 +236,10 @@ PyMethodDef functions[] = {
     {"convert", convert, METH_VARARGS, nullptr},
     {"open_value", open_value, METH_VARARGS, nullptr},
     {"copy_bytes", copy_bytes, METH_O, nullptr},
-    {"thread_count", thread_count, METH_NOARGS, "How many threads Ballast works with."},
-    {"set_thread_count", set_thread_count, METH_O, "For work that starts after the call."},
+    {"thread_count", thread_count, METH_NOARGS,
+     "thread_count($module, /)\n--\n\nHow many threads Ballast works with."},
+    {"set_thread_count", set_thread_count, METH_O,
+     "set_thread_count($module, count, /)\n--\n\nFor work that starts after the call."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -21,6 +21,14 @@ void set_ballast_error(const ballast::Error& error) {
 
 }  // namespace
 
+bool is_first_interpreter() noexcept {
+  static PyInterpreterState* const first = PyInterpreterState_Get();
+  if (PyInterpreterState_Get() == first) return true;
+  PyErr_SetString(PyExc_ImportError,
+                  "ballast works in one interpreter of a process, and another one has imported it already");
+  return false;
+}
+
 void set_error() noexcept {
   try {
     try {

@@ -89,6 +89,10 @@ inline Ref none() {
   return Ref::borrowed(Py_None);
 }
 
+/// False, with an ImportError, in every interpreter of the process but the one that asked first: classes and
+/// memory are its own, and another's would be used after its end.
+[[nodiscard]] bool is_first_interpreter() noexcept;
+
 /// What C++ threw, as Python's error indicator. Only inside a catch block.
 void set_error() noexcept;
 

@@ -282,6 +282,7 @@ PyGetSetDef tensor_properties[] = {
 };
 
 PyObject* register_class(PyObject* /*module*/, PyObject* type) {
+  if (!is_first_interpreter()) return nullptr;
   if (PyType_Check(type) == 0 || PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type) == 0) {
     PyErr_SetString(PyExc_TypeError, "a subclass of _native.Tensor is needed");
     return nullptr;

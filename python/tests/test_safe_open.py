@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """safe_open, TensorSpec, serialize: every method, and the reference's messages."""
+import inspect
 import pickle
 
 import numpy as np
@@ -126,6 +127,7 @@ def test_everything_public_says_what_it_is(path):
         members = [(f"{name}.{member}", getattr(thing, member)) for member in vars(thing) if not member.startswith("_")] if isinstance(thing, type) else []
         for what, value in [(name, thing), *members]:
             assert not callable(value) or value.__doc__, what
+    assert [str(inspect.signature(call)) for call in (ballast.thread_count, ballast.set_thread_count)] == ["()", "(count, /)"]
     with safe_open(path, "np") as f:
         assert (repr(f), repr(f.get_slice("b"))) == ("<safe_open: 3 tensors, numpy>", "<slice of F32 [10, 5]>")
     assert repr(f) == "<safe_open: closed, numpy>"

@@ -131,3 +131,24 @@ def test_the_process_ends_well_while_a_daemon_thread_is_at_work(tmp_path, work):
     for _ in range(3):
         ended = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True, timeout=60)
         assert (ended.returncode, ended.stderr) == (7, "")
+
+
+def test_a_second_interpreter_is_refused_and_the_first_one_works_on(tmp_path):
+    program = """
+import importlib, ballast
+for name in ("_interpreters", "_xxsubinterpreters"):
+    try:
+        module = importlib.import_module(name)
+        break
+    except ImportError:
+        pass
+other = module.create()
+said = module.run_string(other, "try:\\n import ballast\\nexcept ImportError as error:\\n print(error)\\nelse:\\n print('imported')")
+module.destroy(other)
+try:
+    ballast.open("gone")
+except FileNotFoundError as error:
+    print(type(error).__name__, isinstance(error, ballast.Error))
+"""
+    done = subprocess.run([sys.executable, "-B", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "imported" not in done.stdout.splitlines() and done.stdout.endswith("MissingFileError True\n"), done.stdout + done.stderr
