@@ -17,17 +17,23 @@ import places
 PAGE = places.ROOT / "docs/compatibility.md"
 BEGIN, END = "<!-- peers: written by scripts/test --peers -->\n", "<!-- end of peers -->\n"
 HEAD = "| peer | direction | what | same | different | refused by the peer | day |\n|---|---|---|---|---|---|---|\n"
-# group: (the peer as rows call it, its package, the framework of frameworks.py or none)
-FRAMEWORKS = {
-    "core": [("NumPy", "numpy", "numpy"), ("PyTorch", "torch", "torch")],
-    "jax": [("JAX", "jax", "jax")],
-    "tensorflow": [("TensorFlow", "tensorflow-cpu", "tensorflow")],
-    "paddle": [("Paddle", "paddlepaddle", "paddle")],
-    "mlx": [("MLX", "mlx", "mlx")],
-    "hub": [("transformers", "transformers", "")],
+
+
+def with_framework(name):
+    return [["exchange.py", name], ["dropin.py", name], ["indices.py", name]]
+
+
+# group: (the peer as rows call it, its package, its programs and their words); Burn's versions have a program each
+PROGRAMS = {
+    "core": [("NumPy", "numpy", with_framework("numpy")), ("PyTorch", "torch", with_framework("torch"))],
+    "jax": [("JAX", "jax", with_framework("jax"))],
+    "tensorflow": [("TensorFlow", "tensorflow-cpu", with_framework("tensorflow"))],
+    "paddle": [("Paddle", "paddlepaddle", with_framework("paddle"))],
+    "mlx": [("MLX", "mlx", with_framework("mlx"))],
+    "hub": [("transformers", "transformers", [["hub.py"]])],
+    "onnx": [("onnx", "onnx", [["onnx_files.py"]])],
     "burn": [],
 }
-PROGRAMS = ["exchange.py", "dropin.py", "indices.py"]
 
 
 def build_folder():
@@ -46,12 +52,8 @@ def programs_of(group):
         oracle = str(oracle) if oracle.exists() else places.PYTHON
         return [("Burn", version, [[oracle, "-B", str(places.HERE / "burn.py"), version]]) for version in there.values()]
     python = str(places.python_of(group))
-    found = []
-    for peer, package, framework in FRAMEWORKS[group]:
-        if package in there:
-            words = [[program, framework] for program in PROGRAMS] if framework else [["hub.py"]]
-            found.append((peer, there[package], [[python, "-B", str(places.HERE / program), *rest] for program, *rest in words]))
-    return found
+    command = lambda program, *words: [python, "-B", str(places.HERE / program), *words]  # noqa: E731
+    return [(peer, there[package], [command(*words) for words in programs]) for peer, package, programs in PROGRAMS[group] if package in there]
 
 
 def lines_of(command, build):
@@ -77,29 +79,28 @@ def rows_of(peer, version, lines):
 
 
 def write_page(rows):
-    """Rows of a peer and direction take the place of those there were, whatever their version; others stay."""
+    """A peer's rows take the place of those it had, whatever their version; other peers' stay. Of Burn there are several versions: those that are pinned."""
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)
     old, after = rest.split(END)
     kept = {}
     for row in old.splitlines()[2:]:
         kept.setdefault(row.split("|")[1].strip(), []).append(row)
-    for peer, new in rows.items():
-        name, _, version = peer.rpartition(" ")
-        for other in [key for key in kept if key.rpartition(" ")[0] == name and (name != "Burn" or key == peer)]:
-            del kept[other]
-        kept[peer] = new
+    burns = {pin.replace("burn==", "Burn ") for pin in places.pins()["burn"]}
+    renewed = {peer.rpartition(" ")[0] for peer in rows} - {"Burn"}
+    stays = lambda peer: peer in burns if peer.startswith("Burn ") else peer.rpartition(" ")[0] not in renewed  # noqa: E731
+    kept = {**{peer: old_rows for peer, old_rows in kept.items() if stays(peer)}, **rows}
     lines = [row for peer in sorted(kept) for row in kept[peer]]
     PAGE.write_text(before + BEGIN + HEAD + "".join(line + "\n" for line in lines) + END + after)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("group", nargs="*", help=", ".join(FRAMEWORKS))
+    parser.add_argument("group", nargs="*", help=", ".join(PROGRAMS))
     parser.add_argument("--no-write", action="store_true", help="leave docs/compatibility.md alone")
     arguments = parser.parse_args()
     build, rows, different = build_folder(), {}, 0
-    for group in arguments.group or FRAMEWORKS:
+    for group in arguments.group or PROGRAMS:
         programs = programs_of(group)
         if not programs:
             print(f"{group}: not installed (scripts/peers {group})")
