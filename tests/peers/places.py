@@ -49,8 +49,7 @@ def installed(group):
     wanted = pins()[group]
     if group == "burn":
         versions = [pin.partition("==")[2] for pin in wanted]
-        newest = max(path.stat().st_mtime for path in (HERE / "burn").glob("*.rs"))
-        return {f"burn {version}": version for version in versions if burn_program(version).exists() and burn_program(version).stat().st_mtime >= newest}
+        return {f"burn {version}": version for version in versions if burn_program(version).exists()}
     if not python_of(group).exists():
         return {}
     names = [pin.partition("==")[0].partition("[")[0] for pin in wanted]
