@@ -82,6 +82,11 @@ def run(version, *words):
     return files
 
 
+def older_burn(version):
+    """Booleans have another form up to 0.20."""
+    return ["--burn", ".".join(map(str, places.numbers(version)[:2]))] if places.numbers(version) < (0, 21) else []
+
+
 def convert(source, target, *words):
     subprocess.run([places.tool(), "convert", str(source), str(target), *words], check=True, capture_output=True, text=True)
     return target
@@ -150,7 +155,7 @@ def from_ballast(version, written, folder):
             target = folder / f"{path.name.split('.')[0]}-again-{path.name.replace('.', '-')}{suffix}"
             if path.name.startswith("torch") and suffix == ".bpk":
                 continue  # half in PyTorch's layout: Burn's adapter knows norms and Linears alone
-            if attempt(direction, target.name, lambda: convert(path, target)):
+            if attempt(direction, target.name, lambda: convert(path, target, *older_burn(version))):
                 compare(direction, target.name, run(version, "load", target)[target.name], run(version, "load", path)[path.name])
         yield direction
 

@@ -2,12 +2,12 @@
 // Burn 0.22 and later: Burnpack, Safetensors and PyTorch's files.
 //   save DIR     net and plain, fresh, in every format it writes; what they compute and hold
 //   load FILE…   each file (net… or plain…; torch… is a net in PyTorch's layout), and what comes of it
-use burn::module::{Module, Param};
+use burn::module::{Module, Param, ParamId};
 use burn::nn::{
     attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig}, conv::{Conv2d, Conv2dConfig}, gru::{Gru, GruConfig}, BatchNorm, BatchNormConfig,
     Embedding, EmbeddingConfig, GroupNorm, GroupNormConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig, Lstm, LstmConfig,
 };
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Bool, Int, Tensor};
 use burn_store::{BurnToPyTorchAdapter, ModuleSnapshot, PyTorchToBurnAdapter, SafetensorsStore};
 
 mod shared;
@@ -41,6 +41,8 @@ pub struct Plain {
     matrix: Param<Tensor<2>>,
     cube: Param<Tensor<3>>,
     block: Param<Tensor<4>>,
+    whole: Param<Tensor<2, Int>>,
+    truth: Param<Tensor<1, Bool>>,
 }
 
 fn save<M: Module>(model: &M, folder: &str, name: &str) {
@@ -67,7 +69,7 @@ fn main() {
     let d = Device::default();
     let words: Vec<String> = std::env::args().collect();
     if words[1] == "save" {
-        let (net, plain) = (shared::net(&d), shared::plain(&d));
+        let (net, plain) = (shared::net(&d), shared::plain(1.0, &d));
         println!("file own");
         shared::outputs(&net, &d); // before they are saved: weights are made when they are first used, and a clone makes its own
         shared::tensors(&plain);
@@ -81,7 +83,7 @@ fn main() {
         println!("file {file}");
         let name = file.rsplit('/').next().unwrap();
         if name.starts_with("plain") {
-            load(shared::plain(&d), file, false).iter().for_each(shared::tensors);
+            load(shared::plain(0.0, &d), file, false).iter().for_each(shared::tensors);
         } else {
             load(shared::net(&d), file, name.starts_with("torch")).iter().for_each(|net| shared::outputs(net, &d));
         }

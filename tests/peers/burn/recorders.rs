@@ -2,7 +2,7 @@
 // Burn up to 0.21: records.
 //   save DIR     net and plain, fresh, in every precision and by each recorder of MessagePack; what they compute and hold
 //   load FILE…   each file (net… or plain…), and what comes of it
-use burn::module::{Module, Param};
+use burn::module::{Module, Param, ParamId};
 use burn::nn::{
     attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig}, conv::{Conv2d, Conv2dConfig}, gru::{Gru, GruConfig}, BatchNorm, BatchNormConfig,
     Embedding, EmbeddingConfig, GroupNorm, GroupNormConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig, Lstm, LstmConfig,
@@ -10,7 +10,7 @@ use burn::nn::{
 use burn::record::{
     DoublePrecisionSettings, FullPrecisionSettings, HalfPrecisionSettings, NamedMpkFileRecorder, NamedMpkGzFileRecorder, Recorder,
 };
-use burn::tensor::{backend::Backend, Int, Tensor};
+use burn::tensor::{backend::Backend, Bool, Int, Tensor};
 
 mod shared;
 
@@ -44,6 +44,8 @@ pub struct Plain<B: Backend> {
     matrix: Param<Tensor<B, 2>>,
     cube: Param<Tensor<B, 3>>,
     block: Param<Tensor<B, 4>>,
+    whole: Param<Tensor<B, 2, Int>>,
+    truth: Param<Tensor<B, 1, Bool>>,
 }
 
 fn save<M: Module<Native>>(model: &M, stem: String) {
@@ -72,7 +74,7 @@ fn main() {
     let d = Device::default();
     let words: Vec<String> = std::env::args().collect();
     if words[1] == "save" {
-        let (net, plain) = (shared::net(&d), shared::plain(&d));
+        let (net, plain) = (shared::net(&d), shared::plain(1.0, &d));
         println!("file own");
         shared::outputs(&net, &d); // before they are saved: weights are made when they are first used, and a clone makes its own
         shared::tensors(&plain);
@@ -83,7 +85,7 @@ fn main() {
     for file in &words[2..] {
         println!("file {file}");
         if file.rsplit('/').next().unwrap().starts_with("plain") {
-            load(shared::plain(&d), file, &d).iter().for_each(shared::tensors);
+            load(shared::plain(0.0, &d), file, &d).iter().for_each(shared::tensors);
         } else {
             load(shared::net(&d), file, &d).iter().for_each(|net| shared::outputs(net, &d));
         }

@@ -19,14 +19,16 @@ pub fn net(d: &Device) -> Model {
     }
 }
 
-// Sixteenths: exact in half precision, too.
-pub fn plain(d: &Device) -> Tensors {
+// Sixteenths: exact in half precision, too. With 0 for `scale` nothing but zeros, so that what a file did not fill is seen.
+pub fn plain(scale: f32, d: &Device) -> Tensors {
     Plain {
-        one: Param::from_tensor(ramp([1], d)),
-        line: Param::from_tensor(ramp([7], d)),
-        matrix: Param::from_tensor(ramp([3, 5], d)),
-        cube: Param::from_tensor(ramp([2, 1, 4], d)),
-        block: Param::from_tensor(ramp([2, 3, 1, 5], d)),
+        one: Param::from_tensor(ramp([1], d).mul_scalar(scale)),
+        line: Param::from_tensor(ramp([7], d).mul_scalar(scale)),
+        matrix: Param::from_tensor(ramp([3, 5], d).mul_scalar(scale)),
+        cube: Param::from_tensor(ramp([2, 1, 4], d).mul_scalar(scale)),
+        block: Param::from_tensor(ramp([2, 3, 1, 5], d).mul_scalar(scale)),
+        whole: Param::initialized(ParamId::new(), ramp([2, 3], d).mul_scalar(16.0 * scale).int()),
+        truth: Param::initialized(ParamId::new(), ramp([5], d).mul_scalar(scale).greater_elem(0.0)),
     }
 }
 
@@ -55,6 +57,8 @@ pub fn tensors(p: &Tensors) {
     show_tensor("matrix", p.matrix.val());
     show_tensor("cube", p.cube.val());
     show_tensor("block", p.block.val());
+    show_tensor("whole", p.whole.val().float());
+    show_tensor("truth", p.truth.val().float());
 }
 
 pub fn outputs(n: &Model, d: &Device) {
