@@ -25,6 +25,14 @@ def bert():
     return transformers.BertForMaskedLM(config)  # its head is tied to its embedding
 
 
+def blank():
+    """Zeros, so that what a file did not fill is seen."""
+    model = bert()
+    for parameter in model.parameters():
+        parameter.data.zero_()
+    return model
+
+
 def transformers_whole(folder):
     bert().save_pretrained(folder)
     return type(bert()).from_pretrained(folder).state_dict()
@@ -45,7 +53,7 @@ def hub_model(folder):
     import huggingface_hub
 
     huggingface_hub.save_torch_model(bert(), folder)
-    model = bert()
+    model = blank()
     huggingface_hub.load_torch_model(model, folder)
     return model.state_dict()
 
@@ -54,7 +62,7 @@ def accelerate_model(folder):
     import accelerate
 
     accelerate.Accelerator().save_model(bert(), folder, max_shard_size="8KB")
-    model = bert()
+    model = blank()
     accelerate.load_checkpoint_in_model(model, str(folder))
     return model.state_dict()
 
@@ -97,6 +105,12 @@ def diffusers_lora(folder):
 PROGRAMS = [transformers_whole, transformers_shards, transformers_half, hub_model, accelerate_model, peft_adapter, diffusers_model, diffusers_lora]
 
 
+def require_filled(tensors):
+    zeros = [name for name, tensor in tensors.items() if "embeddings.weight" in name and not tensor.any()]
+    if zeros:
+        raise AssertionError(f"nothing was loaded into {zeros}")
+
+
 def digest(tensor):
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     return f"{tensor.dtype} {list(tensor.shape)} {hashlib.sha256(flat.view(torch.uint8).numpy().tobytes()).hexdigest()}"
@@ -116,7 +130,9 @@ def run_all(folder):
         place = folder / program.__name__
         place.mkdir(parents=True)
         try:
-            found = {name: digest(tensor) for name, tensor in program(place).items() if torch.is_tensor(tensor)}
+            loaded = {name: tensor for name, tensor in program(place).items() if torch.is_tensor(tensor)}
+            require_filled(loaded)
+            found = {name: digest(tensor) for name, tensor in loaded.items()}
         except Exception as error:
             found = {"error": f"{type(error).__name__}: {error}"}
         for path in place.rglob("*.safetensors"):
