@@ -270,8 +270,6 @@ def test_dates_of_text_are_what_python_makes_of_them_or_refused(packed, tmp_path
         wanted = str(pickle.loads(data, encoding="latin1"))
     except TypeError:
         wanted = None
-    try:
-        assert ballast.open_value(tmp_path / "x.pkl") == wanted
-    except SafetensorError:
-        pass
-    assert wanted is not None or ballast.scan(tmp_path / "x.pkl").verdict != "clean"
+    found = ballast.open_value(tmp_path / "x.pkl")
+    is_clean = ballast.scan(tmp_path / "x.pkl").verdict == "clean"
+    assert found == wanted if is_clean else not isinstance(found, str)

@@ -7,6 +7,7 @@
 
 #include "ballast/error.h"
 #include "base/fail.h"
+#include "base/json_scanner.h"
 #include "base/json_writer.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/record_metadata.h"
@@ -239,17 +240,25 @@ template <class Now>
 void follow_in(const char* key, const Checkpoint& before, const Now& now, Checkpoint& after) {
   const std::string* text = record::find(before, key);
   if (text == nullptr) return;
-  const std::string where = display(before.path) + ": metadata " + key;
-  const Value said = parse_json(*text, where);
-  if (said.kind() != Kind::dict) return;  // its writer refuses it
-  std::vector<std::pair<Value, Value>> followed;
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    const std::string name(said.key(i).as_string());
-    const auto called = before.contains(name) ? now(name) : std::optional(name);
-    if (called) followed.emplace_back(Value(*called), said.value(i));
-  }
-  if (followed.empty()) return take(after, key);
-  put(after, key, write_json(Value::dict(followed), where));
+  std::string padded = *text + std::string(JsonScanner::kPadding, '\0');
+  JsonScanner said({padded.data(), text->size()}, display(before.path) + ": metadata " + key);
+  JsonWriter followed;
+  followed.begin_object();
+  said.object([&](std::string_view name) {
+    const std::string old(name);  // the scanner's own is gone with the value
+    const bool is_word = said.peek() == JsonScanner::Kind::string;
+    const std::string word(is_word ? said.string() : std::string_view());
+    const JsonScanner::Number number = is_word ? JsonScanner::Number{} : said.number();
+    if (!is_word && !number.is_unsigned)
+      fail(Errc::bad_json, said.where(), "{} is {}, neither a word nor a whole number", quoted(old),
+           quoted(number.text));
+    const auto called = before.contains(old) ? now(old) : std::optional(old);
+    if (!called) return;
+    followed.key(*called);
+    is_word ? followed.value(word) : followed.value(number.value);
+  });
+  said.finish();
+  put(after, key, std::move(followed.end_object()).text());
 }
 
 }  // namespace
