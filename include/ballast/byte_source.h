@@ -60,6 +60,8 @@ class ByteSource : public std::enable_shared_from_this<ByteSource> {
 
  protected:
   ByteSource(std::string name, std::uint64_t size);
+  /// For content that is called otherwise than the file it lies in: messages show `where`.
+  ByteSource(std::string name, std::uint64_t size, std::string where);
 
   /// The range lies inside and is not empty.
   virtual void read_bytes(std::uint64_t offset, std::span<std::byte> out) const = 0;

@@ -23,8 +23,10 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/file_cover.h"
 #include "base/sizes.h"
 #include "base/temporary_name.h"
+#include "base/unfinished_source.h"
 
 namespace ballast {
 namespace {
@@ -94,8 +96,8 @@ std::optional<struct stat> old_file(const std::string& target) {
 
 // The new file gets the permissions of the old one, and its owner where this process may change owners.
 // Set-user-ID and set-group-ID are dropped: they were given to the old contents.
-bool take_over(int descriptor, const struct stat& old) {
-  mode_t mode = old.st_mode & 0777U;
+bool take_over(int descriptor, const struct stat& old, FileMode wanted) {
+  mode_t mode = old.st_mode & (wanted == FileMode::secret ? 0600U : 0777U);
   const bool same_owner = old.st_uid == geteuid() && old.st_gid == getegid();
   if (!same_owner && fchown(descriptor, old.st_uid, old.st_gid) != 0 &&
       fchown(descriptor, static_cast<uid_t>(-1), old.st_gid) != 0) {
@@ -137,7 +139,8 @@ void sync_folder(const std::string& folder, const std::string& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), overwrite_(overwrite) {
+AtomicFile::AtomicFile(const std::string& path, bool overwrite, FileMode wanted)
+    : path_(path), overwrite_(overwrite) {
   if (path.empty()) fail(Errc::invalid_argument, "", "an output needs a name");
   if (path.find('\0') != std::string::npos)
     fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
@@ -153,7 +156,8 @@ AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), o
   entry_ = list_unfinished(temporary_);
   // 0666: the kernel takes the umask away, as it does for every new file. A private old file is not laid open
   // meanwhile.
-  const mode_t mode = old ? old->st_mode & 0600U : 0666U;
+  const mode_t fresh = wanted == FileMode::secret ? 0600U : 0666U;
+  const mode_t mode = old ? old->st_mode & 0600U : fresh;
   descriptor_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (descriptor_ < 0) {
     const int reason = errno;
@@ -163,10 +167,16 @@ AtomicFile::AtomicFile(const std::string& path, bool overwrite) : path_(path), o
            ballast::quoted(folder_of(target_)));
     fail_errno(reason, display(path_), "cannot create a file in its folder");
   }
-  if (old && !take_over(descriptor_, *old)) {
+  if (old && !take_over(descriptor_, *old, wanted)) {
     const int reason = errno;
     discard();
     fail_errno(reason, display(path_), "cannot set the file's mode");
+  }
+  try {
+    if (auto cover = CoverScope::make()) put_on(std::move(cover));
+  } catch (...) {
+    discard();  // no destructor runs for what was not made
+    throw;
   }
 }
 
@@ -183,6 +193,7 @@ void AtomicFile::discard() noexcept {
 }
 
 void AtomicFile::reserve(std::uint64_t size) {
+  if (cover_) size = cover_->reserve(size);
   if (size == 0) return;
   const auto length = checked_cast<off_t>(size, display(path_));
   int result = 0;
@@ -206,6 +217,13 @@ void AtomicFile::append(std::string_view text) {
 }
 
 void AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  if (cover_)
+    cover_->write_at(offset, bytes);
+  else
+    write_to_disk(offset, bytes);
+}
+
+void AtomicFile::write_to_disk(std::uint64_t offset, std::span<const std::byte> bytes) {
   write_fully(descriptor_, path_, offset, bytes);
   start_disk(bytes.size());
 }
@@ -217,25 +235,20 @@ void AtomicFile::start_disk(std::uint64_t more) noexcept {
   static_cast<void>(sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE));  // fsync() reports errors
 }
 
-namespace {
-
-// The bytes of a file that is being written.
-class UnfinishedSource final : public ByteSource {
- public:
-  UnfinishedSource(const std::string& path, std::uint64_t size, int descriptor)
-      : ByteSource(path, size), descriptor_(descriptor) {}
-
- private:
-  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
-    read_descriptor(descriptor_, offset, out, *this);
-  }
-
-  int descriptor_;
-};
-
-}  // namespace
+void AtomicFile::put_on(std::unique_ptr<FileCover> cover) {
+  cover_ = std::move(cover);
+  cover_->begin({.write = [this](std::uint64_t offset,
+                                 std::span<const std::byte> bytes) { write_to_disk(offset, bytes); },
+                 .read =
+                     [this](std::uint64_t offset, std::span<std::byte> out) {
+                       const UnfinishedSource disk(path_, offset + out.size(), descriptor_);
+                       disk.read(offset, out);
+                     }});
+}
 
 std::shared_ptr<const ByteSource> AtomicFile::written() const {
+  if (cover_) return written_under(*cover_, path_);
+
   struct stat status {};
 
   if (fstat(descriptor_, &status) != 0) fail_errno(errno, display(path_), "cannot be read again");
@@ -250,7 +263,7 @@ void AtomicFile::copy_at(std::uint64_t offset, const ByteSource& source, std::ui
   }
   const File* file = file_of(source);
   const bool by_kernel =
-      file != nullptr && file->io() != Io::direct;  // which would go through the page cache
+      !cover_ && file != nullptr && file->io() != Io::direct;  // which would go through the page cache
   const auto held = by_kernel ? std::make_unique<File::Descriptor>(*file) : nullptr;
   while (held && held->get() >= 0 && length > 0) {
     auto from = static_cast<off_t>(source_offset);
@@ -303,6 +316,7 @@ void AtomicFile::take_final_name() {
 
 void AtomicFile::seal() {
   if (descriptor_ < 0) fail(Errc::invalid_argument, display(path_), "was sealed or committed already");
+  if (cover_) cover_->finish();
   if (durable_ && fsync(descriptor_) != 0) {
     const int reason = errno;
     discard();
@@ -375,12 +389,6 @@ void NewFolder::keep() {
   if (!std::exchange(made_, false)) return;
   unlist_unfinished(entry_);
   sync_folder(folder_of(path_), path_);
-}
-
-void save_text(std::string_view text, const std::string& path, bool overwrite) {
-  AtomicFile file(path, overwrite);
-  file.append(text);
-  file.commit();
 }
 
 void discard_unfinished_files() noexcept {

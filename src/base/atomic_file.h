@@ -16,13 +16,17 @@
 namespace ballast {
 
 class ByteSource;
+class FileCover;
+
+/// Who may read and write a new file.
+enum class FileMode : std::uint8_t { usual, secret };
 
 class AtomicFile {
  public:
   /// Creates the temporary. With `overwrite` false an existing target is refused now and again at commit().
-  /// Who may read and write is as with the old file, or 0666 less the umask. A target that is a symbolic link
-  /// is written through.
-  AtomicFile(const std::string& path, bool overwrite);
+  /// Who may read and write is as with the old file, or 0666 less the umask; its owner alone where it is
+  /// secret. A target that is a symbolic link is written through.
+  AtomicFile(const std::string& path, bool overwrite, FileMode mode = FileMode::usual);
 
   /// Does not wait for the disk any more: a power cut soon after commit() may leave a damaged file.
   void give_up_durability() noexcept { durable_ = false; }
@@ -61,6 +65,8 @@ class AtomicFile {
   void discard() noexcept;
   void take_final_name();
   void start_disk(std::uint64_t more) noexcept;
+  void write_to_disk(std::uint64_t offset, std::span<const std::byte> bytes);
+  void put_on(std::unique_ptr<FileCover> cover);
 
   std::string path_;    // as given, for messages
   std::string target_;  // with links resolved
@@ -73,6 +79,7 @@ class AtomicFile {
   int entry_ = -1;  // in the list of unfinished files
   std::uint64_t position_ = 0;
   std::atomic<std::uint64_t> written_{0};  // bytes handed to the kernel
+  std::unique_ptr<FileCover> cover_;       // file_cover.h; null: bytes lie on the disk as they are written
 };
 
 /// A file that has its name already and counts only together with others: gone again, also after a signal,
@@ -112,6 +119,7 @@ class NewFolder {
 
 /// A whole file at once (io.h declares it for users).
 void save_text(std::string_view text, const std::string& path, bool overwrite);
+void save_secret(std::string_view text, const std::string& path, bool overwrite);
 
 /// Removes the temporaries of all AtomicFiles still open, and folders not yet kept: async-signal-safe, for a
 /// program's own signal handler.

@@ -49,6 +49,9 @@ class Window final : public ByteSource {
 ByteSource::ByteSource(std::string name, std::uint64_t size)
     : name_(std::move(name)), where_(display(name_)), size_(size) {}
 
+ByteSource::ByteSource(std::string name, std::uint64_t size, std::string where)
+    : name_(std::move(name)), where_(std::move(where)), size_(size) {}
+
 void ByteSource::check(std::uint64_t offset, std::uint64_t length) const {
   if (fits(offset, length, size_)) return;
   fail(Errc::truncated, where_, "needs {} bytes at offset {}, the file has {}", length, offset, size_);

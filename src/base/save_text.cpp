@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole files at once.
+#include "base/atomic_file.h"
+
+namespace ballast {
+
+void save_text(std::string_view text, const std::string& path, bool overwrite) {
+  AtomicFile file(path, overwrite);
+  file.append(text);
+  file.commit();
+}
+
+void save_secret(std::string_view text, const std::string& path, bool overwrite) {
+  AtomicFile file(path, overwrite, FileMode::secret);
+  file.append(text);
+  file.commit();
+}
+
+}  // namespace ballast
