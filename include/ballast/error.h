@@ -78,6 +78,9 @@ enum class Errc : std::uint8_t {
   path_escape = 112,         ///< a path that leaves its folder
   missing_shard = 113,       ///< a shard named by the index that is not there
   index_mismatch = 114,      ///< index and shards disagree
+  bad_age = 115,             ///< not a well-formed age file
+  cannot_decrypt = 116,      ///< encrypted, and no identity or passphrase that was given opens it
+  bad_tag = 117,             ///< encrypted bytes that were changed, moved or cut short
   // Loading
   load_failed = 140,  ///< the model and the checkpoint do not fit; the report says where
   // Graphs and ONNX

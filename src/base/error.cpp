@@ -116,6 +116,12 @@ std::string_view name(Errc code) noexcept {
       return "missing-shard";
     case Errc::index_mismatch:
       return "index-mismatch";
+    case Errc::bad_age:
+      return "bad-age";
+    case Errc::cannot_decrypt:
+      return "cannot-decrypt";
+    case Errc::bad_tag:
+      return "bad-tag";
     case Errc::load_failed:
       return "load-failed";
     case Errc::traced_value:
