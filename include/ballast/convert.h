@@ -53,8 +53,10 @@ struct ConvertOptions {
   std::string burn = {};  ///< to Burn's files: as SaveOptions::burn
   Metadata meta = {};     ///< as SaveOptions::meta: in addition to what the input says
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
-  std::string receipt = {};       ///< where to write a Receipt; none when empty
-  bool overwrite = false;         ///< the output, and the receipt
+  std::vector<std::string> recipients = {};  ///< as SaveOptions::recipients
+  std::string passphrase_file = {};          ///< as SaveOptions::passphrase_file
+  std::string receipt = {};                  ///< where to write a Receipt; none when empty
+  bool overwrite = false;                    ///< the output, and the receipt
   Progress progress = {};
 };
 

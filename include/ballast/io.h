@@ -25,7 +25,16 @@ struct OpenOptions {
   /// tensors, many names for one); more is refused as Errc::expanded_view
   double expansion = kExpansion;
   std::vector<Format> formats = {};  ///< more than Ballast's own; they are asked first
+  /// For files encrypted with age (docs/seal.md): paths of identity files, or their text
+  /// ("AGE-SECRET-KEY-1…"). None, and no passphrase: those of set_identities().
+  std::vector<std::string> identities = {};
+  std::string passphrase_file = {};  ///< the same: a file whose first line is the passphrase
 };
+
+/// What opens encrypted files where a call's own options name nothing, and calls that have no such options:
+/// load(), convert(), verify(), scan() and the others. Until set: the identity file that the environment's
+/// BALLAST_IDENTITY names.
+void set_identities(std::vector<std::string> identities, std::string passphrase_file = {});
 
 /// Any file Ballast reads, and a checkpoint in several: an index.json of shards, or a folder with one such
 /// index or one model file in it. The content of a file decides its format, never its name.
@@ -51,6 +60,10 @@ struct SaveOptions {
   std::uint64_t shard_bytes = 0;
   bool check =
       true;  ///< compare the checksums of the files the tensors come from: Errc::bad_crc, nothing is written
+  /// Encrypts with age, for these ("age1…"): the name then ends in ".safetensors.age". Nothing of the content
+  /// ever lies on the disk as it is.
+  std::vector<std::string> recipients = {};
+  std::string passphrase_file = {};  ///< the same with a passphrase, the first line of this file; not both
   bool overwrite = false;
   Progress progress = {};
 };
@@ -86,6 +99,17 @@ void require_apart(const std::vector<std::string>& inputs, const std::vector<std
 
 /// A text of your own beside them: atomic, like every file Ballast writes.
 void save_text(std::string_view text, const std::string& path, bool overwrite = false);
+
+/// The same for secrets: nobody but its owner may read the file.
+void save_secret(std::string_view text, const std::string& path, bool overwrite = false);
+
+/// A key of age's (docs/seal.md): what identity files hold, and for whom files are encrypted.
+struct NewIdentity {
+  std::string file;       ///< the text of an identity file: a secret
+  std::string recipient;  ///< "age1…"
+};
+
+[[nodiscard]] NewIdentity generate_identity();
 
 /// Removes the temporary files of saves still under way. Async-signal-safe: for a program's own SIGINT
 /// handler.

@@ -3,7 +3,7 @@
 
 Nothing of a file is ever run. docs/python.md tells the rest.
 """
-from ._checkpoint import Checkpoint, Object, open, open_value
+from ._checkpoint import Checkpoint, Object, open, open_value, set_identities
 from ._errors import SafetensorError
 from ._files import Conversion, Difference, DiffReport, Distance, Finding, Manifest, ScanReport, VerifyReport, checkpoint, convert, diff, hash, save, scan, stats, verify
 from ._native import __version__, set_thread_count, thread_count
@@ -15,5 +15,5 @@ Error = SafetensorError
 __all__ = [
     "Checkpoint", "Conversion", "DiffReport", "Difference", "Distance", "Error", "Finding", "Manifest", "Object", "SafetensorError",
     "ScanReport", "Tensor", "TensorSpec", "VerifyReport", "__version__", "checkpoint", "convert", "deserialize", "diff", "hash", "open",
-    "open_value", "safe_open", "save", "scan", "serialize", "serialize_file", "set_thread_count", "stats", "thread_count", "verify",
+    "open_value", "safe_open", "save", "scan", "serialize", "serialize_file", "set_identities", "set_thread_count", "stats", "thread_count", "verify",
 ]  # fmt: skip

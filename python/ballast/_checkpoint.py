@@ -139,7 +139,27 @@ Mapping.register(Checkpoint)
 _native.register_checkpoint_class(Checkpoint)
 
 
-def open(path: StrPath, *, writable: bool = False, io: str = "auto", inert: bool = False, expansion: float = 16.0) -> Checkpoint:
+def _texts(paths: Optional[Iterable[StrPath]]) -> Optional[List[str]]:
+    """One path is a mistake for a list of them, and would be taken letter by letter."""
+    return None if paths is None else [os.fspath(paths)] if isinstance(paths, (str, os.PathLike)) else [os.fspath(path) for path in paths]  # type: ignore[list-item]
+
+
+def set_identities(identities: Optional[Iterable[StrPath]] = None, *, passphrase_file: Optional[StrPath] = None) -> None:
+    """What opens files encrypted with age (docs/seal.md) wherever a call names nothing itself: paths of identity files, or their text. Until set, the file that
+    ``BALLAST_IDENTITY`` of the environment names."""
+    _native.set_identities({"identities": _texts(identities), "passphrase_file": passphrase_file})
+
+
+def open(
+    path: StrPath,
+    *,
+    writable: bool = False,
+    io: str = "auto",
+    inert: bool = False,
+    expansion: float = 16.0,
+    identities: Optional[Iterable[StrPath]] = None,
+    passphrase_file: Optional[StrPath] = None,
+) -> Checkpoint:
     """Any file Ballast reads: Safetensors, PyTorch's (zip, legacy, tar, TorchScript, bare pickle), ``.npz``, ``.npy``, ONNX models (their initializers), Burn's, records,
     an ``index.json`` of shards or a folder with one. By content, never by name; nothing in it is run.
 
@@ -147,8 +167,10 @@ def open(path: StrPath, *, writable: bool = False, io: str = "auto", inert: bool
     changes. ``io="read"``: nothing is mapped, tensors are read when they are needed;
     ``"direct"``: the same past the page cache; ``"auto"`` maps, and reads on a network file system. ``inert``: read past calls that could run code.
     ``expansion``: all tensors of a PyTorch file together may show 64 MiB and so many times the size of the file.
+    ``identities`` and ``passphrase_file`` open files encrypted with age: paths of identity files (or their text), a file whose first line is the passphrase.
     """
-    return _native.open(path, {"io": io, "writable": writable, "inert": inert, "expansion": expansion})  # type: ignore[return-value]
+    options = {"io": io, "writable": writable, "inert": inert, "expansion": expansion, "identities": _texts(identities), "passphrase_file": passphrase_file}
+    return _native.open(path, options)  # type: ignore[return-value]
 
 
 def open_value(path: StrPath, dotted: str = "") -> Any:
@@ -156,4 +178,4 @@ def open_value(path: StrPath, dotted: str = "") -> Any:
     return _native.open_value(path, dotted)
 
 
-__all__: List[str] = ["Checkpoint", "Object", "open", "open_value"]
+__all__: List[str] = ["Checkpoint", "Object", "open", "open_value", "set_identities"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import _native
-from ._checkpoint import Checkpoint, Patterns, Renames, StrPath
+from ._checkpoint import Checkpoint, Patterns, Renames, StrPath, _texts
 from ._checkpoint import open as open_checkpoint
 from ._frameworks import dtype_name, numpy_spec
 from ._tensor import Tensor
@@ -92,6 +92,8 @@ def save(
     check: bool = True,
     overwrite: bool = False,
     shard_size: Union[int, str, None] = None,
+    recipients: Optional[Iterable[str]] = None,
+    passphrase_file: Optional[StrPath] = None,
     progress: Progress = None,
 ) -> None:
     """Tensors as a file, whose format follows its extension: .safetensors, .pt, .npz, .npy, .bpk, .mpk, .record.
@@ -99,8 +101,12 @@ def save(
     ``tensors``: names to Tensor, numpy.ndarray or torch.Tensor, mixed as you like, or a Checkpoint. The old file or the whole new one is
     there afterwards, whatever happens; an old one is replaced only with ``overwrite=True``. Checksums of the files the tensors come from (zip, records)
     are compared unless ``check=False``. ``metadata`` replaces a Checkpoint's, but what it says of its tensors (``ballast.…``: what is quantized, whose layout it is) stays. ``shard_size``: Safetensors files of at most so much each ("5GB"), and an index.
+    ``recipients`` (["age1…"]) or ``passphrase_file``: encrypted with age; the name then ends in ".safetensors.age" (docs/seal.md).
     """
-    options = {"format": format, "simplify": simplify, "check": check, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "progress": progress}  # fmt: skip
+    options = {
+        "format": format, "simplify": simplify, "check": check, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "recipients": _texts(recipients),
+        "passphrase_file": passphrase_file, "progress": progress,
+    }  # fmt: skip
     _native.save(checkpoint(tensors, metadata), path, options)
 
 
@@ -145,6 +151,8 @@ def convert(
     meta: Optional[Mapping[str, str]] = None,
     overwrite: bool = False,
     shard_size: Union[int, str, None] = None,
+    recipients: Optional[Iterable[str]] = None,
+    passphrase_file: Optional[StrPath] = None,
     receipt: Optional[StrPath] = None,
     inert: bool = False,
     expansion: float = 16.0,
@@ -162,6 +170,8 @@ def convert(
 
     Checksums that the source holds (zip, records) are compared unless ``check=False``: damage is not passed on as sound.
 
+    ``recipients`` (["age1…"]) or ``passphrase_file``: the target is encrypted with age, and its name ends in ".safetensors.age" (docs/seal.md).
+
     ``progress(done, total)`` is called with bytes; what it raises stops the work, and nothing is left of it.
     """
     if quantize not in (None, "int8"):
@@ -173,7 +183,7 @@ def convert(
     options = {
         **steps, "adapter": adapter, "layout": layout, "layers": dict(layers) if layers else None, "like": like, "burn": burn, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "meta": dict(meta) if meta else None, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
-        "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
+        "recipients": _texts(recipients), "passphrase_file": passphrase_file, "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
     }  # fmt: skip
     return Conversion(**_native.convert(source, target, options))
 

@@ -15,7 +15,7 @@
 namespace py {
 namespace {
 
-// open(path, {io, writable, inert, safetensors})
+// open(path, {io, writable, inert, safetensors, identities, passphrase_file})
 PyObject* open(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* path_object = nullptr;
@@ -28,13 +28,17 @@ PyObject* open(PyObject* /*module*/, PyObject* args) {
     const bool inert = options.flag("inert");
     const double expansion = expansion_of(options);
     const bool safetensors = options.flag("safetensors");
+    const ballast::OpenOptions how{.io = io,
+                                   .inert = inert,
+                                   .writable = writable,
+                                   .expansion = expansion,
+                                   .identities = options.texts("identities"),
+                                   .passphrase_file = options.path("passphrase_file")};
     ballast::Checkpoint checkpoint;
     {
       const Unlocked unlocked;
-      checkpoint =
-          safetensors
-              ? ballast::safetensors::open(path, {.io = io, .writable = writable})
-              : ballast::open(path, {.io = io, .inert = inert, .writable = writable, .expansion = expansion});
+      checkpoint = safetensors ? ballast::safetensors::open(path, {.io = io, .writable = writable})
+                               : ballast::open(path, how);
     }
     return wrap(std::move(checkpoint));
   });
@@ -85,7 +89,7 @@ ballast::Format format_of(const Options& options) {
   return name.empty() ? ballast::Format() : ballast::format_named(name);
 }
 
-// save(checkpoint, path, {format, overwrite, simplify, shard_bytes, progress}), or
+// save(checkpoint, path, {format, overwrite, simplify, shard_bytes, recipients, …}), or
 // save(checkpoint, path, {verbatim, durable}): a Safetensors file of these tensors and this metadata, as
 // serialize() makes it
 PyObject* save(PyObject* /*module*/, PyObject* args) {
@@ -105,11 +109,13 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
                                    .simplify = options.flag("simplify"),
                                    .shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes")),
                                    .check = options.flag("check", true),
+                                   .recipients = options.texts("recipients"),
+                                   .passphrase_file = options.path("passphrase_file"),
                                    .overwrite = overwrite,
                                    .progress = progress};
     {
       const Unlocked unlocked;
-      if (verbatim) {
+      if (verbatim && !path.ends_with(".age")) {  // which save() does not take without recipients
         ballast::safetensors::save(checkpoint, path,
                                    {.overwrite = overwrite, .durable = durable, .progress = progress});
       } else {
@@ -141,6 +147,8 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.overwrite = given.flag("overwrite");
   options.progress = progress_of(given.find("progress"));
   options.shard_bytes = static_cast<std::uint64_t>(given.number("shard_bytes"));
+  options.recipients = given.texts("recipients");
+  options.passphrase_file = given.path("passphrase_file");
   options.receipt = given.path("receipt");
   return options;
 }
@@ -227,6 +235,15 @@ PyObject* set_thread_count(PyObject* /*module*/, PyObject* count) {
   });
 }
 
+// set_identities({identities, passphrase_file})
+PyObject* set_identities(PyObject* /*module*/, PyObject* options_object) {
+  return guarded([&] {
+    const Options options(options_object);
+    ballast::set_identities(options.texts("identities"), options.path("passphrase_file"));
+    return none();
+  });
+}
+
 PyMethodDef functions[] = {
     {"open", open, METH_VARARGS, nullptr},
     {"parse", parse, METH_O, nullptr},
@@ -240,6 +257,7 @@ PyMethodDef functions[] = {
      "thread_count($module, /)\n--\n\nHow many threads Ballast works with."},
     {"set_thread_count", set_thread_count, METH_O,
      "set_thread_count($module, count, /)\n--\n\nFor work that starts after the call."},
+    {"set_identities", set_identities, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

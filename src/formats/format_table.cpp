@@ -25,6 +25,9 @@ std::size_t telling_bytes(std::span<const std::byte> head) noexcept {
   return std::max(head.size(), containers::zip::kLocalSize + load_le<std::uint16_t>(head.data() + 26));
 }
 
+// Behind the extension of what is inside.
+constexpr std::string_view kEncrypted = ".age";
+
 bool has_extension(Format format, std::string_view path) {
   return std::any_of(format->extensions.begin(), format->extensions.end(), [&](std::string_view extension) {
     return !extension.empty() && path.ends_with(extension);
@@ -56,6 +59,7 @@ Format format_of(const ByteSource& source, std::span<const Format> more) {
 }
 
 bool has_known_extension(std::string_view path) {
+  if (path.ends_with(kEncrypted)) path.remove_suffix(kEncrypted.size());
   return std::any_of(std::begin(kFormats), std::end(kFormats),
                      [&](Format format) { return has_extension(format, path); });
 }
@@ -84,6 +88,7 @@ Format format_named(std::string_view name) {
 
 Format format_for(const std::string& path, Format format) {
   if (format) return format;
+  if (path.ends_with(kEncrypted)) return format_for(path.substr(0, path.size() - kEncrypted.size()));
   for (const Format known : kFormats) {
     if (has_extension(known, path)) return known;
   }

@@ -8,8 +8,10 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "containers/expansion.h"
+#include "formats/encrypted.h"
 #include "formats/format_table.h"
 #include "formats/shards/shards.h"
+#include "seal/age_source.h"
 #include "tensor/source_storage.h"
 
 namespace ballast {
@@ -18,11 +20,12 @@ namespace {
 // A shard is no index, and its path was resolved by confined().
 Checkpoint open_file(const std::string& path, const OpenOptions& options, bool is_shard) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
-  const auto file = File::open(path, {.sharing = sharing, .io = options.io, .follow_links = !is_shard});
-  const Format format = format_of(*file, options.formats);
+  const auto [file, content] =
+      open_content(path, {.sharing = sharing, .io = options.io, .follow_links = !is_shard}, options);
+  const Format format = format_of(*content, options.formats);
   if (is_shard && format == formats::sharded)
     fail(Errc::index_mismatch, display(path), "is JSON text, where a shard should be");
-  Checkpoint checkpoint = format->open(*file, options);
+  Checkpoint checkpoint = format->open(*content, options);
   if (!checkpoint.format) checkpoint.format = format;
   checkpoint.path = path;
   layout::take_from_tree(checkpoint);
@@ -53,8 +56,9 @@ Checkpoint open_single(const std::string& path, const OpenOptions& options) {
   return open_file(path, options, true);
 }
 
-Checkpoint open(const std::shared_ptr<const ByteSource>& source, const OpenOptions& options) {
-  if (!source) fail(Errc::invalid_argument, "open", "there is no source");
+Checkpoint open(const std::shared_ptr<const ByteSource>& given, const OpenOptions& options) {
+  if (!given) fail(Errc::invalid_argument, "open", "there is no source");
+  const auto source = seal::unsealed(given, keys_of(options));
   const Format format = format_of(*source, options.formats);
   Checkpoint checkpoint = format->open(*source, options);
   if (!checkpoint.format) checkpoint.format = format;

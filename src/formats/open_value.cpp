@@ -4,16 +4,16 @@
 #include "ballast/error.h"
 #include "ballast/io.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "checkpoint/value_json.h"
 #include "checkpoint/value_tree.h"
 #include "containers/magic.h"
+#include "formats/encrypted.h"
 
 namespace ballast {
 namespace {
 
 bool is_json(const std::string& path) {
-  const auto file = File::open(path);
+  const auto file = open_content(path, {}).content;
   return containers::is_json_text(
       file->read(0, std::min<std::uint64_t>(file->size(), containers::kMagicBytes)));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ballast::save(): a checkpoint in a format of the table.
+#include <algorithm>
 
 #include "ballast/error.h"
 #include "ballast/io.h"
@@ -11,6 +12,7 @@
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_sound.h"
 #include "formats/format_table.h"
+#include "seal/age_cover.h"
 
 namespace ballast {
 namespace {
@@ -60,6 +62,27 @@ void require_held(const Checkpoint& checkpoint, Format format, const std::string
   }
 }
 
+// What the name says of encryption and what is asked for must agree: a secret in the open, and a file that
+// nobody expects to be closed, are both mistakes.
+void require_encryption_said(const std::string& path, bool encrypts) {
+  const bool is_named = path.ends_with(".age");
+  if (is_named && !encrypts)
+    fail(Errc::invalid_argument, display(path),
+         "for whom is it to be encrypted? Say it (--recipient age1…, recipients), or a passphrase "
+         "(--passphrase-file)");
+  if (!is_named && encrypts)
+    fail(Errc::invalid_argument, display(path), "the name of an encrypted file ends in .age: {}",
+         quoted(path + ".age"));
+}
+
+// A writer of somebody else's may put its bytes anywhere.
+void require_own_writer(Format format, const std::string& where) {
+  const auto own = all_formats();
+  if (std::find(own.begin(), own.end(), format) == own.end())
+    fail(Errc::unsupported, where, "{} is no format of Ballast's own, and only those are encrypted",
+         format.name());
+}
+
 }  // namespace
 
 void save(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
@@ -67,14 +90,19 @@ void save(const Checkpoint& in, const std::string& path, const SaveOptions& opti
     save_shards(in, path, options);
     return;
   }
+  const bool encrypts = !options.recipients.empty() || !options.passphrase_file.empty();
+  require_encryption_said(path, encrypts);
   const Format format = format_for(path, options.format);
   if (format->save == nullptr)
     fail(Errc::unsupported, display(path), "{} is read and not written; written are {}", format.name(),
          writable_names());
+  if (encrypts) require_own_writer(format, display(path));
   const Checkpoint out = representable(in, format, options.meta, display(path));
   require_held(out, format, display(path));
   if (options.check) require_sound(out);
   sweep_temporaries(path);
+  if (!encrypts) return format->save(out, path, options);
+  const CoverScope scope([&] { return seal::age_cover(options.recipients, options.passphrase_file); });
   format->save(out, path, options);
 }
 

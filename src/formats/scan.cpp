@@ -20,6 +20,7 @@
 #include "containers/gzip.h"
 #include "containers/magic.h"
 #include "containers/zip.h"
+#include "formats/encrypted.h"
 #include "formats/format_table.h"
 #include "formats/onnx/onnx.h"
 #include "formats/polyglot.h"
@@ -203,7 +204,7 @@ ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOpt
     const shards::Index index = shards::read_index(path);
     const std::vector<std::string> paths = shards::locate_all(path, index);
     for (std::size_t i = 0; i < paths.size(); ++i) {
-      if (format_of(*File::open(paths[i])) == formats::sharded)
+      if (format_of(*open_content(paths[i], {.io = Io::read}).content) == formats::sharded)
         fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(index.files[i]));
       take(report, scan(paths[i], options), index.files[i]);
     }
@@ -268,7 +269,7 @@ ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
 ScanReport scan(const std::string& path, const ScanOptions& options) {
   if (shards::is_folder(path)) return scan_folder(path, options);
   ScanReport report;
-  const std::shared_ptr<const ByteSource> source = File::open(path, {.io = Io::read});
+  const std::shared_ptr<const ByteSource> source = open_content(path, {.io = Io::read}).content;
   const Format format = format_of(*source);
   find_other_readings(source, report);
   if (format == formats::sharded) return scan_shards(path, std::move(report), options);
@@ -293,7 +294,7 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
 }
 
 Checksums check_integrity(const std::string& path) {
-  const std::shared_ptr<const ByteSource> source = File::open(path, {.io = Io::read});
+  const std::shared_ptr<const ByteSource> source = open_content(path, {.io = Io::read}).content;
   if (is_zip(*source)) return check_zip(source);
   if (format_of(*source) == formats::onnx) return onnx_file::check_external(*source);
   return {.checked = 0, .without = open(path).total_bytes()};

@@ -177,6 +177,9 @@ void require_apart_files(const std::string& in, const std::string& out, const Co
 }  // namespace
 
 Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options) {
+  if (!options.receipt.empty() && !options.recipients.empty())
+    fail(Errc::unsupported, display(options.receipt),
+         "a receipt is made by reading the output again, which only its recipients can");
   require_apart_files(in, out, options);
   require_writable(options.receipt, options.overwrite);
   Converted done = plan_conversion(in, out, options);
@@ -189,12 +192,16 @@ Converted convert(const std::string& in, const std::string& out, const ConvertOp
           .simplify = options.simplify,
           .burn = options.burn,
           .check = options.check,
+          .recipients = options.recipients,
+          .passphrase_file = options.passphrase_file,
           .overwrite = options.overwrite,
           .progress = options.progress});
   } else {
     done.shards = save_shards(done.checkpoint, out,
                               {.shard_bytes = options.shard_bytes,
                                .check = options.check,
+                               .recipients = options.recipients,
+                               .passphrase_file = options.passphrase_file,
                                .overwrite = options.overwrite,
                                .progress = options.progress});
   }

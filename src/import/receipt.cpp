@@ -133,7 +133,8 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
   for (const RenameRule& rule : options.rename) receipt.steps.rename.push_back({rule.match, rule.to});
   for (const LayerIs& layer : options.layers)
     receipt.steps.layers.push_back(layer.match + "=" + std::string(name(layer.kind)));
-  receipt.output = receipt_side(open(out, {.io = Io::read, .inert = options.inert}));
+  receipt.output = receipt_side(
+      open(out, {.io = Io::read, .inert = options.inert, .passphrase_file = options.passphrase_file}));
   return receipt;
 }
 

@@ -58,7 +58,8 @@ bool takes_name(const std::string& flag) {
 }
 
 bool takes_file(const std::string& flag) {
-  return flag == "--output" || flag == "-o" || flag == "--receipt" || flag == "--rules" || flag == "--like";
+  return flag == "--output" || flag == "-o" || flag == "--receipt" || flag == "--rules" || flag == "--like" ||
+         flag == "--identity" || flag == "--passphrase-file";
 }
 
 std::vector<std::string> value_flags(const CLI::App& app) {

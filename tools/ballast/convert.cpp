@@ -179,6 +179,9 @@ int convert(Session& session, const Arguments& arguments) {
   ballast::ConvertOptions options = options_of(arguments);
   options.io = session.io_or(options.io);
   options.expansion = session.expansion;
+  // One passphrase opens IN and closes OUT, where OUT is to be encrypted and not for somebody.
+  if (options.recipients.empty() && arguments.out.ends_with(".age"))
+    options.passphrase_file = session.passphrase_file;
   // Shards have names of their own, which the library looks at before it writes.
   if (!arguments.dry_run && options.shard_bytes == 0) require_free(arguments.out, options.overwrite);
   const ballast::Converted done = [&] {
@@ -223,7 +226,8 @@ void add_convert(CLI::App& app, Session& session) {
       "  ballast convert old.pt new.safetensors --rename '^net\\.=' --dry-run --debug-keys\n"
       "  ballast convert model.pt model.safetensors --meta license=apache-2.0\n"
       "  ballast convert model.pt model.bpk --layers 'tok$=embedding'\n"
-      "  ballast convert big.pt out/model.safetensors --shard-size 5GB");
+      "  ballast convert big.pt out/model.safetensors --shard-size 5GB\n"
+      "  ballast convert model.pt model.safetensors.age --recipient age1…");
   command.add_option("IN", arguments->in, "The checkpoint to read: a file of any format, an index, a folder")
       ->required();
   command.add_option("OUT", arguments->out, "The file to write; its extension says the format")->required();
@@ -232,6 +236,12 @@ void add_convert(CLI::App& app, Session& session) {
       .add_option("--shard-size", arguments->shard_size,
                   "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
       ->type_name("SIZE");
+  command
+      .add_option("--recipient", arguments->options.recipients,
+                  "Encrypt OUT with age for age1…, whose name then ends in .age; may be given several times. "
+                  "With a passphrase instead: --passphrase-file")
+      ->type_name("AGE1…")
+      ->allow_extra_args(false);
   add_step_options(command, arguments->steps, kStateDict);
   command
       .add_option("--layout", arguments->layout,

@@ -39,6 +39,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_stats(app, session);
   add_scan(app, session);
   add_meta(app, session);
+  add_keygen(app, session);
   add_onnx(app, session);
   add_new(app, session);
   add_embed(app, session);
@@ -83,6 +84,7 @@ int parse_and_run(CLI::App& app, Session& session, std::span<char*> arguments) {
     return kFailed;
   }
   session.settle();
+  session.take_keys();
   return session.run();
 }
 

@@ -2,6 +2,7 @@
 // ballast meta: the string metadata of a file: list, get, set, remove. Editing rewrites the header alone; the
 // data is copied by the kernel and is the same to the byte.
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "ballast/error.h"
@@ -80,7 +81,17 @@ struct Part {
   [[nodiscard]] ballast::Metadata metadata() const { return bare.metadata.value_or(ballast::Metadata()); }
 };
 
+bool is_encrypted(const std::string& path) {
+  constexpr std::string_view kAge = "age-encryption.org/";
+  std::string first(kAge.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(first.data(), static_cast<std::streamsize>(first.size()));
+  return first == kAge;
+}
+
 Part part_of(const std::string& path, ballast::Format format) {
+  if (is_encrypted(path))
+    fail(ballast::Errc::unsupported, ballast::display(path),
+         "is encrypted with age, and is not changed in place");
   if (!format->holds_metadata)
     fail(ballast::Errc::unsupported, ballast::display(path),
          "is {}; metadata can be changed in Safetensors files only (ballast convert makes one)",
@@ -186,7 +197,7 @@ int run(Session& session, const MetaOptions& options) {
   ballast::Checkpoint checkpoint = session.open(options.file, {.io = ballast::Io::read});
   for (const std::string& note : checkpoint.notes) session.note(note);
   // As it stands in the file: an opened checkpoint has its ties as tensors, not as metadata.
-  if (checkpoint.format->holds_metadata)
+  if (checkpoint.format->holds_metadata && !is_encrypted(checkpoint.path))
     checkpoint.metadata = ballast::safetensors::open(checkpoint.path, {.io = ballast::Io::read}).metadata;
   if (options.action.empty()) return list(session, options, checkpoint);
   return options.action == "get" ? get(session, options, checkpoint) : edit(session, options, checkpoint);

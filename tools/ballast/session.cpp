@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <new>
 
@@ -74,12 +75,31 @@ ColorChoice choice_of(std::string_view word) {
   return word == "never" ? ColorChoice::never : ColorChoice::automatic;
 }
 
+// What a command prints, which is a secret: an agent, a key store, a device.
+std::string output_of(const std::string& command) {
+  constexpr std::size_t kMost = 64U << 10U;
+  FILE* pipe = popen(command.c_str(), "re");
+  if (pipe == nullptr) fail(ballast::Errc::io_error, "--identity-command", "cannot be run");
+  std::string text(kMost, '\0');
+  text.resize(fread(text.data(), 1, text.size(), pipe));
+  if (pclose(pipe) != 0)
+    fail(ballast::Errc::invalid_argument, "--identity-command",
+         "the command failed, and what it printed is not used");
+  return text + '\n';  // a text, not the name of a file
+}
+
 }  // namespace
 
 void Session::settle() {
   stdout_terminal = look_at(STDOUT_FILENO, choice_of(color));
   stderr_terminal = look_at(STDERR_FILENO, choice_of(color));
   if (threads > 0) ballast::set_thread_count(threads);
+}
+
+void Session::take_keys() {
+  if (identities.empty() && identity_command.empty() && passphrase_file.empty()) return;
+  if (!identity_command.empty()) identities.push_back(output_of(identity_command));
+  ballast::set_identities(std::move(identities), passphrase_file);
 }
 
 void Session::about_to_read(const std::string& path) const {
@@ -185,6 +205,31 @@ int for_each_file(Session& session, const std::vector<std::string>& files,
   return worst;
 }
 
+namespace {
+
+void add_key_options(CLI::App& command, Session& session) {
+  const std::string group = kCommonOptions;
+  command
+      .add_option("--identity", session.identities,
+                  "A file of age's with what opens encrypted files; may be given several times "
+                  "(default: $BALLAST_IDENTITY)")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->group(group);
+  command
+      .add_option("--identity-command", session.identity_command,
+                  "A command that prints such a file: an agent, a key store")
+      ->type_name("CMD")
+      ->group(group);
+  command
+      .add_option("--passphrase-file", session.passphrase_file,
+                  "A file whose first line is the passphrase of encrypted files")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+}  // namespace
+
 void add_common_options(CLI::App& command, Session& session) {
   const std::string group = kCommonOptions;
   command.add_flag("--json", session.json, "Print one JSON object with \"schema\": 1")->group(group);
@@ -202,6 +247,7 @@ void add_common_options(CLI::App& command, Session& session) {
       ->check(CLI::Range(0.0, 1e18))
       ->type_name("N")
       ->group(group);
+  add_key_options(command, session);
   command.add_option("-j,--threads", session.threads, "Threads to work with (default: all cores)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N")

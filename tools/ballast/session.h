@@ -34,11 +34,16 @@ struct Session {
   int threads = 0;
   std::string io;  ///< --io, where a subcommand has it; empty: what is best for that subcommand
   double expansion = ballast::kExpansion;
+  std::vector<std::string> identities;  ///< --identity
+  std::string identity_command;
+  std::string passphrase_file;
   std::string color = "auto";
   std::function<int()> run;  ///< set by the subcommand that was chosen
 
   /// After the options are known.
   void settle();
+  /// What --identity and the like name is for every file of this run.
+  void take_keys();
   /// What --io says; `usual` where it says nothing.
   [[nodiscard]] ballast::Io io_or(ballast::Io usual) const;
   /// ballast::open() for a subcommand's FILE: "-" is refused, and a crash of the mapping is about this file
@@ -64,7 +69,7 @@ struct Session {
 int for_each_file(Session& session, const std::vector<std::string>& files,
                   const std::function<int(const std::string& path, JsonStream& json)>& work);
 
-/// --json, --color, --quiet, --threads, --no-progress: the options every subcommand has.
+/// --json, --color, --quiet, --threads, --no-progress, --identity: the options every subcommand has.
 void add_common_options(CLI::App& command, Session& session);
 /// --io: for subcommands that read the values of tensors.
 void add_io_option(CLI::App& command, Session& session);

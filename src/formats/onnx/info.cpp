@@ -4,8 +4,8 @@
 #include "ballast/error.h"
 #include "ballast/onnx_file.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "containers/magic.h"
+#include "formats/encrypted.h"
 #include "formats/format_table.h"
 #include "formats/onnx/external.h"
 #include "formats/onnx/model.h"
@@ -13,7 +13,7 @@
 namespace ballast::onnx_file {
 
 Info read_info(const std::string& path) {
-  const auto file = File::open(path, {.io = Io::read});
+  const auto file = open_content(path, {.io = Io::read}).content;
   if (format_of(*file) != formats::onnx) {
     const auto head = file->read(0, std::min<std::uint64_t>(file->size(), containers::kMagicBytes));
     const std::string_view likely = containers::what_is_it(head);

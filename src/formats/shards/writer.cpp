@@ -169,6 +169,8 @@ std::vector<std::string> shards_in_place(const std::string& path) {
 }
 
 SavedShards save_shards(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
+  if (!options.recipients.empty() || !options.passphrase_file.empty())
+    fail(Errc::unsupported, display(path), "shards are not encrypted: write one file, whatever its size");
   const std::string stem = stem_of(path);
   if (options.format && options.format != formats::safetensors)
     fail(Errc::unsupported, display(path), "shards are Safetensors files, not {}", options.format.name());
