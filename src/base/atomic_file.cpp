@@ -27,6 +27,7 @@
 #include "base/sizes.h"
 #include "base/temporary_name.h"
 #include "base/unfinished_source.h"
+#include "base/write_fully.h"
 
 namespace ballast {
 namespace {
@@ -104,24 +105,6 @@ bool take_over(int descriptor, const struct stat& old, FileMode wanted) {
     mode &= ~070U;  // what the old group could do is not for ours
   }
   return fchmod(descriptor, mode) == 0;
-}
-
-void write_fully(int descriptor, const std::string& path, std::uint64_t offset,
-                 std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count =
-        pwrite(descriptor, bytes.data(), std::min(bytes.size(), kBlockBytes), static_cast<off_t>(offset));
-    const int reason = errno;
-    if (count < 0 && reason == EINTR) continue;
-    if (count < 0)
-      fail_errno(reason, display(path),
-                 fmt::format("cannot write {} bytes at offset {}", bytes.size(), offset));
-    if (count == 0)
-      fail(Errc::io_error, display(path), "the system wrote 0 of {} bytes at offset {}", bytes.size(),
-           offset);
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
 }
 
 void sync_folder(const std::string& folder, const std::string& path) {

@@ -44,8 +44,10 @@ std::vector<Write> pieces(std::size_t size, std::size_t largest, std::mt19937& r
 TEST_F(Cover, WhateverTheOrderTheTextIsTheSame) {
   std::mt19937 random(7);
   int cases = 0;
-  for (const std::size_t size : {0, 1, 65535, 65536, 65537, 131072, 3 * 65536, 5 * 65536 + 9}) {
-    for (const std::size_t largest : {5000, 65536, 200000}) {
+  constexpr std::size_t kSizes[] = {0, 1, 65535, 65536, 65537, 131072, 3 * 65536, 5 * 65536 + 9};
+  constexpr std::size_t kLargest[] = {5000, 65536, 200000};
+  for (const std::size_t size : kSizes) {
+    for (const std::size_t largest : kLargest) {
       for (const bool shuffled : {false, true}) {
         for (const bool reserved : {false, true}) {
           const std::string text = some_text(size);

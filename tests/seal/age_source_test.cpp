@@ -107,8 +107,10 @@ TEST_F(Age, PassphrasesAreAgesOwn) {
   EXPECT_EQ(content(path("back")), some_text(70000));
 }
 
+// More than ten thousand of them.
 TEST_F(Age, EverySingleFlippedBitIsRefused) {
-  const std::string file = age_file(some_text(100), {kRecipient, kOtherRecipient});
+  const std::string file = age_file(some_text(1000), {kRecipient, kOtherRecipient});
+  ASSERT_GT(file.size() * 8, 10'000U);
   std::size_t refused = 0;
   for (std::size_t bit = 0; bit < file.size() * 8; ++bit) {
     std::string changed = file;
@@ -156,6 +158,20 @@ TEST_F(Age, ChunksThatWereSwappedOrRepeatedAreRefused) {
   EXPECT_EQ(source->read(2 * 65536, 10).size(), 10U);
   EXPECT_EQ(code_of([&] { open_age(head + chunk(0) + chunk(1) + chunk(2)); }), Errc::bad_tag);
   EXPECT_EQ(code_of([&] { open_age(file + chunk(3)); }), Errc::bad_tag);
+}
+
+// The specification has one way to end a text: an empty chunk ends nothing but an empty one.
+TEST_F(Age, AnEmptyLastChunkBehindOthersIsRefused) {
+  const FileKey key = some_file_key();
+  const std::string nonce = some_text(kPayloadNonceBytes);
+  Aead aead(hkdf(key.bytes(), as_bytes(nonce), "payload"));
+  std::string first(kSealedChunkBytes, '\0');
+  std::string last(kTagBytes, '\0');
+  aead.seal(chunk_nonce(0, false), as_bytes(some_text(kChunkBytes)),
+            std::as_writable_bytes(std::span(first)));
+  aead.seal(chunk_nonce(1, true), {}, std::as_writable_bytes(std::span(last)));
+  const std::string file = write_header(wrap(key, {kRecipient}, ""), key) + nonce + first + last;
+  EXPECT_EQ(code_of([&] { static_cast<void>(open_age(file)); }), Errc::bad_tag);
 }
 
 TEST_F(Age, APieceReadsItsChunksAndNoOthers) {
