@@ -27,9 +27,10 @@ class Lines {
   // Without its line break.
   std::string_view next() {
     std::size_t end = text_.find('\n', position_);
-    for (std::size_t searched = position_; end == std::string::npos; end = text_.find('\n', searched)) {
-      searched = text_.size();
+    while (end == std::string::npos) {
+      const std::size_t searched = text_.size();
       grow();
+      end = text_.find('\n', searched);
     }
     const std::string_view line = std::string_view(text_).substr(position_, end - position_);
     start_ = position_;
