@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 
 #include "ballast/convert.h"
 #include "ballast/format.h"
@@ -114,6 +115,10 @@ TEST_F(Encrypted, OneTensorOpensItsChunksAlone) {
   const auto* source = dynamic_cast<const AgeSource*>(span->source.get());
   ASSERT_NE(source, nullptr);
   EXPECT_LE(source->opened_chunks(), 2U);  // the last, and the header's
+  std::array<float, 10> some{};
+  tensor.read(200'000, std::as_writable_bytes(std::span(some)));  // a part of it
+  EXPECT_LE(source->opened_chunks(), 4U);
+  EXPECT_EQ(some[9], 38);
   const std::uint64_t before = source->opened_chunks();
   std::vector<float> values(100'000);
   tensor.read(0, std::as_writable_bytes(std::span(values)));
