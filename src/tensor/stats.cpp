@@ -15,6 +15,7 @@
 #include "base/pieces.h"
 #include "tensor/blocks.h"
 #include "tensor/elements.h"
+#include "tensor/stats_kernels.h"
 
 namespace ballast {
 namespace {
@@ -23,135 +24,39 @@ constexpr std::uint64_t kPieceElements =
     std::uint64_t{1} << 20U;  // one thread's share; a multiple of 8, so that sub-byte pieces begin on bytes
 constexpr std::size_t kReadElements = 1U << 15U;
 constexpr std::size_t kValuesAtOnce = 1U << 11U;
-constexpr std::size_t kLanes =
-    16;  // independent sums, so that the compiler may use vectors without changing any result
-
-struct Part {
-  std::uint64_t count = 0;
-  std::uint64_t nan = 0;
-  std::uint64_t inf = 0;
-  std::uint64_t zeros = 0;
-  double min = std::numeric_limits<double>::infinity();
-  double max = -std::numeric_limits<double>::infinity();
-  double mean = 0;
-  double squares = 0;  // of the distances from the mean
-
-  [[nodiscard]] std::uint64_t finite() const { return count - nan - inf; }
-
-  void append(const Part& next) {
-    const auto here = static_cast<double>(finite());
-    const auto there = static_cast<double>(next.finite());
-    if (there > 0) {
-      const double distance = next.mean - mean;
-      mean += distance * (there / (here + there));
-      squares += next.squares + distance * distance * (here * there / (here + there));
-    }
-    count += next.count;
-    nan += next.nan;
-    inf += next.inf;
-    zeros += next.zeros;
-    min = std::min(min, next.min);
-    max = std::max(max, next.max);
-  }
-};
-
-template <class T>
-using Mask = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-
-template <class T>
-struct Lanes {
-  std::array<Mask<T>, kLanes> nan{};
-  std::array<Mask<T>, kLanes> inf{};
-  std::array<Mask<T>, kLanes> zeros{};
-  std::array<T, kLanes> min;
-  std::array<T, kLanes> max;
-  std::array<double, kLanes> sum{};
-
-  Lanes() {
-    min.fill(std::numeric_limits<T>::infinity());
-    max.fill(-std::numeric_limits<T>::infinity());
-  }
-};
-
-// The block is padded to whole groups of lanes with NaN, which no sum and no extreme sees; `padding` are
-// taken off the count of NaN.
-template <class T>
-Part look_at_padded(const T* values, std::size_t padded, std::size_t padding) {
-  Lanes<T> lanes;
-  constexpr T kInfinity = std::numeric_limits<T>::infinity();
-  for (std::size_t i = 0; i < padded; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) {
-      const T value = values[i + k];
-      const T size = std::fabs(value);
-      const bool finite = size < kInfinity;
-      lanes.nan[k] += value != value ? 1U : 0U;
-      lanes.inf[k] += size == kInfinity ? 1U : 0U;
-      lanes.zeros[k] += value == T{0} ? 1U : 0U;
-      const T low = finite ? value : kInfinity;
-      const T high = finite ? value : -kInfinity;
-      lanes.min[k] = low < lanes.min[k] ? low : lanes.min[k];
-      lanes.max[k] = high > lanes.max[k] ? high : lanes.max[k];
-      lanes.sum[k] += static_cast<double>(finite ? value : T{0});
-    }
-  }
-  Part part;
-  part.count = padded - padding;
-  double sum = 0;
-  for (std::size_t k = 0; k < kLanes; ++k) {
-    part.nan += lanes.nan[k];
-    part.inf += lanes.inf[k];
-    part.zeros += lanes.zeros[k];
-    part.min = std::min(part.min, static_cast<double>(lanes.min[k]));
-    part.max = std::max(part.max, static_cast<double>(lanes.max[k]));
-    sum += lanes.sum[k];
-  }
-  part.nan -= padding;
-  if (part.finite() == 0) return part;
-  part.mean = sum / static_cast<double>(part.finite());
-  std::array<double, kLanes> squares{};
-  for (std::size_t i = 0; i < padded; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) {
-      const T value = values[i + k];
-      const double distance = std::fabs(value) < kInfinity ? static_cast<double>(value) - part.mean : 0.0;
-      squares[k] += distance * distance;
-    }
-  }
-  for (const double square : squares) part.squares += square;
-  return part;
-}
-
 bool needs_double(DType dtype) {
   return !is_floating(dtype) || dtype == DType::f64;
 }
 
 template <class T>
-Part look_at(const Tensor& tensor, std::uint64_t first, std::uint64_t count) {
+StatsPart look_at(const Tensor& tensor, std::uint64_t first, std::uint64_t count) {
   ElementReader reader(tensor);
+  const Isa isa = best_isa();
   std::array<T, kValuesAtOnce> block;
-  Part part;
+  StatsPart part;
   for (std::uint64_t done = 0; done < count; done += kReadElements) {
     const std::uint64_t in_reach = std::min<std::uint64_t>(kReadElements, count - done);
     reader.read(first + done, in_reach);
     for (std::uint64_t at = 0; at < in_reach; at += kValuesAtOnce) {
       const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kValuesAtOnce, in_reach - at));
       reader.cast(at, std::span(block).first(size));
-      const std::size_t padded = (size + kLanes - 1) / kLanes * kLanes;
+      const std::size_t padded = (size + kStatsLanes - 1) / kStatsLanes * kStatsLanes;
       std::fill(block.begin() + static_cast<std::ptrdiff_t>(size),
                 block.begin() + static_cast<std::ptrdiff_t>(padded), std::numeric_limits<T>::quiet_NaN());
-      part.append(look_at_padded(block.data(), padded, padded - size));
+      part.append(look_at_padded(block.data(), padded, padded - size, isa));
     }
   }
   return part;
 }
 
-Part look_at_piece(const Tensor& tensor, std::uint64_t piece) {
+StatsPart look_at_piece(const Tensor& tensor, std::uint64_t piece) {
   const std::uint64_t first = piece * kPieceElements;
   const std::uint64_t count = std::min(kPieceElements, values_in(tensor) - first);
   return needs_double(meaning_of(tensor.dtype()).stored) ? look_at<double>(tensor, first, count)
                                                          : look_at<float>(tensor, first, count);
 }
 
-TensorStats finish(const Part& part) {
+TensorStats finish(const StatsPart& part) {
   TensorStats result;
   result.count = part.count;
   result.nan = part.nan;
@@ -210,7 +115,7 @@ std::uint64_t count_matches(std::span<const std::byte> bytes, NotFinite what) {
 
 std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& progress) {
   const Pieces pieces(tensors.size(), kPieceElements, [&](std::size_t i) { return values_in(tensors[i]); });
-  std::vector<Part> parts(pieces.size());
+  std::vector<StatsPart> parts(pieces.size());
   std::uint64_t total = 0;
   for (const Tensor& tensor : tensors) total += tensor.size_bytes();
   std::atomic<std::uint64_t> done{0};
@@ -224,7 +129,7 @@ std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& 
   std::vector<TensorStats> results;
   results.reserve(tensors.size());
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    Part whole;
+    StatsPart whole;
     for (std::size_t piece = pieces.first(t); piece < pieces.end(t); ++piece) whole.append(parts[piece]);
     results.push_back(finish(whole));
   }
