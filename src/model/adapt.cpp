@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <utility>
 
 #include "ballast/error.h"
 #include "ballast/quantized.h"
@@ -29,82 +30,64 @@ std::string list(const std::vector<std::string>& items, std::string_view between
   return text;
 }
 
-// A state dict as the slots of a model that nobody wrote.
+// A layer of a state dict as the slots of a model that nobody wrote.
 class AsSlots {
  public:
-  AsSlots(const Checkpoint& in, const World& from, const ToldLayers& told) : in_(in), from_(from) {
-    std::vector<std::map<std::string, std::size_t>> fields(told.layers.size());
-    std::vector<std::size_t> first(told.layers.size(), ToldLayers::kNone);
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      const std::size_t layer = told.layer_of[i];
-      if (layer == ToldLayers::kNone) continue;
-      const std::size_t before = told.layers[layer].path.size();
-      fields[layer].emplace(in[i].name.substr(before == 0 ? 0 : before + 1), i);
-      first[layer] = std::min(first[layer], i);
+  using Fields = std::map<std::string, std::size_t>;  // and where the tensors stand in the state dict
+
+  AsSlots(const Checkpoint& in, const World& from, const ToldLayer& layer, Fields fields)
+      : in_(in), layer_(layer), fields_(std::move(fields)) {
+    for (const AdapterRow& row : from.table()) {
+      if (row.kind != layer.kind) continue;
+      std::vector<std::string> stars;
+      for (const auto& [field, at] : fields_) {
+        if (const auto star = match_star(row.foreign[0], field)) stars.emplace_back(*star);
+      }
+      for (const std::string& star : stars) add_row(row, star);
     }
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      const std::size_t layer = told.layer_of[i];
-      if (layer == ToldLayers::kNone)
-        add({}, std::string(in[i].name), in[i].tensor(), std::string(in[i].name));
-      else if (first[layer] == i)
-        add_layer(told.layers[layer], std::move(fields[layer]));
-    }
+    for (const auto& [field, at] : fields_) add(field, in_[at].tensor(), std::string(in_[at].name));
   }
 
   Slots slots;
-  std::map<const Slot*, std::string> origins;
 
-  void name_origins() {
-    for (std::size_t i = 0; i < slots.slots.size(); ++i) origins.emplace(&slots.slots[i], origin_of_[i]);
+  [[nodiscard]] const std::string& origin_of(const Slot* slot) const {
+    return origins_[static_cast<std::size_t>(slot - slots.slots.data())];
   }
 
  private:
-  void add(const ToldLayer& layer, const std::string& field, Tensor tensor, std::string origin) {
+  void add(const std::string& field, Tensor tensor, std::string origin) {
     tensors_.push_back(std::move(tensor));
     Slot slot;
-    slot.path = layer.path.empty() ? field : layer.path + "." + field;
-    slot.kind = layer.kind;
-    slot.layer_size = static_cast<std::uint32_t>(layer.path.size());
+    slot.path = layer_.path.empty() ? field : layer_.path + "." + field;
+    slot.kind = layer_.kind;
+    slot.layer_size = static_cast<std::uint32_t>(layer_.path.size());
     slot.tensor = &tensors_.back();
     slots.slots.push_back(std::move(slot));
-    origin_of_.push_back(std::move(origin));
-  }
-
-  void add_layer(const ToldLayer& layer, std::map<std::string, std::size_t> fields) {
-    for (const AdapterRow& row : from_.table()) {
-      if (row.kind != layer.kind) continue;
-      std::vector<std::string> stars;
-      for (const auto& [field, at] : fields) {
-        if (const auto star = match_star(row.foreign[0], field)) stars.emplace_back(*star);
-      }
-      for (const std::string& star : stars) add_row(layer, row, star, fields);
-    }
-    for (const auto& [field, at] : fields) add(layer, field, in_[at].tensor(), std::string(in_[at].name));
+    origins_.push_back(std::move(origin));
   }
 
   // When the file has all of the row.
-  void add_row(const ToldLayer& layer, const AdapterRow& row, const std::string& star,
-               std::map<std::string, std::size_t>& fields) {
+  void add_row(const AdapterRow& row, const std::string& star) {
     Tensors foreign;
     std::vector<std::string> names;
     std::string origin;
     for (std::size_t i = 0; i < AdapterRow::count(row.foreign); ++i) {
       names.push_back(fill_star(row.foreign[i], star));
-      const auto found = fields.find(names.back());
-      if (found == fields.end()) return;
+      const auto found = fields_.find(names.back());
+      if (found == fields_.end()) return;
       foreign.push_back(in_[found->second].tensor());
       origin += (i == 0 ? "" : " + ") + std::string(in_[found->second].name);
     }
     const Tensors native = row.from(foreign);
-    for (std::size_t i = 0; i < native.size(); ++i)
-      add(layer, fill_star(row.native[i], star), native[i], origin);
-    for (const std::string& used : names) fields.erase(used);
+    for (std::size_t i = 0; i < native.size(); ++i) add(fill_star(row.native[i], star), native[i], origin);
+    for (const std::string& used : names) fields_.erase(used);
   }
 
   const Checkpoint& in_;
-  const World& from_;
+  const ToldLayer& layer_;
+  Fields fields_;
   std::deque<Tensor> tensors_;
-  std::vector<std::string> origin_of_;
+  std::vector<std::string> origins_;
 };
 
 class Adaption {
@@ -149,32 +132,51 @@ class Adaption {
     const ToldLayers told = tell_layers(in_, from.adapter, options_);
     settle(told, from, to, done);
     done.unmatched = told.unmatched;
-    AsSlots as_slots(in_, from, told);
-    as_slots.name_origins();
-    std::vector<const Slot*> made_of;
-    Checkpoint out = save_and_name(as_slots.slots, to.adapter, made_of);
+    std::vector<AsSlots::Fields> fields(told.layers.size());
+    for (std::size_t i = 0; i < in_.size(); ++i) {
+      const std::size_t layer = told.layer_of[i];
+      if (layer == ToldLayers::kNone) continue;
+      const std::size_t before = told.layers[layer].path.size();
+      fields[layer].emplace(in_[i].name.substr(before == 0 ? 0 : before + 1), i);
+    }
     done.checkpoint = without_tensors(in_);
     done.checkpoint.tree.reset();
     record::forget_checksums(done.checkpoint);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      done.checkpoint.add(out[i].name, out[i].tensor());
-      done.origins.push_back(as_slots.origins.at(made_of[i]));
+    std::size_t left_out = 0;
+    for (std::size_t i = 0; i < in_.size(); ++i) {
+      const std::size_t layer = told.layer_of[i];
+      if (layer == ToldLayers::kNone)
+        add(done, in_[i], std::string(in_[i].name));
+      else if (!fields[layer].empty())  // its first tensor: the others follow it
+        left_out += add_layer(done, {in_, from, told.layers[layer], std::exchange(fields[layer], {})}, to);
     }
-    done.notes.push_back(fmt::format("the layout was {} and is {}: {}", from.layout, to.layout,
-                                     changes(told, as_slots.slots, to)));
+    done.notes.push_back(
+        fmt::format("the layout was {} and is {}: {}", from.layout, to.layout, changes(told, left_out, to)));
+  }
+
+  static void add(Adapted& done, const Entry& entry, std::string origin) {
+    done.checkpoint.add(entry.name, entry.tensor());
+    done.origins.push_back(std::move(origin));
+  }
+
+  // Returns how many of its tensors the other world has no place for.
+  static std::size_t add_layer(Adapted& done, const AsSlots& layer, const World& to) {
+    std::vector<const Slot*> made_of;
+    const Checkpoint out = save_and_name(layer.slots, to.adapter, made_of);
+    for (std::size_t i = 0; i < out.size(); ++i) add(done, out[i], layer.origin_of(made_of[i]));
+    return static_cast<std::size_t>(std::ranges::count_if(layer.slots.slots, [&](const Slot& slot) {
+      return to.lacks != nullptr && to.lacks(slot.kind, slot.field());
+    }));
   }
 
   // "3 linear, 1 batch_norm; 1 tensor left out (num_batches_tracked)"
-  static std::string changes(const ToldLayers& told, const Slots& slots, const World& to) {
+  static std::string changes(const ToldLayers& told, std::size_t left_out, const World& to) {
     std::map<std::string_view, std::size_t> kinds;
     for (const ToldLayer& layer : told.layers) ++kinds[name(layer.kind)];
     std::string text;
     for (const auto& [kind, count] : kinds)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, kind);
     if (text.empty()) text = "no layer that differs";
-    std::size_t left_out = 0;
-    for (const Slot& slot : slots.slots)
-      left_out += to.lacks != nullptr && to.lacks(slot.kind, slot.field()) ? 1U : 0U;
     if (left_out > 0) text += fmt::format("; {} that {} has no place for left out", left_out, to.name);
     return text;
   }
