@@ -125,8 +125,10 @@ void write_parts(AtomicFile& file, std::span<Part> parts, const WriteAfter& writ
 }
 
 void check_sources(std::span<const Part> parts) {
+  const Storage* last = nullptr;  // views of one storage mostly follow each other
   for (const Part& part : parts) {
-    if (part.storage) part.storage->check_unchanged();
+    if (part.storage && part.storage.get() != last) part.storage->check_unchanged();
+    last = part.storage.get();
   }
 }
 

@@ -54,4 +54,10 @@ std::shared_ptr<const Storage> tensor_image(const Tensor& tensor, std::string he
   return std::make_shared<TensorImage>(tensor, std::move(head));
 }
 
+BytesInStorage row_major_bytes(const Tensor& tensor) {
+  const bool whole_bytes = info(tensor.dtype()).bits % 8 == 0 && tensor.bit_offset() % 8 == 0;
+  if (whole_bytes && tensor.is_contiguous()) return {tensor.storage(), tensor.bit_offset() / 8};
+  return {tensor_image(tensor), 0};
+}
+
 }  // namespace ballast

@@ -139,10 +139,11 @@ void save_bpk(const Checkpoint& checkpoint, const std::string& path, const SaveO
   for (std::size_t i = 0; i < checkpoint.size(); ++i) {
     const std::uint64_t end = parts.back().end();
     const Entry entry = checkpoint[i];
+    BytesInStorage bytes = row_major_bytes(entry.tensor());
     parts.push_back({.at = end,
                      .before = std::string(static_cast<std::size_t>(data + plan.begin[i] - end), '\0'),
-                     .storage = tensor_image(entry.tensor()),
-                     .offset = 0,
+                     .storage = std::move(bytes.storage),
+                     .offset = bytes.offset,
                      .size = entry.bytes});
   }
   AtomicFile file(path, options.overwrite);

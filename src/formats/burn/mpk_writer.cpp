@@ -315,10 +315,11 @@ class MpkWriter {
     out_.map(3);
     out_.text("bytes");
     out_.binary_header(entry.bytes);
+    BytesInStorage bytes = row_major_bytes(entry.tensor());
     parts_.push_back({.at = size_,
                       .before = out_.take(),
-                      .storage = tensor_image(entry.tensor()),
-                      .offset = 0,
+                      .storage = std::move(bytes.storage),
+                      .offset = bytes.offset,
                       .size = entry.bytes});
     size_ = parts_.back().end();
     out_.text("shape");

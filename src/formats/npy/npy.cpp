@@ -160,10 +160,11 @@ void save_npy(const Checkpoint& checkpoint, const std::string& path, const SaveO
     fail(Errc::not_representable, where, "an .npy file holds one array, there are {} tensors (use .npz)",
          checkpoint.size());
   const Entry entry = checkpoint[0];
+  BytesInStorage bytes = row_major_bytes(entry.tensor());
   std::vector<containers::Part> parts = {{.at = 0,
                                           .before = header_text(entry, where),
-                                          .storage = tensor_image(entry.tensor()),
-                                          .offset = 0,
+                                          .storage = std::move(bytes.storage),
+                                          .offset = bytes.offset,
                                           .size = entry.bytes}};
   AtomicFile file(path, options.overwrite);
   file.reserve(parts.back().end());
@@ -190,10 +191,13 @@ void save_npz(const Checkpoint& checkpoint, const std::string& path, const SaveO
   if (records.empty()) {
     write_empty(file);
   } else {
-    std::vector<std::shared_ptr<const Storage>> images;
-    for (const containers::ZipRecord& record : records) images.push_back(record.storage);
     containers::ZipWriter(std::move(records)).write(file, options.progress);
-    for (const auto& image : images) image->check_unchanged();
+    const Storage* last = nullptr;  // views of one storage mostly follow each other
+    for (const Entry& entry : checkpoint) {
+      const Storage* storage = entry.tensor().storage().get();
+      if (storage != last) storage->check_unchanged();
+      last = storage;
+    }
   }
   require_one_reading(file, Meant::zip);
   file.commit();
