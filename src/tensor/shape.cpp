@@ -33,20 +33,29 @@ Dims Dims::filled(std::size_t count, std::int64_t value) {
   return {std::vector<std::int64_t>(count, value)};
 }
 
+// A file may give a tensor hundreds of thousands of dimensions: one more must not cost a copy of all.
 void Dims::push_back(std::int64_t value) {
-  insert(size_, value);
+  if (size_ < kInline) {
+    inline_[size_] = value;
+  } else {
+    if (size_ == kInline) heap_.assign(std::begin(inline_), std::end(inline_));
+    heap_.push_back(value);
+  }
+  ++size_;
 }
 
 void Dims::insert(std::size_t position, std::int64_t value) {
-  std::vector<std::int64_t> values(begin(), end());
-  values.insert(values.begin() + static_cast<std::ptrdiff_t>(position), value);
-  *this = Dims(values);
+  push_back(value);
+  std::rotate(begin() + position, end() - 1, end());
 }
 
 void Dims::erase(std::size_t position) {
-  std::vector<std::int64_t> values(begin(), end());
-  values.erase(values.begin() + static_cast<std::ptrdiff_t>(position));
-  *this = Dims(values);
+  std::copy(begin() + position + 1, end(), begin() + position);
+  --size_;
+  if (size_ > kInline)
+    heap_.pop_back();
+  else if (size_ == kInline)
+    std::copy_n(heap_.begin(), kInline, inline_);
 }
 
 bool operator==(const Dims& a, const Dims& b) noexcept {

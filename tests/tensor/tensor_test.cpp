@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <random>
 #include <sstream>
 
 #include "ballast/error.h"
@@ -42,6 +43,30 @@ TEST(Dims, MovedFromAreEmpty) {
     other = std::move(from);
     EXPECT_EQ(other, Dims::filled(rank, 4));
     EXPECT_EQ(from, Dims());
+  }
+}
+
+TEST(Dims, ChangeAsAVectorDoes) {
+  std::mt19937 random(17);  // the same every time
+  std::vector<std::int64_t> plain;
+  Dims dims;
+  for (std::int64_t step = 0; step < 20'000; ++step) {
+    const std::size_t at = plain.empty() ? 0 : random() % plain.size();
+    const auto place = plain.begin() + static_cast<std::ptrdiff_t>(at);
+    // Up and down across the few that live inline.
+    if (!plain.empty() && random() % 12 < plain.size()) {
+      plain.erase(place);
+      dims.erase(at);
+    } else if (random() % 2 == 0) {
+      plain.insert(place, step);
+      dims.insert(at, step);
+    } else {
+      plain.push_back(step);
+      dims.push_back(step);
+    }
+    ASSERT_TRUE(std::equal(dims.begin(), dims.end(), plain.begin(), plain.end())) << step;
+    if (step % 7 == 0) dims = Dims(dims);
+    if (step % 11 == 0) dims = std::move(Dims(dims));
   }
 }
 
