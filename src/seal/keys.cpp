@@ -2,6 +2,7 @@
 #include "seal/keys.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 
 #include "base/ascii.h"
@@ -63,8 +64,11 @@ Key x25519_wrapping_key(const Key& shared, const Point& ephemeral, const Point& 
   return hkdf(shared.bytes(), salt, kX25519Info);
 }
 
+// One at a time: it may take a GiB, and shards are opened side by side.
 Key scrypt_wrapping_key(std::span<const std::byte> passphrase, std::span<const std::byte> salt,
                         unsigned log_n) {
+  static std::mutex one;
+  const std::lock_guard lock(one);
   std::vector<std::byte> labelled;
   const auto label = as_bytes(kScryptLabel);
   labelled.insert(labelled.end(), label.begin(), label.end());
@@ -151,8 +155,25 @@ std::optional<FileKey> open_x25519(const X25519Stanza& one, const Key& secret, c
   return open_stanza(*one.stanza, x25519_wrapping_key(shared, one.ephemeral, recipient));
 }
 
+// Wherever it stands and however it is written: a space before it, or a whole file of keys, is a slip of the
+// hand, and nothing of it may be shown.
+bool holds_identity(std::string_view text) {
+  constexpr std::size_t kEnough = 20;  // letters of a key: no path has them
+  const std::string lower = lowered(text);
+  const std::string start = lowered(kIdentityStart);
+  for (std::size_t at = lower.find(start); at != std::string::npos; at = lower.find(start, at + 1)) {
+    const std::string_view rest = std::string_view(lower).substr(at + start.size(), kEnough);
+    if (rest.size() == kEnough && std::all_of(rest.begin(), rest.end(), [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        }))
+      return true;
+  }
+  return false;
+}
+
 bool is_text(const std::string& identity) {
-  return identity.starts_with(kIdentityStart) || identity.find('\n') != std::string::npos;
+  return identity.starts_with(kIdentityStart) || identity.find('\n') != std::string::npos ||
+         holds_identity(identity);
 }
 
 std::vector<Key> identities_in(const GivenKeys& given) {
@@ -214,7 +235,7 @@ namespace {
 Stanza wrap_for(const FileKey& key, const std::string& recipient) {
   const auto bytes = recipient.starts_with("age1") ? from_bech32("age", recipient) : std::nullopt;
   Point point{};
-  if (recipient.starts_with("AGE-SECRET-KEY-"))  // and is not shown
+  if (recipient.starts_with("AGE-SECRET-KEY-") || holds_identity(recipient))  // and is not shown
     fail(Errc::invalid_argument, "recipient",
          "is an identity, which is secret; its recipient (age1…) is wanted");
   if (!bytes || bytes->size() != point.size())

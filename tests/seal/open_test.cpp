@@ -10,6 +10,7 @@
 #include "ballast/io.h"
 #include "ballast/scan.h"
 #include "ballast/verify.h"
+#include "base/ascii.h"
 #include "base/scratch.h"
 #include "seal/age_files.h"
 
@@ -140,6 +141,31 @@ TEST_F(Encrypted, NamesAndRecipientsMustAgree) {
       code_of([&] { save(one, path("m.safetensors.age"), {.shard_bytes = 10, .recipients = {kRecipient}}); }),
       Errc::unsupported);
   EXPECT_EQ(names(), std::vector<std::string>{"key"});
+}
+
+// A slip of the hand: recipient and identity stand in one file. Nothing secret is shown.
+TEST_F(Encrypted, AnIdentityIsNeverPartOfAMessage) {
+  const Checkpoint one = numbers(1, 1);
+  save(one, path("a.safetensors.age"), {.recipients = {kRecipient}});
+  const std::string secret = kIdentity.substr(30, 20);
+  for (const std::string& spelled :
+       {kIdentity, " " + kIdentity, "# public key: " + kRecipient + "\n" + kIdentity, lowered(kIdentity),
+        "x" + kIdentity, kIdentity + "\n", "key=" + kIdentity}) {
+    const auto message = [&](const std::function<void()>& act) {
+      try {
+        act();
+        return std::string();
+      } catch (const Error& error) {
+        return lowered(error.what());
+      }
+    };
+    EXPECT_THAT(
+        message([&] { save(one, path("b.safetensors.age"), {.recipients = {spelled}}); }),
+        testing::AllOf(testing::Not(testing::IsEmpty()), testing::Not(testing::HasSubstr(lowered(secret)))));
+    EXPECT_THAT(message([&] { static_cast<void>(open(path("a.safetensors.age"), {.identities = {spelled}})); }),
+                testing::Not(testing::HasSubstr(lowered(secret))));
+  }
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("key", "a.safetensors.age"));
 }
 
 void save_in_the_open(const Checkpoint&, const std::string& path, const SaveOptions&) {

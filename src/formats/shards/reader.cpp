@@ -60,8 +60,11 @@ class ShardReader {
   void open_shards() {
     const std::vector<std::string> paths = locate_all(path_, index_);
     shards_.resize(paths.size());
-    parallel_for(paths.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
-      for (std::uint64_t i = begin; i < end; ++i) shards_[i] = open_single(paths[i], options_);
+    if (paths.empty()) return;
+    // A passphrase that is wrong for the first is not tried on the others: each try may take seconds.
+    shards_[0] = open_single(paths[0], options_);
+    parallel_for(paths.size() - 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t i = begin + 1; i <= end; ++i) shards_[i] = open_single(paths[i], options_);
     });
   }
 
