@@ -145,6 +145,13 @@ void find_other_readings(const std::shared_ptr<const ByteSource>& source, ScanRe
   }
 }
 
+// Whoever does not know age reads what lies on the disk: who writes a file knows its key, and can choose the
+// cipher text as well as the text.
+void find_readings_of_cipher(const ByteSource& sealed, ScanReport& report) {
+  for (const OtherReading& reading : readings_besides(sealed, Meant::none))
+    warn(report, reading.code, "encrypted as it is, it " + reading.what, {}, reading.offset);
+}
+
 bool is_zip(const ByteSource& source) {
   return source.size() >= 4 && containers::is_zip(source.read(0, 4));
 }
@@ -269,9 +276,11 @@ ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
 ScanReport scan(const std::string& path, const ScanOptions& options) {
   if (shards::is_folder(path)) return scan_folder(path, options);
   ScanReport report;
-  const std::shared_ptr<const ByteSource> source = open_content(path, {.io = Io::read}).content;
+  const OpenedFile opened = open_content(path, {.io = Io::read});
+  const std::shared_ptr<const ByteSource>& source = opened.content;
   const Format format = format_of(*source);
   find_other_readings(source, report);
+  if (opened.file != source) find_readings_of_cipher(*opened.file, report);
   if (format == formats::sharded) return scan_shards(path, std::move(report), options);
   if (format != formats::torch_zip) {
     try {
