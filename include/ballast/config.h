@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -167,52 +168,91 @@ void read_value(const Value& value, T& out, const ConfigPath& path) {
   }
 }
 
-template <class T>
-[[nodiscard]] Value make_value(const T& in);
+/// JSON as it grows: a configuration may be a hundred thousand lines, as a receipt is.
+class ConfigWriter {
+ public:
+  explicit ConfigWriter(std::string where);
+  ConfigWriter(const ConfigWriter&) = delete;
+  ConfigWriter& operator=(const ConfigWriter&) = delete;
+  ~ConfigWriter();
+  void begin(char bracket);
+  void end(char bracket);
+  void key(std::string_view name);
+  void none();
+  void truth(bool value);
+  void integer(std::int64_t value);
+  void integer(std::uint64_t value);
+  void number(double value);
+  void text(std::string_view value);
+  void value(const Value& value);
+  /// What was written; nothing is left here.
+  [[nodiscard]] std::string take();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 template <class T>
-[[nodiscard]] Value make_struct_value(const T& in) {
-  std::vector<std::pair<Value, Value>> pairs;
-  for_each_field(in, [&](std::string_view field, const auto& member) {
-    pairs.emplace_back(Value(field), make_value(member));
-  });
-  return Value::dict(pairs);
-}
-
-template <class T>
-[[nodiscard]] Value make_value(const T& in) {
+void write_value(const T& in, ConfigWriter& out) {
   if constexpr (std::is_same_v<T, Value>) {
-    return in;
+    out.value(in);
   } else if constexpr (std::is_enum_v<T>) {
     static constexpr auto kNames = enumerator_names<T>();
     const auto number = static_cast<std::int64_t>(in);
     const bool named = number >= 0 && number < static_cast<std::int64_t>(kNames.size()) &&
                        !kNames[static_cast<std::size_t>(number)].empty();
-    return named ? Value(key_of_field(kNames[static_cast<std::size_t>(number)])) : Value(number);
-  } else if constexpr (std::is_same_v<T, bool> || std::integral<T>) {
-    return Value(in);
+    if (named)
+      out.text(key_of_field(kNames[static_cast<std::size_t>(number)]));
+    else
+      out.integer(number);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    out.truth(in);
+  } else if constexpr (std::integral<T>) {
+    out.integer(static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(in));
   } else if constexpr (std::floating_point<T>) {
-    return Value(static_cast<double>(in));
+    out.number(static_cast<double>(in));
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return Value(std::string_view(in));
+    out.text(in);
   } else if constexpr (kConfigIsA<T, std::optional>) {
-    return in ? make_value(*in) : Value();
+    if (in)
+      write_value(*in, out);
+    else
+      out.none();
   } else if constexpr (kConfigIsA<T, std::vector> || kConfigIsArray<T>) {
-    std::vector<Value> elements;
-    for (const auto& element : in) elements.push_back(make_value<typename T::value_type>(element));
-    return Value::list(elements);
+    out.begin('[');
+    for (const auto& element : in) write_value<typename T::value_type>(element, out);
+    out.end(']');
   } else if constexpr (kConfigIsA<T, std::tuple> || kConfigIsA<T, std::pair>) {
-    return std::apply([](const auto&... each) { return Value::list({make_value(each)...}); }, in);
+    out.begin('[');
+    std::apply([&](const auto&... each) { (write_value(each, out), ...); }, in);
+    out.end(']');
   } else if constexpr (kConfigIsA<T, std::map>) {
-    std::vector<std::pair<Value, Value>> pairs;
-    for (const auto& [key, value] : in) pairs.emplace_back(Value(key), make_value(value));
-    return Value::dict(pairs);
+    out.begin('{');
+    for (const auto& [key, value] : in) {
+      out.key(key);
+      write_value(value, out);
+    }
+    out.end('}');
   } else {
-    return make_struct_value(in);
+    out.begin('{');
+    for_each_field(in, [&](std::string_view field, const auto& member) {
+      out.key(field);
+      write_value(member, out);
+    });
+    out.end('}');
   }
 }
 
-void save_json(const Value& value, const std::string& path, bool overwrite);
+/// `where` is the place for messages.
+template <class T>
+[[nodiscard]] std::string config_text(const T& config, const std::string& where) {
+  ConfigWriter out(where);
+  write_value(config, out);
+  return out.take();
+}
+
+void save_config_text(std::string text, const std::string& path, bool overwrite);
 
 }  // namespace detail
 
@@ -231,7 +271,7 @@ struct SaveConfigOptions {
 /// JSON. Errc::not_representable for numbers JSON does not have.
 template <class T>
 void save_config(const T& config, const std::string& path, const SaveConfigOptions& options = {}) {
-  detail::save_json(detail::make_value(config), path, options.overwrite);
+  detail::save_config_text(detail::config_text(config, path), path, options.overwrite);
 }
 
 }  // namespace ballast

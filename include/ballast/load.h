@@ -154,9 +154,9 @@ class RecordConfig {
 
   template <class T>
   requires(!std::is_same_v<std::remove_cvref_t<T>, RecordConfig>) RecordConfig(const T& config)
-      : value(detail::make_value(config)), type(detail::type_name<T>()) {}
+      : json(detail::config_text(config, "config")), type(detail::type_name<T>()) {}
 
-  std::optional<Value> value = {};
+  std::optional<std::string> json = {};
   std::string type = {};
 };
 

@@ -117,8 +117,12 @@ void write(JsonWriter& json, const Value& value, const std::string& where, std::
 
 std::string write_json(const Value& value, const std::string& where) {
   JsonWriter json;
-  write(json, value, where, 0);
+  write_json(json, value, where);
   return std::move(json).text();
+}
+
+void write_json(JsonWriter& json, const Value& value, const std::string& where) {
+  write(json, value, where, 0);
 }
 
 Value parse_json(std::string_view text, const std::string& where) {

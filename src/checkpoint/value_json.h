@@ -12,6 +12,8 @@
 
 namespace ballast {
 
+class JsonWriter;
+
 /// Errc::bad_json or Errc::bad_utf8 with the offset; `where` is the place for messages. A key twice in one
 /// object is Errc::duplicate_key.
 [[nodiscard]] Value parse_json(std::string_view text, const std::string& where);
@@ -21,6 +23,8 @@ namespace ballast {
 /// Errc::not_representable for what JSON does not have: NaN, infinities, bytes, tensors, objects, keys that
 /// are not text.
 [[nodiscard]] std::string write_json(const Value& value, const std::string& where);
+/// The same as part of a larger text.
+void write_json(JsonWriter& json, const Value& value, const std::string& where);
 
 inline constexpr std::uint64_t kMaxJsonFile = 64U << 20U;
 

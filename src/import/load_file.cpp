@@ -13,7 +13,7 @@ std::vector<Checkpoint> open_all(const std::vector<std::string>& paths) {
 }
 
 void save_model(const Slots& slots, const std::string& path, const SaveModelOptions& options) {
-  if (options.config.value)
+  if (options.config.json)
     fail(Errc::invalid_argument, display(path), "a configuration is written by save_record() alone");
   const Adapter adapter = options.adapter == Adapter::automatic
                               ? usual_adapter(format_for(path, options.format))

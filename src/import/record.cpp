@@ -66,7 +66,7 @@ RecordReport detail::save_record(const Slots& slots, const std::string& path,
       tensors, path,
       {.precision =
            options.dtype == Precision::keep ? "keep" : record::precision_name(target_dtype(options.dtype)),
-       .config = options.config.value,
+       .config = options.config.json,
        .config_type = options.config.type,
        .overwrite = options.overwrite,
        .progress = options.progress});

@@ -3,10 +3,13 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "base/json_writer.h"
+#include "base/utf8.h"
 #include "checkpoint/value_json.h"
 
 namespace ballast::detail {
@@ -113,8 +116,68 @@ void missing_key(const Value& dict, const ConfigPath& path) {
   fail(Errc::not_found, path.text(), "is not in the file{}", did_you_mean(path.name, names));
 }
 
-void save_json(const Value& value, const std::string& path, bool overwrite) {
-  save_text(write_json(value, display(path)) + "\n", path, overwrite);
+struct ConfigWriter::State {
+  JsonWriter json;
+  std::string where;
+};
+
+ConfigWriter::ConfigWriter(std::string where) : state_(new State{{}, std::move(where)}) {}
+
+ConfigWriter::~ConfigWriter() = default;
+
+void ConfigWriter::begin(char bracket) {
+  static_cast<void>(bracket == '{' ? state_->json.begin_object() : state_->json.begin_array());
+}
+
+void ConfigWriter::end(char bracket) {
+  static_cast<void>(bracket == '}' ? state_->json.end_object() : state_->json.end_array());
+}
+
+void ConfigWriter::key(std::string_view name) {
+  state_->json.key(name);
+}
+
+void ConfigWriter::none() {
+  state_->json.null();
+}
+
+void ConfigWriter::truth(bool value) {
+  state_->json.value(value);
+}
+
+void ConfigWriter::integer(std::int64_t value) {
+  state_->json.value(value);
+}
+
+void ConfigWriter::integer(std::uint64_t value) {
+  if (!std::in_range<std::int64_t>(value))
+    fail(Errc::not_representable, display(state_->where), "{} is beyond 64 bits with a sign", value);
+  state_->json.value(value);
+}
+
+void ConfigWriter::number(double value) {
+  if (!std::isfinite(value)) fail(Errc::not_representable, display(state_->where), "JSON has no {}", value);
+  state_->json.value(value);
+}
+
+void ConfigWriter::text(std::string_view value) {
+  if (!is_utf8(value))
+    fail(Errc::not_representable, display(state_->where), "{} is no UTF-8 text, which JSON is",
+         quoted(value));
+  state_->json.value(value);
+}
+
+void ConfigWriter::value(const Value& value) {
+  write_json(state_->json, value, display(state_->where));
+}
+
+std::string ConfigWriter::take() {
+  return std::move(state_->json).text();
+}
+
+void save_config_text(std::string text, const std::string& path, bool overwrite) {
+  text += '\n';
+  save_text(text, path, overwrite);
 }
 
 }  // namespace ballast::detail

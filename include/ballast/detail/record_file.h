@@ -21,8 +21,8 @@ namespace ballast {
 struct RecordFileOptions {
   std::string precision =
       {};  ///< what is said about it: keep, full, half, bf16, double; what the checkpoint says when empty
-  std::optional<Value> config = {};  ///< anything JSON can hold
-  std::string config_type = {};      ///< the name of its type, for people
+  std::optional<std::string> config = {};  ///< JSON
+  std::string config_type = {};            ///< the name of its type, for people
   bool overwrite = false;
   Progress progress = {};
 };

@@ -55,15 +55,14 @@ std::string checksums_json(const Checkpoint& checkpoint, const safetensors::Layo
   return std::move(json).text();
 }
 
-Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& options,
-                      const std::string& where) {
+Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& options) {
   Metadata metadata = checkpoint.metadata.value_or(Metadata{});
   metadata[record::kVersionKey] = std::to_string(record::kVersion);
   metadata[record::kProducerKey] = std::string("ballast ") + kVersionText;
   metadata[layout::kKey] = layout::of(checkpoint);
   metadata.emplace(record::kPrecisionKey, "keep");
   if (!options.precision.empty()) metadata[record::kPrecisionKey] = options.precision;
-  if (options.config) metadata[record::kConfigKey] = write_json(*options.config, where);
+  if (options.config) metadata[record::kConfigKey] = *options.config;
   if (!options.config_type.empty()) metadata[record::kConfigTypeKey] = options.config_type;
   return metadata;
 }
@@ -83,7 +82,7 @@ void save_record(const Checkpoint& in, const std::string& path, const RecordFile
   const Checkpoint checkpoint = marks::without_ties(in);
   require_data(checkpoint, where);
   std::vector<std::uint64_t> sums(checkpoint.size(), 0);
-  Metadata metadata = metadata_for(checkpoint, options, where);
+  Metadata metadata = metadata_for(checkpoint, options);
   const auto declared = safetensors::declared_by(checkpoint);
   // Where things go depends on the length of the header, and that not on the values of the checksums.
   const auto make_layout = [&](const safetensors::Layout& order) {
