@@ -94,6 +94,25 @@ class Files(CliTest):
         self.run_tool("extract", source, "b.bias", "-o", self.path("x.unknown"), code=2)
         self.assertEqual(sorted(os.listdir(self.folder)), ["small.safetensors", "there.npy"])
 
+    def test_whose_numbers_they_are_is_said_or_noted(self):
+        plain, burn = self.folder / "sq.safetensors", self.folder / "sq.bpk"
+        plain.write_bytes(safetensors([("fc.weight", "F32", [2, 2], floats(1, 2, 3, 4)), ("fc.bias", "F32", [2], floats(0, 0))]))
+        self.run_tool("convert", plain, burn)
+        turned = floats(1, 3, 2, 4)
+        for extension in ("safetensors", "record", "bpk", "mpk"):
+            out = self.folder / f"one.{extension}"
+            self.run_tool("extract", burn, "fc.weight", "-o", out)
+            back = self.folder / f"back-{extension}.safetensors"
+            self.run_tool("convert", out, back, "--layout", "pytorch", "--layers", "^fc$=linear")
+            self.assertEqual(read_safetensors(back)[0]["fc.weight"][2], floats(1, 2, 3, 4), extension)
+        for extension in ("npy", "npz"):
+            out = self.folder / f"one.{extension}"
+            notes = self.run_tool("extract", burn, "fc.weight", "-o", out)[1]
+            self.assertIn("has no place to say that the numbers have the layout burn", notes, extension)
+            self.assertIn(turned, out.read_bytes(), extension)
+        self.assertEqual(self.run_tool("extract", plain, "fc.weight", "-o", self.folder / "plain.npy")[1], "")
+        self.assertIsNone(read_safetensors(self.run_tool("extract", plain, "fc.bias", "-o", self.folder / "b.safetensors") and self.folder / "b.safetensors")[1])
+
     def test_names_with_brackets_come_first(self):
         source = self.file("s.safetensors", safetensors([("a[0]", "F32", [2], floats(1, 2)), ("a", "F32", [1], floats(3))]))
         for name, value in (("a[0]", [2]), ("a[0][0]", []), ("a", [1])):

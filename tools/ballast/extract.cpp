@@ -113,6 +113,26 @@ ballast::Tensor tensor_named(const std::string& name, const ballast::Checkpoint&
        near.empty() ? "; 'ballast ls' lists them" : fmt::format("; did you mean {}?", ballast::quoted(near)));
 }
 
+std::string layout_name(ballast::Adapter adapter) {
+  return adapter == ballast::Adapter::none ? "native" : std::string(ballast::name(adapter));
+}
+
+// The tensor alone, which still says whose numbers it has: a matrix of Burn's is not PyTorch's. Formats that
+// have no place for it get a note beside them, as the numbers themselves are what was asked for.
+ballast::Checkpoint alone(const std::string& name, const ballast::Tensor& tensor,
+                          const ballast::Checkpoint& file, ballast::Format format, Session& session) {
+  ballast::Checkpoint one;
+  one.add(name, tensor);
+  const std::string whose = layout_name(ballast::adapter_of(file));
+  if (whose == "pytorch") return one;
+  if (format->holds_layout || format->holds_metadata)
+    one.metadata = {{"ballast.layout", whose}};
+  else
+    session.warn(
+        fmt::format("{} has no place to say that the numbers have the layout {}", format.name(), whose));
+  return one;
+}
+
 void report(Session& session, const ExtractArguments& arguments, const ballast::Checkpoint& file,
             const Wanted& wanted, const ballast::Tensor& tensor) {
   const std::string_view dtype = ballast::info(tensor.dtype()).code;
@@ -137,21 +157,20 @@ void report(Session& session, const ExtractArguments& arguments, const ballast::
 int extract(Session& session, const ExtractArguments& arguments) {
   require_free(arguments.out, arguments.force);
   ballast::require_apart({arguments.file}, {arguments.out});
-  static_cast<void>(
-      ballast::format_for(arguments.out, arguments.format));  // what is wrong with it comes first
+  const ballast::Format format =
+      ballast::format_for(arguments.out, arguments.format);  // what is wrong with it comes first
   const ballast::Checkpoint file =
       below(session.open(arguments.file, {.inert = arguments.inert}), arguments.root);
   const Wanted wanted = wanted_of(arguments.name, file);
   ballast::Tensor tensor = tensor_named(wanted.name, file);
   if (wanted.index) tensor = tensor.index(IndexText(*wanted.index).read());
-  ballast::Checkpoint one;
-  one.add(wanted.name, tensor);
   StepArguments cast;
   cast.dtype = arguments.dtype;
   ballast::Steps steps = steps_of(cast);
   steps.root = "";
   steps.keep_statistics = false;  // it was asked for by name
-  const ballast::Stepped done = ballast::apply_steps(std::move(one), steps);
+  const ballast::Stepped done =
+      ballast::apply_steps(alone(wanted.name, tensor, file, format, session), steps);
   {
     ProgressBar bar = session.progress("extract", arguments.out);
     ballast::save(done.checkpoint, arguments.out,
