@@ -42,7 +42,10 @@ Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
   const Tensor plain = Rebuild::value_of(objects, tensor);
   const DTypeInfo& type = info(plain.dtype());
   const bool complex = type.kind == DTypeKind::complex;
-  if (type.kind != DTypeKind::floating && !complex)
+  // Of these PyTorch makes no numbers either: without a sign, without a negative zero, or two in a byte.
+  const bool odd = plain.dtype() == DType::f8_e8m0 || plain.dtype() == DType::f8_e4m3fnuz ||
+                   plain.dtype() == DType::f8_e5m2fnuz || type.bits % 8 != 0;
+  if ((type.kind != DTypeKind::floating && !complex) || odd)
     objects.refuse(Errc::unsupported, "a conjugate or negative view of {}", type.code);
   const std::size_t part = item_bytes(plain.dtype()) / (complex ? 2 : 1);
   // The sign bit is the highest bit of the last byte of a number.
