@@ -89,7 +89,7 @@ std::string folder_of(const std::string& path) {
 std::optional<struct stat> old_file(const std::string& target) {
   struct stat status {};
 
-  if (stat(target.c_str(), &status) != 0) return std::nullopt;
+  if (lstat(target.c_str(), &status) != 0 || S_ISLNK(status.st_mode)) return std::nullopt;
   if (!S_ISREG(status.st_mode))
     fail(Errc::not_regular_file, display(target), "is there and is not a regular file");
   return status;
@@ -122,12 +122,12 @@ void sync_folder(const std::string& folder, const std::string& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path, bool overwrite, FileMode wanted)
+AtomicFile::AtomicFile(const std::string& path, bool overwrite, FileMode wanted, Links links)
     : path_(path), overwrite_(overwrite) {
   if (path.empty()) fail(Errc::invalid_argument, "", "an output needs a name");
   if (path.find('\0') != std::string::npos)
     fail(Errc::invalid_argument, display(path), "a file's name cannot hold a zero byte");
-  target_ = resolve(path);
+  target_ = links == Links::follow ? resolve(path) : path;
   temporary_ = temporary_name(target_);
 
   struct stat status {};

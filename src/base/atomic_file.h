@@ -21,12 +21,17 @@ class FileCover;
 /// Who may read and write a new file.
 enum class FileMode : std::uint8_t { usual, secret };
 
+/// A target that is a symbolic link: the user named it, and what it leads to is written; or its name was made
+/// by us, in a folder that may be anybody's, and the link itself is what is there and what is replaced.
+enum class Links : std::uint8_t { follow, replace };
+
 class AtomicFile {
  public:
   /// Creates the temporary. With `overwrite` false an existing target is refused now and again at commit().
   /// Who may read and write is as with the old file, or 0666 less the umask; its owner alone where it is
-  /// secret. A target that is a symbolic link is written through.
-  AtomicFile(const std::string& path, bool overwrite, FileMode mode = FileMode::usual);
+  /// secret.
+  AtomicFile(const std::string& path, bool overwrite, FileMode mode = FileMode::usual,
+             Links links = Links::follow);
 
   /// Does not wait for the disk any more: a power cut soon after commit() may leave a damaged file.
   void give_up_durability() noexcept { durable_ = false; }

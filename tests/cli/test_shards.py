@@ -42,6 +42,31 @@ class Shards(CliTest):
         for command in ("ls", "verify", "stats", "scan"):
             self.run_tool(command, self.path("model"), *(["--allow-zeros"] if command == "verify" else []))
 
+    def test_a_journal_that_came_with_a_folder_deletes_nothing(self):
+        """Whatever it says: names of others, names of this set, with our first line copied from another folder or made up."""
+        os.mkdir(self.path("mine"))
+        names = ["thesis.safetensors", "other-00001-of-00002.safetensors", "model-00007-of-00009.safetensors", "../outside.safetensors"]
+        content = pathlib.Path(self.ten()).read_bytes()
+        lines = "".join(f"{sign}{name}\n" for sign in "+-" for name in names)
+        number = os.stat(self.path("mine")).st_ino
+        for first in ("", "publishing in folder 1\n", f"publishing in folder {number + 1}\n", f"publishing in folder {number}"):
+            for name in names:
+                pathlib.Path(self.path("mine"), name).write_bytes(content)
+            pathlib.Path(self.path("mine"), ".model.safetensors.index.json.publishing").write_text(first + lines)
+            self.run_tool("shard", self.ten(), self.path("mine"), "-f")
+            for name in names[:2] + names[3:]:
+                self.assertEqual(pathlib.Path(self.path("mine"), name).read_bytes(), content, (first, name))
+
+    def test_links_in_a_folder_are_not_written_through(self):
+        os.mkdir(self.path("linked"))
+        names = ["model-00001-of-00001.safetensors", "model.safetensors.index.json", ".model.safetensors.index.json.publishing"]
+        for name in names:
+            os.symlink(self.path("elsewhere-" + name), pathlib.Path(self.path("linked"), name))
+        self.assertIn("[already-exists]", self.run_tool("shard", self.ten(), self.path("linked"), code=2)[1])
+        self.run_tool("shard", self.ten(), self.path("linked"), "-f")
+        self.assertEqual([name for name in os.listdir(self.path("")) if name.startswith("elsewhere")], [])
+        self.assertEqual(len(self.run_json("ls", self.path("linked"))["tensors"]), 10)
+
     def test_second_names_in_the_metadata_of_the_index_are_tensors(self):
         self.file("a-1.safetensors", safetensors([("wte.weight", "F32", [2], floats(1, 2)), ("b", "F32", [1], floats(3))]))
         index = {"metadata": {"lm_head.weight": "wte.weight", "total_size": 12, "note": "b", "gone.weight": "lost.weight"}, "weight_map": {"wte.weight": "a-1.safetensors", "b": "a-1.safetensors"}}

@@ -162,8 +162,9 @@ TEST_F(Encrypted, AnIdentityIsNeverPartOfAMessage) {
     EXPECT_THAT(
         message([&] { save(one, path("b.safetensors.age"), {.recipients = {spelled}}); }),
         testing::AllOf(testing::Not(testing::IsEmpty()), testing::Not(testing::HasSubstr(lowered(secret)))));
-    EXPECT_THAT(message([&] { static_cast<void>(open(path("a.safetensors.age"), {.identities = {spelled}})); }),
-                testing::Not(testing::HasSubstr(lowered(secret))));
+    EXPECT_THAT(
+        message([&] { static_cast<void>(open(path("a.safetensors.age"), {.identities = {spelled}})); }),
+        testing::Not(testing::HasSubstr(lowered(secret))));
   }
   EXPECT_THAT(names(), testing::UnorderedElementsAre("key", "a.safetensors.age"));
 }

@@ -127,6 +127,7 @@ class MpkReader {
     if (depth > kMaxDepth)
       fail(Errc::too_deep, cursor_.where(), "nested more than {} deep at offset {}", kMaxDepth,
            cursor_.position());
+    budget_.step();  // small values that were packed small are many
     switch (cursor_.peek()) {
       case Kind::nil:
         cursor_.nil();
@@ -237,6 +238,7 @@ class MpkReader {
     const Step step(*this, "value");
     for (std::uint64_t i = 0; i < count; ++i) {
       if (const Kind kind = cursor_.peek(); kind == Kind::floating || kind == Kind::integer) {
+        budget_.step();
         ++numbers;
         cursor_.skip(depth + 2);
         continue;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/shards/publication.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <set>
 
 #include "ballast/error.h"
 #include "base/bytes.h"
@@ -29,41 +32,55 @@ void remove(const std::string& path) {
   fs::remove(path, ignored);
 }
 
+// Which folder it was written in: a journal that came with a download speaks of another one, and deletes
+// nothing.
+std::string signature_of(const std::string& index) {
+  struct stat folder {};
+
+  if (stat(containers::folder_of(index).c_str(), &folder) != 0) return {};
+  return fmt::format("publishing in folder {}\n", folder.st_ino);
+}
+
 // One line each: "+name" of the new set, "-name" of the old one. Names of shards have no line breaks: they
 // are made of the index's name, which is checked below.
 std::string text_of(const Publication& what) {
-  std::string text;
+  std::string text = signature_of(what.index);
   for (const std::string& path : what.fresh) text += "+" + base_name(path) + "\n";
   for (const std::string& path : what.old) text += "-" + base_name(path) + "\n";
   return text;
 }
 
-Publication read_journal(const std::string& journal, const std::string& index) {
-  Publication found{.index = index, .fresh = {}, .old = {}};
+using Names = std::set<std::string, std::less<>>;
+
+// Names beside the index.
+struct Journal {
+  Names fresh;
+  Names old;
+};
+
+// Nothing where it was not written by us, for this folder. `base` begins the names of the shards.
+Journal read_journal(const std::string& journal, const std::string& index, std::string_view base) {
+  Journal found;
   const auto file = File::open(journal);
   const std::string text(as_text(file->read(0, std::min<std::uint64_t>(file->size(), kMaxIndexBytes))));
-  for (std::size_t at = 0; at < text.size();) {
+  const std::string signature = signature_of(index);
+  if (signature.empty() || !text.starts_with(signature)) return found;
+  for (std::size_t at = signature.size(); at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string name = text.substr(at + 1, end - at - 1);
-    // Plain names of shards beside the index, or it was not written by us.
-    const bool is_shard = !name.empty() && name.find('/') == std::string::npos &&
-                          name.find("-of-") != std::string::npos && name.ends_with(".safetensors");
-    if (is_shard)
-      (text[at] == '+' ? found.fresh : found.old)
-          .push_back((fs::path(containers::folder_of(index)) / name).string());
+    if (is_shard_of(base, name)) (text[at] == '+' ? found.fresh : found.old).insert(name);
     at = end + 1;
   }
   return found;
 }
 
-bool leads_to(const std::string& index, const std::vector<std::string>& files) {
+// What the index that stands leads to.
+Names files_of(const std::string& index) {
   try {
-    const std::vector<std::string> known = read_index(index).files;
-    return std::any_of(files.begin(), files.end(), [&](const std::string& path) {
-      return std::find(known.begin(), known.end(), base_name(path)) != known.end();
-    });
+    const std::vector<std::string> files = read_index(index).files;
+    return {files.begin(), files.end()};
   } catch (const Error&) {
-    return false;
+    return {};
   }
 }
 
@@ -75,7 +92,7 @@ void publish(const Publication& what, const std::vector<std::unique_ptr<AtomicFi
   const bool has_journal = base_name(what.index).find('\n') == std::string::npos;
   ProvisionalFile journal_in_place(journal);  // goes in the end, whatever the end is
   if (has_journal) {
-    AtomicFile out(journal, true);
+    AtomicFile out(journal, true, FileMode::usual, Links::replace);
     out.append(text_of(what));
     out.commit();
   }
@@ -108,12 +125,16 @@ void recover(const std::string& stem, const std::string& index) {
   const std::string journal = journal_of(index);
   sweep_temporaries(journal);
   std::error_code ignored;
-  if (!fs::exists(journal, ignored)) return;
-  const Publication unfinished = read_journal(journal, index);
-  const bool stands = leads_to(index, unfinished.fresh);
-  for (const std::string& path : stands ? unfinished.old : unfinished.fresh) {
-    const auto& others = stands ? unfinished.fresh : unfinished.old;
-    if (std::find(others.begin(), others.end(), path) == others.end()) remove(path);
+  if (fs::symlink_status(journal, ignored).type() != fs::file_type::regular) return;
+  const Journal unfinished = read_journal(journal, index, base_name(stem));
+  if (unfinished.fresh.empty()) return;
+  const Names standing = files_of(index);
+  const bool stands = std::any_of(unfinished.fresh.begin(), unfinished.fresh.end(),
+                                  [&](const std::string& name) { return standing.contains(name); });
+  const Names& others = stands ? unfinished.fresh : unfinished.old;
+  for (const std::string& name : stands ? unfinished.old : unfinished.fresh) {
+    if (!others.contains(name) && !standing.contains(name))
+      remove((fs::path(containers::folder_of(index)) / name).string());
   }
   remove(journal);
 }

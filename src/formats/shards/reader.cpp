@@ -117,11 +117,10 @@ class ShardReader {
       if (!part.metadata) continue;
       unite(*part.metadata, ties);
       part.metadata->erase(marks::kTiesKey);
-      for (const auto& [name, of] : ties) {
-        const auto pair = part.metadata->find(name);
-        if (pair != part.metadata->end() && pair->second == of && !marks::is_reserved(name))
-          part.metadata->erase(pair);
-      }
+      std::erase_if(*part.metadata, [&](const auto& pair) {
+        const auto tie = ties.find(pair.first);
+        return tie != ties.end() && tie->second == pair.second && !marks::is_reserved(pair.first);
+      });
     }
     marks::merge_metadata(shards_, out_);
     // What a single file says by its format.

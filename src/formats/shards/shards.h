@@ -35,6 +35,10 @@ inline constexpr std::size_t kMaxShards = 10'000;
 /// Errc::duplicate_key when two of its names lead to one file.
 [[nodiscard]] std::vector<std::string> locate_all(const std::string& path, const Index& index);
 
+/// "model-00001-of-00002.safetensors" or "model-v2-00001-of-00002.safetensors" of "model": what we name
+/// shards.
+[[nodiscard]] bool is_shard_of(std::string_view base, std::string_view file);
+
 [[nodiscard]] bool is_folder(const std::string& path) noexcept;
 /// The names of its regular files, in order.
 [[nodiscard]] std::vector<std::string> files_in(const std::string& folder);

@@ -112,24 +112,6 @@ std::string index_text(const std::vector<Checkpoint>& parts, const std::vector<s
   return text;
 }
 
-// "model-00001-of-00002.safetensors" or "model-v2-00001-of-00002.safetensors" of "model": what we name
-// shards.
-bool is_shard_of(std::string_view base, std::string_view file) {
-  const auto skip_digits = [&](std::size_t least) {
-    const std::size_t count = std::min(file.find_first_not_of("0123456789"), file.size());
-    file.remove_prefix(count);
-    return count >= least;
-  };
-  const auto skip = [&](std::string_view text) {
-    if (!file.starts_with(text)) return false;
-    file.remove_prefix(text.size());
-    return true;
-  };
-  if (!skip(base)) return false;
-  if (skip("-v") && !skip_digits(1)) return false;
-  return skip("-") && skip_digits(5) && skip("-of-") && skip_digits(5) && file == kSuffix;
-}
-
 // The set that is in place, as far as it is named as we name shards: nothing else is ever removed. What a
 // broken index led to is told by those names.
 std::vector<std::string> old_files(const std::string& stem, const std::string& index) {
@@ -146,7 +128,7 @@ std::vector<std::string> old_files(const std::string& stem, const std::string& i
   const std::string base = fs::path(stem).filename().string();
   std::vector<std::string> old;
   for (const std::string& name : names) {
-    if (is_shard_of(base, name)) old.push_back((folder / name).string());
+    if (shards::is_shard_of(base, name)) old.push_back((folder / name).string());
   }
   return old;
 }
@@ -158,6 +140,22 @@ Progress shifted(const Progress& progress, std::uint64_t before, std::uint64_t t
 }
 
 }  // namespace
+
+bool shards::is_shard_of(std::string_view base, std::string_view file) {
+  const auto skip_digits = [&](std::size_t least) {
+    const std::size_t count = std::min(file.find_first_not_of("0123456789"), file.size());
+    file.remove_prefix(count);
+    return count >= least;
+  };
+  const auto skip = [&](std::string_view text) {
+    if (!file.starts_with(text)) return false;
+    file.remove_prefix(text.size());
+    return true;
+  };
+  if (!skip(base)) return false;
+  if (skip("-v") && !skip_digits(1)) return false;
+  return skip("-") && skip_digits(5) && skip("-of-") && skip_digits(5) && file == kSuffix;
+}
 
 std::vector<std::string> shards_in_place(const std::string& path) {
   const std::string stem = stem_of(path);
@@ -192,12 +190,12 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sav
   std::optional<NewFolder> folder;
   if (path.ends_with('/')) folder.emplace(path);
   // First the index: that it may not be overwritten is known before the work.
-  AtomicFile index(saved.index, options.overwrite);
+  AtomicFile index(saved.index, options.overwrite, FileMode::usual, Links::replace);
   std::vector<std::unique_ptr<AtomicFile>> files;
   const std::uint64_t total = checkpoint.total_bytes();
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    files.push_back(std::make_unique<AtomicFile>(saved.files[i], false));
+    files.push_back(std::make_unique<AtomicFile>(saved.files[i], false, FileMode::usual, Links::replace));
     safetensors::write_file(parts[i], *files.back(), shifted(options.progress, before, total));
     files.back()->seal();
     before += parts[i].total_bytes();
