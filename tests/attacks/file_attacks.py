@@ -37,6 +37,9 @@ def wrong_files():
     yield "git-lfs-safetensors", "safetensors", bad, "Git LFS pointer named .safetensors", lfs
     yield "gzip", "pt", bad, "gzip of a torch zip", b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + gzip.compress(whole, mtime=0)[10:]
     yield "bzip2", "pt", "refused-any", "bzip2 magic", b"BZh91AY&SY" + bytes(40)
+    numbers = 20_000_000
+    record = b"\x83\xa8metadata\x80\xa4item\x81\xa1a\xdd" + numbers.to_bytes(4, "big") + b"\7" * numbers + b"\xa2_b\x90"
+    yield "burn-numbers", "mpk.gz", "expansion-limit", "20 million numbers of a byte, packed small", gzip.compress(record, 9, mtime=0)
     yield "xz", "pt", bad, "xz magic", b"\xfd7zXZ\0\0\4" + bytes(40)
     yield "zstd", "pt", "refused-any", "zstd magic", b"\x28\xb5\x2f\xfd" + bytes(40)
     yield "zlib", "pt", bad, "zlib stream of a pickle", zlib.compress(pickle({"a": 1}), 9)
