@@ -44,6 +44,11 @@ Pattern::Pattern(const std::string& text) : text_(text) {
   if (!regex_->ok())
     fail(Errc::invalid_argument, "pattern " + quoted(text), "is not a regular expression: {}",
          display(regex_->error()));
+  // The matcher's memory is groups times states.
+  constexpr int kMostGroups = 100;
+  if (regex_->NumberOfCapturingGroups() > kMostGroups)
+    fail(Errc::too_many, "pattern " + quoted(text), "has {} groups, at most {} are taken",
+         regex_->NumberOfCapturingGroups(), kMostGroups);
 }
 
 Pattern::Pattern(Pattern&&) noexcept = default;

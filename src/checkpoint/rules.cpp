@@ -21,7 +21,24 @@ struct Item {
   std::string name;
   Tensor tensor;
   std::string origin;
+  std::size_t layers = 0;  // of computed bytes upon each other: each is read through the one below it
 };
+
+// More would cost stack when they are read, and mean nothing.
+constexpr std::size_t kMostLayers = 64;
+
+std::size_t checked_layers(std::size_t layers) {
+  if (layers > kMostLayers)
+    fail(Errc::too_deep, "rules", "{} casts and joins upon each other, at most {} are made", layers,
+         kMostLayers);
+  return layers;
+}
+
+std::size_t casts_in(const std::vector<Operation>& operations) {
+  return static_cast<std::size_t>(
+      std::count_if(operations.begin(), operations.end(),
+                    [](const Operation& each) { return std::get_if<Cast>(&each) != nullptr; }));
+}
 
 Tensor operate(const Tensor& in, const Operation& operation, const std::shared_ptr<CastCount>& count) {
   return std::visit(Overloaded{
@@ -70,7 +87,7 @@ class Runner {
   bool operator()(const Alias& rule) {
     return each_match(rule.match, {rule.to},
                       [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
-                        out.push_back({names[0], item.tensor, item.origin});
+                        out.push_back({names[0], item.tensor, item.origin, item.layers});
                         out.insert(out.end() - 1, item);
                       });
   }
@@ -93,6 +110,7 @@ class Runner {
     };
     return each_match(rule.match, to,
                       [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
+                        item.layers = checked_layers(item.layers + casts_in(rule.operations));
                         item.tensor = changed(item.tensor);
                         if (!names.empty()) item.name = names[0];
                         out.push_back(std::move(item));
@@ -101,21 +119,21 @@ class Runner {
 
   bool operator()(const Split& rule) {
     if (rule.to.empty()) fail(Errc::invalid_argument, "split " + quoted(rule.match), "names no parts");
-    return each_match(rule.match, rule.to,
-                      [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
-                        const auto rank = static_cast<std::int64_t>(item.tensor.rank());
-                        const std::int64_t dim = rule.dim < 0 ? rule.dim + rank : rule.dim;
-                        if (dim < 0 || dim >= rank)
-                          fail(Errc::shape_mismatch, "split", "shape {} has no dimension {}",
-                               to_string(item.tensor.shape()), rule.dim);
-                        std::int64_t start = 0;
-                        for (std::size_t i = 0; i < names.size(); ++i) {
-                          const std::int64_t length =
-                              size_of_part(rule, item.tensor.shape()[static_cast<std::size_t>(dim)], i);
-                          out.push_back({names[i], item.tensor.narrow(dim, start, length), item.origin});
-                          start += length;
-                        }
-                      });
+    return each_match(
+        rule.match, rule.to, [&](Item& item, const std::vector<std::string>& names, std::vector<Item>& out) {
+          const auto rank = static_cast<std::int64_t>(item.tensor.rank());
+          const std::int64_t dim = rule.dim < 0 ? rule.dim + rank : rule.dim;
+          if (dim < 0 || dim >= rank)
+            fail(Errc::shape_mismatch, "split", "shape {} has no dimension {}",
+                 to_string(item.tensor.shape()), rule.dim);
+          std::int64_t start = 0;
+          for (std::size_t i = 0; i < names.size(); ++i) {
+            const std::int64_t length =
+                size_of_part(rule, item.tensor.shape()[static_cast<std::size_t>(dim)], i);
+            out.push_back({names[i], item.tensor.narrow(dim, start, length), item.origin, item.layers});
+            start += length;
+          }
+        });
   }
 
   bool operator()(const Concat& rule) {
@@ -152,8 +170,10 @@ class Runner {
                quoted(names[k]));
         parts.push_back(items_[found->second].tensor);
         items_[i].origin += " + " + items_[found->second].origin;
+        items_[i].layers = std::max(items_[i].layers, items_[found->second].layers);
         gone[found->second] = true;
       }
+      items_[i].layers = checked_layers(items_[i].layers + 1);
       items_[i].tensor = make(std::move(parts));
       items_[i].name = names.back();
     }
@@ -215,12 +235,23 @@ class Limits {
  public:
   Limits(const std::vector<Item>& items, std::string where)
       : most_items_(100'000 + 64 * items.size()), where_(std::move(where)) {
-    for (const Item& item : items) most_text_ += 64 * item.name.size();
+    for (const Item& item : items) {
+      most_text_ += 64 * item.name.size();
+      most_bytes_ += 16 * static_cast<double>(item.tensor.size_bytes());
+    }
   }
 
   void check(const std::vector<Item>& items, const std::string& match) const {
     std::uint64_t text = 0;
-    for (const Item& item : items) text += item.name.size();
+    double bytes = 0;
+    for (const Item& item : items) {
+      text += item.name.size();
+      bytes += static_cast<double>(item.tensor.size_bytes());
+    }
+    if (bytes > most_bytes_)
+      fail(Errc::expanded_view, where_,
+           "rule {} makes the tensors {:.0f} bytes in all, more than 64 MiB and 16 times what they were",
+           quoted(match), bytes);
     if (items.size() > most_items_ || text > most_text_)
       fail(Errc::too_many, where_, "rule {} leaves {} names of {} bytes in all; at most {} and {} are made",
            quoted(match), items.size(), text, most_items_, most_text_);
@@ -229,6 +260,7 @@ class Limits {
  private:
   std::size_t most_items_;
   std::uint64_t most_text_ = std::uint64_t{16} << 20U;
+  double most_bytes_ = static_cast<double>(std::uint64_t{64} << 20U);
   std::string where_;
 };
 

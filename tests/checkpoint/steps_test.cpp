@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ballast/error.h"
+#include "base/error_of.h"
 
 namespace ballast {
 namespace {
@@ -257,6 +258,38 @@ TEST(Rules, DropAliasAndIdle) {
   EXPECT_THAT(names(result.checkpoint), ElementsAre("wte.weight", "lm_head.weight", "x"));
   EXPECT_TRUE(result.checkpoint.tensor("wte.weight").same_view(result.checkpoint.tensor("lm_head.weight")));
   EXPECT_THAT(result.unmatched, ElementsAre("^nothing$"));
+}
+
+// A file of rules may be a stranger's: what it asks for is bounded by what was there.
+TEST(Rules, CannotPileUpWithoutEnd) {
+  Checkpoint in;
+  in.add("a", Tensor::zeros(DType::f32, {4}));
+  const auto code = [&](const std::vector<rules::Rule>& rules) {
+    return code_of([&] { static_cast<void>(rules::apply(in, rules)); });
+  };
+  const auto casts = [](std::size_t count) {
+    return rules::Change{.match = "^a$",
+                         .operations = std::vector<rules::Operation>(count, rules::Cast{DType::f64})};
+  };
+  EXPECT_EQ(rules::apply(in, {casts(64)}).checkpoint.tensor("a").dtype(), DType::f64);
+  EXPECT_EQ(code({casts(65)}), Errc::too_deep);
+  EXPECT_EQ(code(std::vector<rules::Rule>(65, casts(1))), Errc::too_deep);
+  std::vector<rules::Rule> doubled;  // split and joined again, and so on
+  for (int i = 0; i < 100; ++i) {
+    doubled.emplace_back(rules::Split{.match = "^a$", .to = {"b", "c"}});
+    doubled.emplace_back(rules::Concat{.match = "^b$", .with = {"c"}, .to = "a"});
+  }
+  EXPECT_EQ(code(doubled), Errc::too_deep);
+  std::vector<rules::Rule> grown;  // joined with a copy of itself: twice as large each time
+  for (int i = 0; i < 40; ++i) {
+    grown.emplace_back(rules::Alias{.match = "^a$", .to = "b"});
+    grown.emplace_back(rules::Concat{.match = "^a$", .with = {"b"}, .to = "a"});
+  }
+  EXPECT_EQ(code(grown), Errc::expanded_view);
+  std::string groups;
+  for (int i = 0; i < 101; ++i) groups += "(a?)";
+  EXPECT_EQ(code({rules::Rename{.match = groups, .to = "x"}}), Errc::too_many);
+  EXPECT_EQ(rules::apply(in, {rules::Rename{.match = groups.substr(4), .to = "x"}}).checkpoint.size(), 1U);
 }
 
 TEST(Rules, ReadFromJson) {
