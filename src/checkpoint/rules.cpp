@@ -169,7 +169,8 @@ class Runner {
           fail(Errc::not_found, quoted(items_[i].name), "is to be joined with {}, which is not there",
                quoted(names[k]));
         parts.push_back(items_[found->second].tensor);
-        items_[i].origin += " + " + items_[found->second].origin;
+        if (items_[i].origin != items_[found->second].origin)  // parts of one tensor
+          items_[i].origin += " + " + items_[found->second].origin;
         items_[i].layers = std::max(items_[i].layers, items_[found->second].layers);
         gone[found->second] = true;
       }
@@ -236,7 +237,7 @@ class Limits {
   Limits(const std::vector<Item>& items, std::string where)
       : most_items_(100'000 + 64 * items.size()), where_(std::move(where)) {
     for (const Item& item : items) {
-      most_text_ += 64 * item.name.size();
+      most_text_ += 128 * item.name.size();
       most_bytes_ += 16 * static_cast<double>(item.tensor.size_bytes());
     }
   }
@@ -245,7 +246,7 @@ class Limits {
     std::uint64_t text = 0;
     double bytes = 0;
     for (const Item& item : items) {
-      text += item.name.size();
+      text += item.name.size() + item.origin.size();
       bytes += static_cast<double>(item.tensor.size_bytes());
     }
     if (bytes > most_bytes_)
