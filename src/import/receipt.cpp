@@ -55,12 +55,16 @@ void compare_files(const Receipt::Side& expected, const Receipt::Side& found,
         fmt::format("{} files, the receipt speaks of {}", found.files.size(), expected.files.size()));
     return;
   }
-  std::set<std::string> known;
-  for (const Receipt::File& file : expected.files) known.insert(file.sha256);
+  std::map<std::string, std::uint64_t> known;
+  for (const Receipt::File& file : expected.files) known.emplace(file.sha256, file.bytes);
   for (const Receipt::File& file : found.files) {
-    if (!known.contains(file.sha256))
+    const auto at = known.find(file.sha256);
+    if (at == known.end())
       problems.push_back(fmt::format("{}: the file's SHA-256 is {}, which the receipt does not know",
                                      display(file.name), file.sha256));
+    else if (at->second != file.bytes)
+      problems.push_back(fmt::format("{}: the file has {} bytes, the receipt says {}", display(file.name),
+                                     file.bytes, at->second));
   }
 }
 

@@ -2,6 +2,7 @@
 """ballast verify and stats: exactly what was planted is found."""
 import json
 import os
+import pathlib
 import random
 import signal
 import struct
@@ -132,6 +133,18 @@ class Receipts(CliTest):
         self.run_tool("meta", out, "set", "a=b")
         kinds = {f["kind"] for f in self.run_json("verify", out, "--receipt", receipt, code=1)["findings"]}
         self.assertEqual(kinds, {"receipt", "nan", "zero"})
+
+    def test_every_fact_of_the_output_in_a_receipt_is_compared(self):
+        source, out, path = self.file("a.safetensors", safetensors([("w", "F32", [2], floats(1, 2))])), self.path("b.safetensors"), pathlib.Path(self.path("r.json"))
+        self.run_tool("convert", source, out, "--receipt", path)
+        receipt = json.loads(path.read_text())
+        for change in (lambda o: o["files"][0].update(bytes=7), lambda o: o["files"][0].update(sha256="0" * 64), lambda o: o.update(root="0" * 64),
+                       lambda o: o["tensors"][0].update(name="v"), lambda o: o["tensors"][0].update(dtype="F16"), lambda o: o["tensors"][0].update(shape=[1, 2]),
+                       lambda o: o["tensors"][0].update(bytes=9), lambda o: o["tensors"][0].update(sha256="1" * 64)):
+            told = json.loads(json.dumps(receipt))
+            change(told["output"])
+            path.write_text(json.dumps(told))
+            self.assertIn("receipt", {f["kind"] for f in self.run_json("verify", out, "--receipt", path, code=1)["findings"]}, told["output"])
 
 
 class Folding(CliTest):
