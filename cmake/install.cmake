@@ -26,7 +26,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/ballastConfig.cmake.in $
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/ballastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ballastConfig.cmake ${PROJECT_BINARY_DIR}/ballastConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/FindLibDeflate.cmake ${CMAKE_CURRENT_LIST_DIR}/FindOneDNN.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake ${CMAKE_CURRENT_LIST_DIR}/ballastFunctions.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindRE2.cmake ${CMAKE_CURRENT_LIST_DIR}/FindZstd.cmake ${CMAKE_CURRENT_LIST_DIR}/ballastFunctions.cmake
         DESTINATION ${package_dir})
 
 # pkg-config: ballast-core loads models from Safetensors files and records, ballast reads and writes all formats, ballast-nn runs models too. Where the libraries are static, what they use is public here.
@@ -41,7 +41,7 @@ if(BUILD_SHARED_LIBS)
   ballast_pkg_config(ballast "${PROJECT_DESCRIPTION}" "ballast-core = ${PROJECT_VERSION}" "-lballast_import")
   ballast_pkg_config(ballast-nn "Layers and operations of Ballast, on the CPU" "ballast = ${PROJECT_VERSION}" "-lballast_nn")
 else()
-  ballast_pkg_config(ballast-core "Models, Safetensors files and records of Ballast" "fmt re2 simdjson" "-lballast_core -pthread")
+  ballast_pkg_config(ballast-core "Models, Safetensors files and records of Ballast" "fmt re2 simdjson libzstd" "-lballast_core -pthread")
   ballast_pkg_config(ballast "${PROJECT_DESCRIPTION}" "ballast-core = ${PROJECT_VERSION} fmt libcrypto libdeflate zlib"
                      "-lballast_import -lballast_digest -lballast_core")
   ballast_pkg_config(ballast-nn "Layers and operations of Ballast, on the CPU" "ballast = ${PROJECT_VERSION}" "-lballast_nn -ldnnl -lgomp")

@@ -81,6 +81,7 @@ enum class Errc : std::uint8_t {
   bad_age = 115,             ///< not a well-formed age file
   cannot_decrypt = 116,      ///< encrypted, and no identity or passphrase that was given opens it
   bad_tag = 117,             ///< encrypted bytes that were changed, moved or cut short
+  bad_packed = 119,          ///< not the structure of a packed tensor
   // Loading
   load_failed = 140,  ///< the model and the checkpoint do not fit; the report says where
   // Graphs and ONNX

@@ -83,6 +83,9 @@ class Storage {
   /// without passing through memory.
   [[nodiscard]] virtual std::optional<SourceSpan> source_span() const { return std::nullopt; }
 
+  /// How many bytes of its file they take, when they lie there packed (docs/formats/packed.md).
+  [[nodiscard]] virtual std::optional<std::uint64_t> packed_size() const { return std::nullopt; }
+
   /// Throws Errc::file_changed when the bytes come from a file that is not as it was when it was opened: for
   /// writers, before they publish a copy.
   virtual void check_unchanged() const {}

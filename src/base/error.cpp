@@ -122,6 +122,8 @@ std::string_view name(Errc code) noexcept {
       return "cannot-decrypt";
     case Errc::bad_tag:
       return "bad-tag";
+    case Errc::bad_packed:
+      return "bad-packed";
     case Errc::load_failed:
       return "load-failed";
     case Errc::traced_value:
