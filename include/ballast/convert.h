@@ -53,6 +53,7 @@ struct ConvertOptions {
   std::string burn = {};  ///< to Burn's files: as SaveOptions::burn
   Metadata meta = {};     ///< as SaveOptions::meta: in addition to what the input says
   std::uint64_t shard_bytes = 0;  ///< not 0: Safetensors files of at most so much data each (save_shards)
+  Pack pack = Pack::none;         ///< as SaveOptions::pack
   std::vector<std::string> recipients = {};  ///< as SaveOptions::recipients
   std::string passphrase_file = {};          ///< as SaveOptions::passphrase_file
   std::string receipt = {};                  ///< where to write a Receipt; none when empty
@@ -105,14 +106,15 @@ struct Receipt {
     std::string dtype;                         ///< Safetensors' code; empty when nothing was cast
     std::optional<bool> keep_statistics = {};  ///< of batch norms, in their dtype; none when nothing was cast
     std::vector<std::string> keep_dtype;
-    std::string adapter;                 ///< whose layout the input was said to have; empty: it was found
-    std::string layout;                  ///< whose layout was asked for; empty: none was
-    std::vector<std::string> layers;     ///< "PATTERN=KIND"
-    std::string quantize;                ///< "int8" or empty
-    std::uint64_t rounded = 0;           ///< values the cast changed
-    std::uint64_t overflowed = 0;        ///< finite values that are finite no more
-    std::optional<bool> unchecked = {};  ///< true: the checksums of the input were not compared
-    std::optional<Metadata> meta = {};   ///< what was added to the metadata
+    std::string adapter;                   ///< whose layout the input was said to have; empty: it was found
+    std::string layout;                    ///< whose layout was asked for; empty: none was
+    std::vector<std::string> layers;       ///< "PATTERN=KIND"
+    std::string quantize;                  ///< "int8" or empty
+    std::uint64_t rounded = 0;             ///< values the cast changed
+    std::uint64_t overflowed = 0;          ///< finite values that are finite no more
+    std::optional<bool> unchecked = {};    ///< true: the checksums of the input were not compared
+    std::optional<Metadata> meta = {};     ///< what was added to the metadata
+    std::optional<std::string> pack = {};  ///< "fast" or "small", where the output is packed
   };
 
   std::int64_t schema = 1;

@@ -12,6 +12,7 @@
 #include "ballast/byte_source.h"
 #include "ballast/checkpoint.h"
 #include "ballast/runtime.h"
+#include "ballast/safetensors.h"
 
 #pragma GCC visibility push(default)
 
@@ -60,6 +61,8 @@ struct SaveOptions {
   std::uint64_t shard_bytes = 0;
   bool check =
       true;  ///< compare the checksums of the files the tensors come from: Errc::bad_crc, nothing is written
+  /// Safetensors files alone: tensors that gain by it are packed, and unpacked wherever the file is read.
+  Pack pack = Pack::none;
   /// Encrypts with age, for these ("age1…"): the name then ends in ".safetensors.age". Nothing of the content
   /// ever lies on the disk as it is.
   std::vector<std::string> recipients = {};

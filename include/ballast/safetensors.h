@@ -19,6 +19,24 @@
 
 #pragma GCC visibility push(default)
 
+namespace ballast {
+
+/// How tensors are made smaller inside a Safetensors file, without loss (docs/formats/packed.md). Reading
+/// undoes it by itself.
+enum class Pack : std::uint8_t {
+  none,
+  fast,   ///< BF16 and F32, unpacked at the speed of memory
+  small,  ///< F16 and F8 too; the smallest size
+};
+
+/// "none", "fast", "small".
+[[nodiscard]] std::string_view name(Pack pack) noexcept;
+
+/// Errc::invalid_argument for a name that is none.
+[[nodiscard]] Pack pack_named(std::string_view name);
+
+}  // namespace ballast
+
 namespace ballast::safetensors {
 
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
@@ -42,6 +60,7 @@ struct ReadOptions {
 [[nodiscard]] Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options = {});
 
 struct SaveOptions {
+  Pack pack = Pack::none;  ///< tensors that gain less than 3 % by it stay as they are
   bool overwrite = false;
   bool durable = true;  ///< false: save() does not wait for the disk; a power cut may leave a damaged file
   Progress progress = {};

@@ -92,6 +92,7 @@ def save(
     check: bool = True,
     overwrite: bool = False,
     shard_size: Union[int, str, None] = None,
+    pack: Optional[str] = None,
     recipients: Optional[Iterable[str]] = None,
     passphrase_file: Optional[StrPath] = None,
     progress: Progress = None,
@@ -101,10 +102,12 @@ def save(
     ``tensors``: names to Tensor, numpy.ndarray or torch.Tensor, mixed as you like, or a Checkpoint. The old file or the whole new one is
     there afterwards, whatever happens; an old one is replaced only with ``overwrite=True``. Checksums of the files the tensors come from (zip, records)
     are compared unless ``check=False``. ``metadata`` replaces a Checkpoint's, but what it says of its tensors (``ballast.…``: what is quantized, whose layout it is) stays. ``shard_size``: Safetensors files of at most so much each ("5GB"), and an index.
+    ``pack``: "fast" or "small" makes a Safetensors file smaller without loss (docs/formats/packed.md).
+
     ``recipients`` (["age1…"]) or ``passphrase_file``: encrypted with age; the name then ends in ".safetensors.age" (docs/seal.md).
     """
     options = {
-        "format": format, "simplify": simplify, "check": check, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "recipients": _texts(recipients),
+        "format": format, "simplify": simplify, "check": check, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size), "pack": pack, "recipients": _texts(recipients),
         "passphrase_file": passphrase_file, "progress": progress,
     }  # fmt: skip
     _native.save(checkpoint(tensors, metadata), path, options)
@@ -151,6 +154,7 @@ def convert(
     meta: Optional[Mapping[str, str]] = None,
     overwrite: bool = False,
     shard_size: Union[int, str, None] = None,
+    pack: Optional[str] = None,
     recipients: Optional[Iterable[str]] = None,
     passphrase_file: Optional[StrPath] = None,
     receipt: Optional[StrPath] = None,
@@ -170,6 +174,8 @@ def convert(
 
     Checksums that the source holds (zip, records) are compared unless ``check=False``: damage is not passed on as sound.
 
+    ``pack``: "fast" or "small" makes a Safetensors target smaller without loss (docs/formats/packed.md); readers unpack it by themselves.
+
     ``recipients`` (["age1…"]) or ``passphrase_file``: the target is encrypted with age, and its name ends in ".safetensors.age" (docs/seal.md).
 
     ``progress(done, total)`` is called with bytes; what it raises stops the work, and nothing is left of it.
@@ -183,7 +189,7 @@ def convert(
     options = {
         **steps, "adapter": adapter, "layout": layout, "layers": dict(layers) if layers else None, "like": like, "burn": burn, "quantize_int8": quantize == "int8",
         "format": format, "simplify": simplify, "meta": dict(meta) if meta else None, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
-        "recipients": _texts(recipients), "passphrase_file": passphrase_file, "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
+        "pack": pack, "recipients": _texts(recipients), "passphrase_file": passphrase_file, "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
     }  # fmt: skip
     return Conversion(**_native.convert(source, target, options))
 

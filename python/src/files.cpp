@@ -89,6 +89,11 @@ ballast::Format format_of(const Options& options) {
   return name.empty() ? ballast::Format() : ballast::format_named(name);
 }
 
+ballast::Pack pack_of(const Options& options) {
+  const std::string name = options.text("pack");
+  return name.empty() ? ballast::Pack::none : ballast::pack_named(name);
+}
+
 // save(checkpoint, path, {format, overwrite, simplify, shard_bytes, recipients, …}), or
 // save(checkpoint, path, {verbatim, durable}): a Safetensors file of these tensors and this metadata, as
 // serialize() makes it
@@ -109,6 +114,7 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
                                    .simplify = options.flag("simplify"),
                                    .shard_bytes = static_cast<std::uint64_t>(options.number("shard_bytes")),
                                    .check = options.flag("check", true),
+                                   .pack = pack_of(options),
                                    .recipients = options.texts("recipients"),
                                    .passphrase_file = options.path("passphrase_file"),
                                    .overwrite = overwrite,
@@ -147,6 +153,7 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.overwrite = given.flag("overwrite");
   options.progress = progress_of(given.find("progress"));
   options.shard_bytes = static_cast<std::uint64_t>(given.number("shard_bytes"));
+  options.pack = pack_of(given);
   options.recipients = given.texts("recipients");
   options.passphrase_file = given.path("passphrase_file");
   options.receipt = given.path("receipt");

@@ -96,6 +96,8 @@ void save(const Checkpoint& in, const std::string& path, const SaveOptions& opti
   if (format->save == nullptr)
     fail(Errc::unsupported, display(path), "{} is read and not written; written are {}", format.name(),
          writable_names());
+  if (options.pack != Pack::none && format != formats::safetensors)
+    fail(Errc::unsupported, display(path), "only Safetensors files are packed, not {}", format.name());
   if (encrypts) require_own_writer(format, display(path));
   const Checkpoint out = representable(in, format, options.meta, display(path));
   require_held(out, format, display(path));

@@ -131,7 +131,9 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
                    .rounded = done.count->rounded,
                    .overflowed = done.count->overflowed,
                    .unchecked = options.check ? std::nullopt : std::optional(true),
-                   .meta = options.meta.empty() ? std::nullopt : std::optional(options.meta)};
+                   .meta = options.meta.empty() ? std::nullopt : std::optional(options.meta),
+                   .pack = {}};
+  if (options.pack != Pack::none) receipt.steps.pack = name(options.pack);
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_dtype = options.keep_dtype;
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_statistics = options.keep_statistics;
   for (const RenameRule& rule : options.rename) receipt.steps.rename.push_back({rule.match, rule.to});

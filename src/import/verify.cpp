@@ -13,7 +13,9 @@
 #include "ballast/stats.h"
 #include "ballast/steps.h"
 #include "base/enum_names.h"
+#include "base/largest_first.h"
 #include "checkpoint/steps.h"
+#include "tensor/sound.h"
 
 namespace ballast {
 namespace {
@@ -41,6 +43,7 @@ class Verification {
     note_alignment();
     compare_checksums();
     if (file_.format == formats::record) compare_record();
+    compare_packed();
     if (!options_.receipt.empty()) compare_receipt();
     judge_values();
     return std::move(report_);
@@ -115,6 +118,28 @@ class Verification {
                            ? fmt::format("XXH3 is {}, the record says {}", fault.found, fault.expected)
                            : "the record has no checksum for it";
       report_.findings.push_back(std::move(finding));
+    }
+  }
+
+  // A packed tensor has a checksum of what it unpacks to.
+  void compare_packed() {
+    std::vector<std::uint64_t> sizes;
+    for (const Tensor& tensor : tensors_)
+      sizes.push_back(tensor.storage()->packed_size() ? tensor.size_bytes() : 0);
+    std::vector<std::string> problems(tensors_.size());
+    largest_first(sizes, [&](std::size_t i) {
+      if (sizes[i] == 0) return;
+      try {
+        check_sound(tensors_[i], names_[i]);
+      } catch (const Error& error) {
+        if (error.code() != Errc::bad_crc) throw;
+        problems[i] = error.what();
+      }
+    });
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      if (problems[i].empty()) continue;
+      add_for_tensor(Fault::checksum, i, 0, 0);
+      report_.findings.back().detail = std::move(problems[i]);
     }
   }
 

@@ -24,6 +24,7 @@ struct Arguments {
   std::string out;
   std::string shard_size;  // "5GB"; empty: one file
   std::string quantize;
+  std::string pack;
   std::string adapter;
   std::string layout;
   std::vector<std::string> layers;
@@ -54,6 +55,7 @@ ballast::ConvertOptions options_of(const Arguments& arguments) {
   options.layers = layers_of(arguments.layers);
   options.meta = parse_meta(arguments.meta);
   if (arguments.quantize == "int8") options.quantize = ballast::Quantize::int8;
+  options.pack = pack_of(arguments.pack);
   if (!arguments.shard_size.empty()) options.shard_bytes = parse_size(arguments.shard_size, "--shard-size");
   return options;
 }
@@ -227,6 +229,7 @@ void add_convert(CLI::App& app, Session& session) {
       "  ballast convert model.pt model.safetensors --meta license=apache-2.0\n"
       "  ballast convert model.pt model.bpk --layers 'tok$=embedding'\n"
       "  ballast convert big.pt out/model.safetensors --shard-size 5GB\n"
+      "  ballast convert model.pt model.safetensors --pack small\n"
       "  ballast convert model.pt model.safetensors.age --recipient age1…");
   command.add_option("IN", arguments->in, "The checkpoint to read: a file of any format, an index, a folder")
       ->required();
@@ -236,6 +239,7 @@ void add_convert(CLI::App& app, Session& session) {
       .add_option("--shard-size", arguments->shard_size,
                   "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
       ->type_name("SIZE");
+  add_pack_option(command, arguments->pack);
   command
       .add_option("--recipient", arguments->options.recipients,
                   "Encrypt OUT with age for age1…, whose name then ends in .age; may be given several times. "

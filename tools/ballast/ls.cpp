@@ -60,22 +60,24 @@ void print_table(Session& session, const ballast::Checkpoint& checkpoint, const 
                    {{"PARAMETERS", Align::right}, {"BYTES", Align::right}, {"OFFSET", Align::right}});
   else
     columns.push_back({"SIZE", Align::right});
+  const bool is_packed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.packed > 0; });
+  if (is_packed) columns.push_back({"PACKED", Align::right});
   Table table(std::move(columns));
   table.stream(session.out, session.stdout_terminal);
   for (const Row& row : rows) {
     std::string name = shown_name(row, session.stdout_terminal);
     const std::string_view dtype = ballast::info(row.dtype).code;
+    std::vector<Cell> cells = {std::move(name), {dtype, Style::cyan}, to_string(row.shape)};
     if (wide) {
       const auto offset = file_offset(checkpoint, row);
-      table.add({std::move(name),
-                 {dtype, Style::cyan},
-                 to_string(row.shape),
-                 grouped(row.parameters),
-                 grouped(row.bytes),
-                 offset ? std::to_string(*offset) : "-"});
+      cells.insert(cells.end(),
+                   {grouped(row.parameters), grouped(row.bytes), offset ? std::to_string(*offset) : "-"});
     } else {
-      table.add({std::move(name), {dtype, Style::cyan}, to_string(row.shape), human_bytes(row.bytes)});
+      cells.emplace_back(human_bytes(row.bytes));
     }
+    if (is_packed)
+      cells.emplace_back(row.packed == 0 ? "-" : wide ? grouped(row.packed) : human_bytes(row.packed));
+    table.add(cells);
   }
   if (!table.empty()) table.print(session.out, session.stdout_terminal);
 }
@@ -94,6 +96,7 @@ void write_json(JsonStream& json, const ballast::Checkpoint& checkpoint, const s
   for (const Row& row : rows) {
     json.begin_object().member("name", row.name).member("dtype", ballast::info(row.dtype).code);
     json.member("shape", row.shape).member("bytes", row.bytes);
+    if (row.packed > 0) json.member("packed", row.packed);
     if (!row.tied_to.empty()) json.member("tied_to", row.tied_to);
     if (row.constant) json.member("constant", true);
     json.end();

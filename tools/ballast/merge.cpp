@@ -20,6 +20,7 @@ struct MergeOptions {
   std::vector<std::string> files;  // the last one is written
   ballast::Format format;
   std::optional<std::string> root;
+  std::string pack;
   bool force = false;
   bool inert = false;
   bool check = true;
@@ -66,6 +67,7 @@ int merge(Session& session, const MergeOptions& options) {
     ballast::save(checkpoint, out,
                   {.format = options.format,
                    .check = options.check,
+                   .pack = pack_of(options.pack),
                    .overwrite = options.force,
                    .progress = bar.callback()});
   }
@@ -92,6 +94,7 @@ void add_merge(CLI::App& app, Session& session) {
       ->option_text("IN... OUT");
   add_format_option(command, options->format);
   add_root_option(command, options->root, kStateDict);
+  add_pack_option(command, options->pack);
   command.add_flag("-f,--force", options->force, "Overwrite OUT");
   add_inert_option(command, options->inert);
   add_no_check_option(command, options->check);

@@ -51,6 +51,8 @@ std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint) {
     const ballast::Entry entry = checkpoint[i];
     const auto parameters = static_cast<std::uint64_t>(ballast::try_numel(entry.shape).value_or(0));
     rows.push_back({std::string(entry.name), entry.dtype, entry.shape, 1, parameters, entry.bytes, i});
+    if (const auto storage = entry.tensor().storage(); storage != nullptr)
+      rows.back().packed = storage->packed_size().value_or(0);
   }
   for (const ballast::Tie& tie : ballast::ties(checkpoint))
     rows[tie.tensor].tied_to = checkpoint[tie.first].name;
@@ -79,6 +81,7 @@ std::vector<Row> folded(const std::vector<Row>& rows) {
     group.tensors += row.tensors;
     group.parameters += row.parameters;
     group.bytes += row.bytes;
+    group.packed += row.packed;
   }
   return result;
 }

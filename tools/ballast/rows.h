@@ -21,6 +21,7 @@ struct Row {
   std::uint64_t bytes = 0;       ///< of all its tensors
   std::size_t first = 0;         ///< position of its first tensor in the checkpoint
   std::string tied_to = {};      ///< the first name of the very same tensor
+  std::uint64_t packed = 0;      ///< bytes of the file, where they are fewer; of all its tensors
   bool constant = false;         ///< no weight: see mark_constants()
 };
 

@@ -15,6 +15,7 @@ struct ShardOptions {
   std::string size = "5GB";
   std::vector<std::string> meta;
   std::optional<std::string> root;
+  std::string pack;
   bool force = false;
   bool inert = false;
   bool check = true;
@@ -35,6 +36,7 @@ int shard(Session& session, const ShardOptions& options) {
                                                   {.meta = meta,
                                                    .shard_bytes = bytes,
                                                    .check = options.check,
+                                                   .pack = pack_of(options.pack),
                                                    .overwrite = options.force,
                                                    .progress = bar.callback()}));
   }
@@ -65,6 +67,7 @@ void add_shard(CLI::App& app, Session& session) {
       ->type_name("SIZE");
   add_root_option(command, options->root, kStateDict);
   add_meta_option(command, options->meta);
+  add_pack_option(command, options->pack);
   command.add_flag("-f,--force", options->force, "Replace the shards the index in place leads to");
   add_inert_option(command, options->inert);
   add_no_check_option(command, options->check);

@@ -58,6 +58,20 @@ void add_meta_option(CLI::App& command, std::vector<std::string>& words) {
       ->allow_extra_args(false);
 }
 
+void add_pack_option(CLI::App& command, std::string& name) {
+  command
+      .add_option(
+          "--pack", name,
+          "Make Safetensors files smaller, without loss: fast (BF16 and F32, unpacked at the speed of "
+          "memory) or small (the smallest size)")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"fast", "small", "none"}));
+}
+
+ballast::Pack pack_of(const std::string& name) {
+  return name.empty() ? ballast::Pack::none : ballast::pack_named(name);
+}
+
 ballast::Metadata parse_meta(const std::vector<std::string>& words) {
   ballast::Metadata metadata;
   for (const std::string& word : words) {

@@ -22,6 +22,9 @@ void add_format_option(CLI::App& command, ballast::Format& format);
 
 /// --meta, as it was given.
 void add_meta_option(CLI::App& command, std::vector<std::string>& words);
+void add_pack_option(CLI::App& command, std::string& name);
+/// Pack::none for no name.
+[[nodiscard]] ballast::Pack pack_of(const std::string& name);
 /// {key: value} of KEY=VALUE; a value may hold '='. Errc::invalid_argument for a key that is empty, or there
 /// twice.
 [[nodiscard]] ballast::Metadata parse_meta(const std::vector<std::string>& words);

@@ -35,11 +35,11 @@ SourceSpan file_span_of(const Tensor& tensor) {
   return span;
 }
 
-// Adds to the end, as one with the last stretch where that goes on in the same source.
+// Adds to the end, as one with the last stretch where that goes on in the output and in the same source.
 void append(std::vector<Stretch>& stretches, const Stretch& next) {
   if (!stretches.empty()) {
     Stretch& last = stretches.back();
-    if (last.source == next.source &&
+    if (last.end == next.begin && last.source == next.source &&
         (!next.source || last.source_offset + last.size() == next.source_offset)) {
       last.end = next.end;
       return;

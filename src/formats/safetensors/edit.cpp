@@ -12,6 +12,7 @@
 #include "formats/one_reading.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/layout.h"
+#include "formats/safetensors/packed.h"
 #include "tensor/source_storage.h"
 
 namespace ballast::safetensors {
@@ -45,6 +46,7 @@ Checkpoint names_of(const Header& header) {
     names.add(std::string(entry.name()), Tensor(entry.dtype, shape));
   }
   names.metadata = metadata_of(header);
+  remove_packed_keys(names.metadata);
   return names;
 }
 
@@ -105,10 +107,21 @@ std::optional<Metadata> renamed_marks(Checkpoint names, const Renames& renames, 
   return std::move(names.metadata);
 }
 
-std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& change, const Renames& renames,
-                                     const std::string& where) {
-  std::optional<Metadata> kept =
-      renames.empty() ? metadata_of(header) : renamed_marks(names_of(header), renames, where);
+// What is packed stays packed, whatever becomes of the other keys.
+void keep_packed(const Header& header, const Renames& renames, std::optional<Metadata>& metadata,
+                 const std::string& where) {
+  if (metadata && (metadata->contains(kPackedKey) || metadata->contains(kPackedVersionKey)))
+    fail(Errc::invalid_argument, where, "metadata {} is said by the file itself and cannot be set",
+         quoted(kPackedKey));
+  const PackedTensors packed(header, where);
+  packed.renamed([&](const std::string& name) { return renamed(renames, name); }).write(metadata);
+}
+
+std::optional<Metadata> metadata_without_packed(const Header& header, const HeaderEdit& change,
+                                                const Renames& renames, const std::string& where) {
+  std::optional<Metadata> kept = metadata_of(header);
+  remove_packed_keys(kept);
+  if (!renames.empty()) kept = renamed_marks(names_of(header), renames, where);
   if (!change.remove_metadata && !change.metadata) return kept;
   if (change.metadata && change.metadata->contains(layout::kKey)) return change.metadata;
   // Words like "producer" may go and come; whose layout the tensors have stays, and is said where need be.
@@ -117,6 +130,13 @@ std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& cha
   names.metadata = change.metadata;
   if (layout::of(names) != whose) layout::set(names, whose);
   return std::move(names.metadata);
+}
+
+std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& change, const Renames& renames,
+                                     const std::string& where) {
+  std::optional<Metadata> metadata = metadata_without_packed(header, change, renames, where);
+  keep_packed(header, renames, metadata, where);
+  return metadata;
 }
 
 }  // namespace

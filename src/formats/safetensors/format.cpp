@@ -37,7 +37,8 @@ Checkpoint open_safetensors(const ByteSource& source, const OpenOptions&) {
 }
 
 void save_safetensors(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
-  safetensors::save(checkpoint, path, {.overwrite = options.overwrite, .progress = options.progress});
+  safetensors::save(checkpoint, path,
+                    {.pack = options.pack, .overwrite = options.overwrite, .progress = options.progress});
 }
 
 void save_as_record(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {

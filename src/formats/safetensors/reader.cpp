@@ -8,7 +8,9 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "checkpoint/record_metadata.h"
+#include "containers/packed.h"
 #include "formats/safetensors/header.h"
+#include "formats/safetensors/packed.h"
 #include "formats/safetensors/record_data.h"
 #include "tensor/source_storage.h"
 
@@ -29,12 +31,34 @@ void limit_dims(Header& header, Checkpoint& checkpoint) {
   }
 }
 
-// `place(entry)` gives the storage and the byte in it where a tensor begins.
-template <class Place>
-void add_tensors(Checkpoint& checkpoint, Header& header, const Place& place) {
+// `stored`: its bytes in the file.
+void add_packed(Checkpoint& checkpoint, const HeaderEntry& entry, const PackedTensor& tensor,
+                std::shared_ptr<const Storage> stored, const std::string& where) {
+  const std::uint64_t bytes = data_size(tensor.dtype, tensor.shape, where, entry.name());
+  const std::uint32_t storage =
+      CheckpointBuilder(checkpoint)
+          .add_storage(packed::unpacked_storage(std::move(stored), {.file = where,
+                                                                    .name = std::string(entry.name()),
+                                                                    .how = *packed::split_of(tensor.dtype),
+                                                                    .bytes = bytes,
+                                                                    .xxh3 = tensor.xxh3}));
+  const auto* dims = reinterpret_cast<const std::int64_t*>(tensor.shape.data());
+  static_cast<void>(CheckpointBuilder(checkpoint)
+                        .add_view(entry.name(), tensor.dtype, {dims, tensor.shape.size()}, storage, 0));
+}
+
+// `place(entry)` gives the storage and the byte in it where a tensor begins, `stored(entry)` its bytes alone.
+template <class Place, class Stored>
+void add_tensors(Checkpoint& checkpoint, Header& header, const std::string& where, const Place& place,
+                 const Stored& stored) {
+  const PackedTensors packed(header, where);
   limit_dims(header, checkpoint);
   checkpoint.reserve(header.tensors.size());
   for (const HeaderEntry& entry : header.tensors) {
+    if (const PackedTensor* tensor = packed.empty() ? nullptr : packed.find(entry.name())) {
+      add_packed(checkpoint, entry, *tensor, stored(entry), where);
+      continue;
+    }
     // None is negative now, so that signed and unsigned are the same; a copy could be hundreds of megabytes.
     const auto* dims = reinterpret_cast<const std::int64_t*>(header.dims.data()) + entry.first_dim;
     const auto [storage, byte_offset] = place(entry);
@@ -42,6 +66,9 @@ void add_tensors(Checkpoint& checkpoint, Header& header, const Place& place) {
                           .add_view(entry.name(), entry.dtype, {dims, entry.rank}, storage,
                                     byte_offset * 8));  // names were settled before
   }
+  if (packed.empty()) return;
+  remove_packed_keys(checkpoint.metadata);
+  checkpoint.notes.push_back(packed_note(checkpoint));
 }
 
 // The storage of a record knows the checksums of what is in it. `base`: where the data begins there.
@@ -84,6 +111,7 @@ Checkpoint without_tensors(const Header& header, const std::string& path) {
         fmt::format("{} tensors stand in the header under a name that comes again; the last one counts",
                     header.repeated_names));
   }
+  if (std::string note = foreign_packing(header); !note.empty()) checkpoint.notes.push_back(std::move(note));
   return checkpoint;
 }
 
@@ -110,31 +138,40 @@ Checkpoint open(const ByteSource& source, Mode mode) {
   Checkpoint checkpoint = without_tensors(header, file_of(source) != nullptr ? source.name() : "");
   // What a program may change in place has no checksum any more.
   const Summed summed(source.is_writable() ? Checkpoint() : checkpoint, header);
+  const auto bytes_of = [&](const HeaderEntry& entry) {
+    return range_of(source, header.data_offset + entry.begin, entry.end - entry.begin, Access::read);
+  };
   if (source.is_mapped()) {
     const std::uint32_t data =
         CheckpointBuilder(checkpoint)
             .add_storage(summed(range_of(source, header.data_offset, header.data_size, Access::map, true),
                                 header.tensors, 0));
-    add_tensors(checkpoint, header, [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); });
+    add_tensors(
+        checkpoint, header, source.where(),
+        [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); }, bytes_of);
   } else {
     // A storage for each, so that asking for one tensor's bytes does not read all of them.
-    add_tensors(checkpoint, header, [&](const HeaderEntry& entry) {
-      const auto bytes =
-          range_of(source, header.data_offset + entry.begin, entry.end - entry.begin, Access::read);
-      return std::pair(CheckpointBuilder(checkpoint).add_storage(summed(bytes, {&entry, 1}, entry.begin)),
-                       std::uint64_t{0});
-    });
+    const auto place = [&](const HeaderEntry& entry) {
+      const auto bytes = summed(bytes_of(entry), {&entry, 1}, entry.begin);
+      return std::pair(CheckpointBuilder(checkpoint).add_storage(bytes), std::uint64_t{0});
+    };
+    add_tensors(checkpoint, header, source.where(), place, bytes_of);
   }
   return checkpoint;
 }
 
 Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options) {
   if (!bytes) fail(Errc::invalid_argument, "", "there are no bytes to parse");
-  Header header = read_header(*bytes, "bytes in memory", options.mode);
+  const std::string where = "bytes in memory";
+  Header header = read_header(*bytes, where, options.mode);
   Checkpoint checkpoint = without_tensors(header, "");
-  const std::uint32_t data = CheckpointBuilder(checkpoint).add_storage(std::move(bytes));
-  add_tensors(checkpoint, header,
-              [&](const HeaderEntry& entry) { return std::pair(data, header.data_offset + entry.begin); });
+  const std::uint32_t data = CheckpointBuilder(checkpoint).add_storage(bytes);
+  add_tensors(
+      checkpoint, header, where,
+      [&](const HeaderEntry& entry) { return std::pair(data, header.data_offset + entry.begin); },
+      [&](const HeaderEntry& entry) {
+        return slice_storage(bytes, header.data_offset + entry.begin, entry.end - entry.begin);
+      });
   if (options.verify && record::is_record(checkpoint)) require_checksums(checkpoint);
   return checkpoint;
 }

@@ -14,7 +14,8 @@
 
 namespace ballast::safetensors {
 
-void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress) {
+void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack) {
+  if (pack != Pack::none) return write_packed(checkpoint, out, progress, pack);
   const std::string where = display(out.path());
   require_data(checkpoint, where);
   const Layout layout = make_layout(declared_by(checkpoint), checkpoint.metadata, where);
@@ -27,7 +28,7 @@ void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& p
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   AtomicFile out(path, options.overwrite);
   if (!options.durable) out.give_up_durability();
-  write_file(checkpoint, out, options.progress);
+  write_file(checkpoint, out, options.progress, options.pack);
   out.commit();
 }
 

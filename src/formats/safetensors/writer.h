@@ -12,7 +12,11 @@
 namespace ballast::safetensors {
 
 /// All of the file; commit() is left to the caller.
-void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress);
+void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress,
+                Pack pack = Pack::none);
+
+/// The same with tensors packed that gain by it.
+void write_packed(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack);
 
 }  // namespace ballast::safetensors
 

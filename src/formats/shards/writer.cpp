@@ -196,7 +196,7 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sav
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     files.push_back(std::make_unique<AtomicFile>(saved.files[i], false, FileMode::usual, Links::replace));
-    safetensors::write_file(parts[i], *files.back(), shifted(options.progress, before, total));
+    safetensors::write_file(parts[i], *files.back(), shifted(options.progress, before, total), options.pack);
     files.back()->seal();
     before += parts[i].total_bytes();
   }
