@@ -17,6 +17,18 @@ def job_cast(table, folder):
         table.add(f"{name.replace('/', ' ')}, {count(int(threads.split('/')[0]))}", seconds, seconds / result["ratio"], "memcpy of the larger side", aim)
 
 
+def job_packed(table, folder):
+    """packed_bench takes the turns itself, on one core; a whole file beside cp, on all."""
+    out = folder / "packed.json"
+    run(BENCH / "packed_bench", "--benchmark_out=" + str(out), "--benchmark_out_format=json")
+    aims = {"unpack fast bf16, AVX-512": "≤ 1.25", "unpack fast bf16, AVX2": "≤ 2.5"}
+    for result in json.loads(out.read_text())["benchmarks"]:
+        name = result["name"].split("/")[0]
+        seconds = result["real_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[result["time_unit"]]
+        note = f"{result['GB/s']:.1f} GB/s; {result['size']:.3f} of the size"
+        table.add(name, seconds, seconds / result["ratio"], "memcpy of the unpacked bytes", aims.get(name, ""), note=note)
+
+
 def count(threads):
     return "1 thread" if threads == 1 else f"{threads} threads"
 
