@@ -27,6 +27,7 @@ def test_what_is_saved_packed_is_smaller_and_reads_as_it_was(tmp_path, pack):
     assert "ballast.packed" not in (ballast.open(packed).metadata or {})
     with ballast.safe_open(str(packed), "np") as file:
         numpy.testing.assert_array_equal(file.get_tensor("w"), WEIGHTS["w"])
+        assert file.get_tensor("w").flags.writeable
         numpy.testing.assert_array_equal(file.get_slice("w")[10:20], WEIGHTS["w"][10:20])
     assert ballast.hash(packed).root == ballast.hash(plain).root
     assert ballast.diff(plain, packed).same

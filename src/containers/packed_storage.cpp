@@ -113,7 +113,7 @@ class UnpackedStorage final : public Storage {
   void check_unchanged() const override { stored_->check_unchanged(); }
 
   void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
-    if (is_sound_) return;
+    if (is_sound_ || said_.writable) return;
     const Table& places = table();
     Xxh3 hash;
     std::vector<std::byte> block(static_cast<std::size_t>(std::min(places.block_bytes, size())));
@@ -130,6 +130,11 @@ class UnpackedStorage final : public Storage {
   }
 
  private:
+  // This process's own memory, whatever becomes of the file.
+  [[nodiscard]] std::byte* writable_data() override {
+    return said_.writable ? const_cast<std::byte*>(data()) : nullptr;
+  }
+
   [[nodiscard]] const Table& table() const {
     return table_.get([this] { return read_table(*stored_, said_); });
   }

@@ -109,6 +109,21 @@ TEST_F(PackedFile, ViewsAndSpansOfItAreThoseOfThePlainTensor) {
   }
 }
 
+TEST_F(PackedFile, WritableTensorsAreWrittenInMemoryAlone) {
+  save(model(), path("m.safetensors"), {.pack = Pack::fast});
+  const std::string before = content(path("m.safetensors"));
+  Checkpoint opened = open(path("m.safetensors"), {.writable = true});
+  Tensor tensor = opened.tensor("b.weight");
+  tensor.mutable_span<float>()[0] = 7;
+  float first = 0;
+  opened.tensor("b.weight").read(0, std::as_writable_bytes(std::span(&first, 1)));
+  EXPECT_EQ(first, 7);
+  save(opened, path("n.safetensors"));
+  EXPECT_EQ(open(path("n.safetensors")).tensor("b.weight").span<float>()[0], 7);
+  EXPECT_EQ(content(path("m.safetensors")), before);
+  EXPECT_EQ(open(path("m.safetensors")).tensor("b.weight").storage()->version(), 0);
+}
+
 TEST_F(PackedFile, OpeningReadsTheHeaderAndASliceItsBlocks) {
   Checkpoint large;
   large.add("w", weights(DType::bf16, {2048, 1024}, 5));  // 16 blocks

@@ -33,7 +33,7 @@ void limit_dims(Header& header, Checkpoint& checkpoint) {
 
 // `stored`: its bytes in the file.
 void add_packed(Checkpoint& checkpoint, const HeaderEntry& entry, const PackedTensor& tensor,
-                std::shared_ptr<const Storage> stored, const std::string& where) {
+                std::shared_ptr<const Storage> stored, const std::string& where, bool writable) {
   const std::uint64_t bytes = data_size(tensor.dtype, tensor.shape, where, entry.name());
   const std::uint32_t storage =
       CheckpointBuilder(checkpoint)
@@ -41,7 +41,8 @@ void add_packed(Checkpoint& checkpoint, const HeaderEntry& entry, const PackedTe
                                                                     .name = std::string(entry.name()),
                                                                     .how = *packed::split_of(tensor.dtype),
                                                                     .bytes = bytes,
-                                                                    .xxh3 = tensor.xxh3}));
+                                                                    .xxh3 = tensor.xxh3,
+                                                                    .writable = writable}));
   const auto* dims = reinterpret_cast<const std::int64_t*>(tensor.shape.data());
   static_cast<void>(CheckpointBuilder(checkpoint)
                         .add_view(entry.name(), tensor.dtype, {dims, tensor.shape.size()}, storage, 0));
@@ -50,13 +51,13 @@ void add_packed(Checkpoint& checkpoint, const HeaderEntry& entry, const PackedTe
 // `place(entry)` gives the storage and the byte in it where a tensor begins, `stored(entry)` its bytes alone.
 template <class Place, class Stored>
 void add_tensors(Checkpoint& checkpoint, Header& header, const std::string& where, const Place& place,
-                 const Stored& stored) {
+                 const Stored& stored, bool writable) {
   const PackedTensors packed(header, where);
   limit_dims(header, checkpoint);
   checkpoint.reserve(header.tensors.size());
   for (const HeaderEntry& entry : header.tensors) {
     if (const PackedTensor* tensor = packed.empty() ? nullptr : packed.find(entry.name())) {
-      add_packed(checkpoint, entry, *tensor, stored(entry), where);
+      add_packed(checkpoint, entry, *tensor, stored(entry), where, writable);
       continue;
     }
     // None is negative now, so that signed and unsigned are the same; a copy could be hundreds of megabytes.
@@ -148,14 +149,15 @@ Checkpoint open(const ByteSource& source, Mode mode) {
                                 header.tensors, 0));
     add_tensors(
         checkpoint, header, source.where(),
-        [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); }, bytes_of);
+        [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); }, bytes_of,
+        source.is_writable());
   } else {
     // A storage for each, so that asking for one tensor's bytes does not read all of them.
     const auto place = [&](const HeaderEntry& entry) {
       const auto bytes = summed(bytes_of(entry), {&entry, 1}, entry.begin);
       return std::pair(CheckpointBuilder(checkpoint).add_storage(bytes), std::uint64_t{0});
     };
-    add_tensors(checkpoint, header, source.where(), place, bytes_of);
+    add_tensors(checkpoint, header, source.where(), place, bytes_of, source.is_writable());
   }
   return checkpoint;
 }
@@ -171,7 +173,8 @@ Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& option
       [&](const HeaderEntry& entry) { return std::pair(data, header.data_offset + entry.begin); },
       [&](const HeaderEntry& entry) {
         return slice_storage(bytes, header.data_offset + entry.begin, entry.end - entry.begin);
-      });
+      },
+      false);
   if (options.verify && record::is_record(checkpoint)) require_checksums(checkpoint);
   return checkpoint;
 }
