@@ -44,14 +44,14 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 enum class Mode : std::uint8_t {
   strict,     ///< what the specification says: duplicate keys, NUL in names and dimensions beyond 63 bits are
               ///< refused too
-  reference,  ///< exactly what the reference implementation accepts
+  reference,  ///< exactly what the reference implementation accepts; packed tensors are bytes, as to it
 };
 
 struct ReadOptions {
   Mode mode = Mode::strict;
   Io io = Io::automatic;  ///< how tensors come into memory
   bool writable = false;  ///< tensors may be written; the file never changes, nor does what others see of it
-  bool verify = false;    ///< of a record: compare all checksums first, which reads every byte; Errc::bad_crc
+  bool verify = false;    ///< records, packed tensors: compare all checksums, which reads all; Errc::bad_crc
 };
 
 /// Header checked whole, data left where it is.

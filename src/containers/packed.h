@@ -45,7 +45,7 @@ struct Said {
   Split how = Split::bytes;
   std::uint64_t bytes = 0;  ///< unpacked
   std::uint64_t xxh3 = 0;   ///< of them
-  bool writable = false;    ///< they may be written to, once they are in memory; then they have no checksum
+  bool writable = false;    ///< they may be written to, and from then on have no checksum
 };
 
 /// The unpacked bytes of `stored`. The head is read when the first of them is asked for; read() unpacks the

@@ -113,7 +113,7 @@ class UnpackedStorage final : public Storage {
   void check_unchanged() const override { stored_->check_unchanged(); }
 
   void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const override {
-    if (is_sound_ || said_.writable) return;
+    if (is_sound_ || (said_.writable && ready())) return;  // somebody may have written to them
     const Table& places = table();
     Xxh3 hash;
     std::vector<std::byte> block(static_cast<std::size_t>(std::min(places.block_bytes, size())));

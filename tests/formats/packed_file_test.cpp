@@ -194,6 +194,32 @@ TEST_F(PackedFile, WhatGainsTooLittleOrTooMuchStaysPlain) {
   }
 }
 
+TEST_F(PackedFile, AskedToVerifyOpeningComparesTheChecksums) {
+  const std::string file = path("m.safetensors");
+  save(model(), file, {.pack = Pack::fast});
+  for (const bool writable : {false, true})
+    EXPECT_EQ(safetensors::open(file, {.writable = writable, .verify = true}).size(), model().size());
+  std::string text = content(file);
+  text[text.size() - 5000] ^= 1;
+  write(file, text);
+  for (const bool writable : {false, true}) {
+    EXPECT_EQ(safetensors::open(file, {.writable = writable}).size(), model().size());
+    EXPECT_EQ(
+        code_of([&] { static_cast<void>(safetensors::open(file, {.writable = writable, .verify = true})); }),
+        Errc::bad_crc);
+  }
+  EXPECT_EQ(verify(file, {.allow_zeros = true}).findings.size(), 1);
+  EXPECT_EQ(code_of([&] { convert(file, path("n.safetensors")); }), Errc::bad_crc);
+  convert(file, path("n.safetensors"), {.check = false});
+}
+
+TEST_F(PackedFile, InReferenceModeItIsWhatTheReferenceSees) {
+  save(model(), path("m.safetensors"), {.pack = Pack::fast});
+  const Checkpoint seen = safetensors::open(path("m.safetensors"), {.mode = safetensors::Mode::reference});
+  EXPECT_EQ(seen.tensor("a.weight").dtype(), DType::u8);
+  EXPECT_TRUE(seen.metadata->contains("ballast.packed"));
+}
+
 TEST_F(PackedFile, OtherFormatsAreNotPacked) {
   for (const char* name : {"m.pt", "m.record", "m.npz", "m.bpk"})
     EXPECT_EQ(code_of([&] { save(model(), path(name), {.pack = Pack::fast}); }), Errc::unsupported) << name;

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "checkpoint/record_metadata.h"
+#include "checkpoint/require_sound.h"
 #include "containers/packed.h"
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/packed.h"
@@ -31,33 +32,44 @@ void limit_dims(Header& header, Checkpoint& checkpoint) {
   }
 }
 
-// `stored`: its bytes in the file.
-void add_packed(Checkpoint& checkpoint, const HeaderEntry& entry, const PackedTensor& tensor,
-                std::shared_ptr<const Storage> stored, const std::string& where, bool writable) {
-  const std::uint64_t bytes = data_size(tensor.dtype, tensor.shape, where, entry.name());
-  const std::uint32_t storage =
-      CheckpointBuilder(checkpoint)
-          .add_storage(packed::unpacked_storage(std::move(stored), {.file = where,
-                                                                    .name = std::string(entry.name()),
-                                                                    .how = *packed::split_of(tensor.dtype),
-                                                                    .bytes = bytes,
-                                                                    .xxh3 = tensor.xxh3,
-                                                                    .writable = writable}));
-  const auto* dims = reinterpret_cast<const std::int64_t*>(tensor.shape.data());
-  static_cast<void>(CheckpointBuilder(checkpoint)
-                        .add_view(entry.name(), tensor.dtype, {dims, tensor.shape.size()}, storage, 0));
-}
+// What is packed in the file, and how it becomes tensors.
+struct Unpacking {
+  // The reference knows nothing of it.
+  Unpacking(const Header& header, std::string file, Mode mode, bool is_writable)
+      : tensors(mode == Mode::reference ? PackedTensors() : PackedTensors(header, file)),
+        where(std::move(file)),
+        writable(is_writable) {}
+
+  // `stored`: its bytes in the file.
+  void add(Checkpoint& checkpoint, const HeaderEntry& entry, const PackedTensor& tensor,
+           std::shared_ptr<const Storage> stored) const {
+    CheckpointBuilder builder(checkpoint);
+    const std::uint32_t storage = builder.add_storage(packed::unpacked_storage(
+        std::move(stored), {.file = where,
+                            .name = std::string(entry.name()),
+                            .how = *packed::split_of(tensor.dtype),
+                            .bytes = data_size(tensor.dtype, tensor.shape, where, entry.name()),
+                            .xxh3 = tensor.xxh3,
+                            .writable = writable}));
+    const auto* dims = reinterpret_cast<const std::int64_t*>(tensor.shape.data());
+    static_cast<void>(builder.add_view(entry.name(), tensor.dtype, {dims, tensor.shape.size()}, storage, 0));
+  }
+
+  PackedTensors tensors;
+  std::string where;
+  bool writable;
+};
 
 // `place(entry)` gives the storage and the byte in it where a tensor begins, `stored(entry)` its bytes alone.
 template <class Place, class Stored>
-void add_tensors(Checkpoint& checkpoint, Header& header, const std::string& where, const Place& place,
-                 const Stored& stored, bool writable) {
-  const PackedTensors packed(header, where);
+void add_tensors(Checkpoint& checkpoint, Header& header, const Unpacking& unpacking, const Place& place,
+                 const Stored& stored) {
+  const PackedTensors& packed = unpacking.tensors;
   limit_dims(header, checkpoint);
   checkpoint.reserve(header.tensors.size());
   for (const HeaderEntry& entry : header.tensors) {
     if (const PackedTensor* tensor = packed.empty() ? nullptr : packed.find(entry.name())) {
-      add_packed(checkpoint, entry, *tensor, stored(entry), where, writable);
+      unpacking.add(checkpoint, entry, *tensor, stored(entry));
       continue;
     }
     // None is negative now, so that signed and unsigned are the same; a copy could be hundreds of megabytes.
@@ -116,6 +128,12 @@ Checkpoint without_tensors(const Header& header, const std::string& path) {
   return checkpoint;
 }
 
+// Those of a record, and those of packed tensors.
+void compare_checksums(const Checkpoint& checkpoint) {
+  if (record::is_record(checkpoint)) require_checksums(checkpoint);
+  require_sound(checkpoint);
+}
+
 }  // namespace
 
 std::optional<Metadata> metadata_of(const Header& header) {
@@ -129,7 +147,7 @@ Checkpoint open(const std::string& path, const ReadOptions& options) {
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
   const auto file = File::open(path, {.sharing = sharing, .io = options.io});
   Checkpoint checkpoint = open(*file, options.mode);
-  if (options.verify && record::is_record(checkpoint)) require_checksums(checkpoint);
+  if (options.verify) compare_checksums(checkpoint);
   file->settle();
   return checkpoint;
 }
@@ -139,6 +157,7 @@ Checkpoint open(const ByteSource& source, Mode mode) {
   Checkpoint checkpoint = without_tensors(header, file_of(source) != nullptr ? source.name() : "");
   // What a program may change in place has no checksum any more.
   const Summed summed(source.is_writable() ? Checkpoint() : checkpoint, header);
+  const Unpacking unpacking(header, source.where(), mode, source.is_writable());
   const auto bytes_of = [&](const HeaderEntry& entry) {
     return range_of(source, header.data_offset + entry.begin, entry.end - entry.begin, Access::read);
   };
@@ -148,16 +167,15 @@ Checkpoint open(const ByteSource& source, Mode mode) {
             .add_storage(summed(range_of(source, header.data_offset, header.data_size, Access::map, true),
                                 header.tensors, 0));
     add_tensors(
-        checkpoint, header, source.where(),
-        [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); }, bytes_of,
-        source.is_writable());
+        checkpoint, header, unpacking, [&](const HeaderEntry& entry) { return std::pair(data, entry.begin); },
+        bytes_of);
   } else {
     // A storage for each, so that asking for one tensor's bytes does not read all of them.
     const auto place = [&](const HeaderEntry& entry) {
       const auto bytes = summed(bytes_of(entry), {&entry, 1}, entry.begin);
       return std::pair(CheckpointBuilder(checkpoint).add_storage(bytes), std::uint64_t{0});
     };
-    add_tensors(checkpoint, header, source.where(), place, bytes_of, source.is_writable());
+    add_tensors(checkpoint, header, unpacking, place, bytes_of);
   }
   return checkpoint;
 }
@@ -169,13 +187,12 @@ Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& option
   Checkpoint checkpoint = without_tensors(header, "");
   const std::uint32_t data = CheckpointBuilder(checkpoint).add_storage(bytes);
   add_tensors(
-      checkpoint, header, where,
+      checkpoint, header, Unpacking(header, where, options.mode, false),
       [&](const HeaderEntry& entry) { return std::pair(data, header.data_offset + entry.begin); },
       [&](const HeaderEntry& entry) {
         return slice_storage(bytes, header.data_offset + entry.begin, entry.end - entry.begin);
-      },
-      false);
-  if (options.verify && record::is_record(checkpoint)) require_checksums(checkpoint);
+      });
+  if (options.verify) compare_checksums(checkpoint);
   return checkpoint;
 }
 
