@@ -66,7 +66,7 @@ std::size_t blocks_in(Split how) {
   return kRawBytes / (element_bytes(how) << written_log2(how));
 }
 
-void pack_all(Kind kind, Split how, const Bytes& raw, Isa isa, Packed& out) {
+void pack_all(BlockKind kind, Split how, const Bytes& raw, Isa isa, Packed& out) {
   BlockPacker packer(isa);
   out.blocks.resize(blocks_in(how));
   out.sizes.resize(blocks_in(how));
@@ -85,7 +85,7 @@ void unpack_all(Split how, const Packed& packed, Isa isa, Bytes& raw) {
                     std::span(raw).subspan(i * bytes, bytes), "bench");
 }
 
-void measure(benchmark::State& state, Kind kind, Split how, Isa isa, bool unpacks) {
+void measure(benchmark::State& state, BlockKind kind, Split how, Isa isa, bool unpacks) {
   const Bytes raw = weights(how);
   Bytes out(kRawBytes);
   Bytes copy(kRawBytes);
@@ -113,7 +113,7 @@ void measure(benchmark::State& state, Kind kind, Split how, Isa isa, bool unpack
 }
 
 const auto register_all = [] {
-  const auto add = [](const std::string& name, Kind kind, Split how, Isa isa, bool unpacks) {
+  const auto add = [](const std::string& name, BlockKind kind, Split how, Isa isa, bool unpacks) {
     benchmark::RegisterBenchmark(name.c_str(),
                                  [=](benchmark::State& state) { measure(state, kind, how, isa, unpacks); })
         ->UseManualTime()
@@ -122,11 +122,11 @@ const auto register_all = [] {
   };
   constexpr const char* kIsa[] = {"scalar", "AVX2", "AVX-512"};
   for (const bool unpacks : {true, false}) {
-    for (const Kind kind : {Kind::fast, Kind::small}) {
+    for (const BlockKind kind : {BlockKind::fast, BlockKind::small}) {
       for (const Split how : {Split::bf16, Split::f32}) {
         for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
           if (isa > best_isa()) continue;
-          add(std::string(unpacks ? "unpack " : "pack ") + (kind == Kind::fast ? "fast " : "small ") +
+          add(std::string(unpacks ? "unpack " : "pack ") + (kind == BlockKind::fast ? "fast " : "small ") +
                   (how == Split::bf16 ? "bf16, " : "f32, ") + kIsa[static_cast<int>(isa)],
               kind, how, isa, unpacks);
         }

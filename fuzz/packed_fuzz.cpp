@@ -60,8 +60,8 @@ void check_round_trip(Split how, std::span<const std::byte> given) {
   const Bytes raw(given.begin(),
                   given.end() - static_cast<std::ptrdiff_t>(given.size() % element_bytes(how)));
   if (raw.empty()) return;
-  for (const Kind kind : {Kind::small, Kind::fast}) {
-    if (kind == Kind::fast && how != Split::bf16 && how != Split::f32) continue;
+  for (const BlockKind kind : {BlockKind::small, BlockKind::fast}) {
+    if (kind == BlockKind::fast && how != Split::bf16 && how != Split::f32) continue;
     BlockPacker packer;
     Bytes block;
     packer.pack(kind, how, packer.plan(kind, how, raw), raw, block);

@@ -16,15 +16,15 @@
 
 namespace ballast::packed {
 
-enum class Kind : std::uint8_t { raw, small, fast };
+enum class BlockKind : std::uint8_t { raw, small, fast };
 
 inline constexpr std::size_t kBlockHead = 8;
 
 /// What is known of a block before it is packed.
 struct BlockPlan {
-  std::uint32_t size = 0;     ///< of the block; of Kind::small about
-  std::uint8_t base = 0;      ///< Kind::fast
-  std::uint8_t entropic = 0;  ///< Kind::small: bit p says that plane p is worth a frame
+  std::uint32_t size = 0;     ///< of the block; of BlockKind::small about
+  std::uint8_t base = 0;      ///< BlockKind::fast
+  std::uint8_t entropic = 0;  ///< BlockKind::small: bit p says that plane p is worth a frame
 };
 
 /// Memory that packing works in; for one thread at a time.
@@ -32,9 +32,9 @@ class BlockPacker {
  public:
   explicit BlockPacker(Isa isa = best_isa()) : isa_(isa) {}
 
-  [[nodiscard]] BlockPlan plan(Kind kind, Split how, std::span<const std::byte> raw);
-  /// The same bytes each time. Kind::raw where the kind asked for would not be smaller.
-  void pack(Kind kind, Split how, const BlockPlan& plan, std::span<const std::byte> raw,
+  [[nodiscard]] BlockPlan plan(BlockKind kind, Split how, std::span<const std::byte> raw);
+  /// The same bytes each time. BlockKind::raw where the kind asked for would not be smaller.
+  void pack(BlockKind kind, Split how, const BlockPlan& plan, std::span<const std::byte> raw,
             std::vector<std::byte>& out);
 
  private:

@@ -13,7 +13,7 @@ constexpr unsigned kFraction = 12;  // bits of a logarithm
 
 // By squaring, so that no two machines differ in a bit.
 std::uint64_t fixed_log2(std::uint64_t value) {
-  const auto whole = static_cast<unsigned>(std::bit_width(value)) - 1;
+  const auto whole = static_cast<unsigned>(std::bit_width(value | 1U)) - 1;
   std::uint64_t mantissa = (value << 31U) >> whole;  // in [1, 2), 31 bits behind the point; value < 2^33
   std::uint64_t result = whole;
   for (unsigned i = 0; i < kFraction; ++i) {
@@ -37,7 +37,7 @@ std::uint64_t ideal_bytes(const Counts& counts, std::uint64_t all) {
 constexpr std::uint64_t kFrameBytes = 48;
 
 // `out` has room for it.
-void put_head(std::vector<std::byte>& out, Kind kind, std::uint8_t base, std::uint32_t number) {
+void put_head(std::vector<std::byte>& out, BlockKind kind, std::uint8_t base, std::uint32_t number) {
   out[0] = static_cast<std::byte>(kind);
   out[1] = static_cast<std::byte>(base);
   out[2] = out[3] = std::byte{0};
@@ -59,13 +59,13 @@ Planes<std::byte> BlockPacker::split_into_planes(Split how, std::span<const std:
   return planes;
 }
 
-BlockPlan BlockPacker::plan(Kind kind, Split how, std::span<const std::byte> raw) {
+BlockPlan BlockPacker::plan(BlockKind kind, Split how, std::span<const std::byte> raw) {
   const std::size_t count = raw.size() / element_bytes(how);
   const Planes<std::byte> planes = split_into_planes(how, raw);
   const std::size_t raw_size = kBlockHead + raw.size();
   BlockPlan plan;
   std::uint64_t size = 0;
-  if (kind == Kind::fast) {
+  if (kind == BlockKind::fast) {
     const Base base = best_base(counts_of({planes.exponents, count}));
     plan.base = base.value;
     size = fast_size(how, count, base.escapes);
@@ -94,7 +94,7 @@ bool BlockPacker::pack_fast(Split how, const BlockPlan& plan, std::span<const st
   out.resize(kBlockHead + masks);
   const std::size_t escapes =
       encode_codes({planes.exponents, count}, plan.base, out.data() + kBlockHead, escapes_.data(), isa_);
-  put_head(out, Kind::fast, plan.base, static_cast<std::uint32_t>(escapes));
+  put_head(out, BlockKind::fast, plan.base, static_cast<std::uint32_t>(escapes));
   for (std::size_t p = 0; p < rest_planes(how); ++p)
     out.insert(out.end(), planes.rest[p], planes.rest[p] + count);
   out.insert(out.end(), escapes_.begin(), escapes_.begin() + static_cast<std::ptrdiff_t>(escapes));
@@ -109,7 +109,7 @@ bool BlockPacker::pack_small(Split how, const BlockPlan& plan, std::span<const s
   if (!compressor_) compressor_.emplace();
   std::size_t at = kBlockHead + 4 * element_bytes(how);
   out.resize(at + raw.size());
-  put_head(out, Kind::small, 0, static_cast<std::uint32_t>(element_bytes(how)));
+  put_head(out, BlockKind::small, 0, static_cast<std::uint32_t>(element_bytes(how)));
   for (std::size_t p = 0; p < element_bytes(how); ++p) {
     const auto plane = std::span<const std::byte>(planes_).subspan(p * count, count);
     const auto place = std::span(out).subspan(at, count);
@@ -128,13 +128,13 @@ bool BlockPacker::pack_small(Split how, const BlockPlan& plan, std::span<const s
   return at < kBlockHead + raw.size();
 }
 
-void BlockPacker::pack(Kind kind, Split how, const BlockPlan& plan, std::span<const std::byte> raw,
+void BlockPacker::pack(BlockKind kind, Split how, const BlockPlan& plan, std::span<const std::byte> raw,
                        std::vector<std::byte>& out) {
   out.clear();
-  if (kind == Kind::fast && pack_fast(how, plan, raw, out)) return;
-  if (kind == Kind::small && pack_small(how, plan, raw, out)) return;
+  if (kind == BlockKind::fast && pack_fast(how, plan, raw, out)) return;
+  if (kind == BlockKind::small && pack_small(how, plan, raw, out)) return;
   out.resize(kBlockHead);
-  put_head(out, Kind::raw, 0, 0);
+  put_head(out, BlockKind::raw, 0, 0);
   out.insert(out.end(), raw.begin(), raw.end());
 }
 

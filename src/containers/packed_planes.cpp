@@ -95,20 +95,33 @@ BALLAST_LOOP void join_loop(Split how, const std::byte* __restrict e, const std:
 using Splitter = void (*)(Split, const std::byte*, std::size_t, const Planes<std::byte>&);
 using Joiner = void (*)(Split, const Planes<const std::byte>&, std::size_t, std::byte*);
 
-#define BALLAST_PLANES(suffix, attribute)                                                           \
-  attribute void split_##suffix(Split how, const std::byte* raw, std::size_t count,                 \
-                                const Planes<std::byte>& planes) {                                  \
-    split_loop(how, raw, count, planes.exponents, planes.rest[0], planes.rest[1], planes.rest[2]);  \
-  }                                                                                                 \
-  attribute void join_##suffix(Split how, const Planes<const std::byte>& planes, std::size_t count, \
-                               std::byte* raw) {                                                    \
-    join_loop(how, planes.exponents, planes.rest[0], planes.rest[1], planes.rest[2], count, raw);   \
-  }
+void split_plain(Split how, const std::byte* raw, std::size_t count, const Planes<std::byte>& planes) {
+  split_loop(how, raw, count, planes.exponents, planes.rest[0], planes.rest[1], planes.rest[2]);
+}
 
-BALLAST_PLANES(plain, )
-BALLAST_PLANES(avx2, BALLAST_AVX2)
-BALLAST_PLANES(avx512, BALLAST_AVX512)
-#undef BALLAST_PLANES
+void join_plain(Split how, const Planes<const std::byte>& planes, std::size_t count, std::byte* raw) {
+  join_loop(how, planes.exponents, planes.rest[0], planes.rest[1], planes.rest[2], count, raw);
+}
+
+BALLAST_AVX2 void split_avx2(Split how, const std::byte* raw, std::size_t count,
+                             const Planes<std::byte>& planes) {
+  split_loop(how, raw, count, planes.exponents, planes.rest[0], planes.rest[1], planes.rest[2]);
+}
+
+BALLAST_AVX2 void join_avx2(Split how, const Planes<const std::byte>& planes, std::size_t count,
+                            std::byte* raw) {
+  join_loop(how, planes.exponents, planes.rest[0], planes.rest[1], planes.rest[2], count, raw);
+}
+
+BALLAST_AVX512 void split_avx512(Split how, const std::byte* raw, std::size_t count,
+                                 const Planes<std::byte>& planes) {
+  split_loop(how, raw, count, planes.exponents, planes.rest[0], planes.rest[1], planes.rest[2]);
+}
+
+BALLAST_AVX512 void join_avx512(Split how, const Planes<const std::byte>& planes, std::size_t count,
+                                std::byte* raw) {
+  join_loop(how, planes.exponents, planes.rest[0], planes.rest[1], planes.rest[2], count, raw);
+}
 
 }  // namespace
 

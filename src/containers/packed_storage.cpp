@@ -208,7 +208,7 @@ std::vector<std::byte> blob_head(Split how, std::uint64_t elements,
   head[4] = static_cast<std::byte>(element_bytes(how));
   head[5] = static_cast<std::byte>(written_log2(how));
   std::memcpy(head.data() + 8, &elements, sizeof elements);
-  std::memcpy(head.data() + kBlobHead, block_sizes.data(), block_sizes.size_bytes());
+  std::ranges::copy(std::as_bytes(block_sizes), head.begin() + kBlobHead);
   return head;
 }
 

@@ -93,12 +93,12 @@ void BlockUnpacker::unpack(Split how, std::span<const std::byte> block, std::spa
     fail(Errc::bad_packed, where, "a block of {} bytes has no head", block.size());
   if (load_le<std::uint16_t>(block.data() + 2) != 0)
     fail(Errc::bad_packed, where, "bytes 2 and 3 of the block are not 0");
-  switch (static_cast<Kind>(block[0])) {
-    case Kind::fast:
+  switch (static_cast<BlockKind>(block[0])) {
+    case BlockKind::fast:
       return unpack_fast(how, block, raw, where);
-    case Kind::small:
+    case BlockKind::small:
       return unpack_small(how, block, raw, where);
-    case Kind::raw:
+    case BlockKind::raw:
       if (block[1] != std::byte{0} || load_le<std::uint32_t>(block.data() + 4) != 0)
         fail(Errc::bad_packed, where, "a raw block whose other fields are not 0");
       require_size(block.size(), kBlockHead + raw.size(), where);

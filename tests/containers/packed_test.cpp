@@ -28,6 +28,7 @@ std::vector<Isa> isas_here() {
   return all;
 }
 
+constexpr std::array<std::size_t, 12> kLengths = {1, 2, 63, 64, 65, 127, 128, 129, 4095, 4096, 4097, 20000};
 constexpr std::array kSplits = {Split::bytes, Split::f16, Split::bf16, Split::f32};
 
 // Bit patterns of F32, cut to the width of the element from above; a byte is taken as it is.
@@ -88,7 +89,7 @@ void unpack_into(Bytes& raw, const Bytes& block, Split how, Isa isa) {
   BlockUnpacker(isa).unpack(how, std::span(padded).first(block.size()), raw, "block");
 }
 
-Bytes packed_block(Kind kind, Split how, const Bytes& raw, Isa isa) {
+Bytes packed_block(BlockKind kind, Split how, const Bytes& raw, Isa isa) {
   BlockPacker packer(isa);
   Bytes out;
   packer.pack(kind, how, packer.plan(kind, how, raw), raw, out);
@@ -103,9 +104,9 @@ TEST(PackedBlock, UnpacksToTheSameBitsAndIsTheSameForAllInstructions) {
   int cases = 0;
   for (const auto& [what, make] : contents()) {
     for (const Split how : kSplits) {
-      for (const std::size_t count : {1, 2, 63, 64, 65, 127, 128, 129, 4095, 4096, 4097, 20000}) {
-        for (const Kind kind : {Kind::small, Kind::fast}) {
-          if (kind == Kind::fast && !is_fast(how)) continue;
+      for (const std::size_t count : kLengths) {
+        for (const BlockKind kind : {BlockKind::small, BlockKind::fast}) {
+          if (kind == BlockKind::fast && !is_fast(how)) continue;
           SCOPED_TRACE(fmt::format("{}, split {}, {} elements, kind {}", what, static_cast<int>(how), count,
                                    static_cast<int>(kind)));
           const Bytes raw = make(how, count);
@@ -127,28 +128,28 @@ TEST(PackedBlock, UnpacksToTheSameBitsAndIsTheSameForAllInstructions) {
 
 TEST(PackedBlock, RandomBytesStayRawAndWeightsShrinkAsFarAsTheirEntropyLets) {
   std::map<std::string, std::function<Bytes(Split, std::size_t)>> of = contents();
-  for (const Kind kind : {Kind::small, Kind::fast}) {
+  for (const BlockKind kind : {BlockKind::small, BlockKind::fast}) {
     EXPECT_EQ(packed_block(kind, Split::bf16, of["random"](Split::bf16, 1U << 17U), best_isa())[0],
-              static_cast<std::byte>(Kind::raw));
+              static_cast<std::byte>(BlockKind::raw));
   }
   const Bytes bf16 = of["weights"](Split::bf16, 1U << 17U);
   const Bytes f32 = of["weights"](Split::f32, 1U << 16U);
-  const auto ratio = [](Kind kind, Split how, const Bytes& raw) {
+  const auto ratio = [](BlockKind kind, Split how, const Bytes& raw) {
     return static_cast<double>(packed_block(kind, how, raw, best_isa()).size()) /
            static_cast<double>(raw.size());
   };
-  EXPECT_LE(ratio(Kind::small, Split::bf16, bf16), 0.67);
-  EXPECT_LE(ratio(Kind::fast, Split::bf16, bf16), 0.71);
-  EXPECT_LE(ratio(Kind::small, Split::f32, f32), 0.84);
-  EXPECT_LE(ratio(Kind::fast, Split::f32, f32), 0.86);
+  EXPECT_LE(ratio(BlockKind::small, Split::bf16, bf16), 0.67);
+  EXPECT_LE(ratio(BlockKind::fast, Split::bf16, bf16), 0.71);
+  EXPECT_LE(ratio(BlockKind::small, Split::f32, f32), 0.84);
+  EXPECT_LE(ratio(BlockKind::fast, Split::f32, f32), 0.86);
   // What was BF16 and is F32 has two planes of zeros.
-  EXPECT_LE(ratio(Kind::small, Split::f32, of["bf16 as f32"](Split::f32, 1U << 16U)), 0.34);
+  EXPECT_LE(ratio(BlockKind::small, Split::f32, of["bf16 as f32"](Split::f32, 1U << 16U)), 0.34);
 }
 
 // By the words of the specification, a bit at a time.
 TEST(PackedBlock, CodesAreWhatTheSpecificationSays) {
   std::mt19937 random(3);
-  for (const std::size_t count : {1, 64, 65, 200}) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{64}, std::size_t{65}, std::size_t{200}}) {
     Bytes exponents(count);
     for (std::byte& e : exponents) e = static_cast<std::byte>(random() % 12 + 100);
     const auto base = static_cast<std::uint8_t>(102);
@@ -196,7 +197,7 @@ struct Blob {
   std::uint64_t sum = 0;
 };
 
-Blob blob_of(Kind kind, Split how, const Bytes& raw) {
+Blob blob_of(BlockKind kind, Split how, const Bytes& raw) {
   Blob blob{.bytes = {}, .raw = raw, .how = how};
   const std::size_t step = element_bytes(how) << written_log2(how);
   std::vector<std::uint32_t> sizes;
@@ -235,8 +236,8 @@ TEST(PackedStorage, ReadsEveryPartOfEveryLengthAroundABlock) {
     const std::size_t block = std::size_t{1} << written_log2(how);
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64},
                                     std::size_t{65}, block - 1, block, block + 1, 2 * block + 777}) {
-      for (const Kind kind : {Kind::small, Kind::fast}) {
-        if (kind == Kind::fast && !is_fast(how)) continue;
+      for (const BlockKind kind : {BlockKind::small, BlockKind::fast}) {
+        if (kind == BlockKind::fast && !is_fast(how)) continue;
         const Blob blob = blob_of(kind, how, of["weights"](how, count));
         const auto storage = opened(blob);
         EXPECT_EQ(storage->packed_size(), blob.bytes.size());
@@ -280,7 +281,7 @@ class Watched final : public Storage {
 
 TEST(PackedStorage, ASliceReadsItsBlocksAlone) {
   const std::size_t block = std::size_t{1} << written_log2(Split::bf16);
-  const Blob blob = blob_of(Kind::fast, Split::bf16, contents()["weights"](Split::bf16, 8 * block));
+  const Blob blob = blob_of(BlockKind::fast, Split::bf16, contents()["weights"](Split::bf16, 8 * block));
   const auto watched = std::make_shared<Watched>(blob.bytes);
   const auto storage = unpacked_storage(watched, {"file", "w", blob.how, blob.raw.size(), blob.sum});
   Bytes some(1000);
@@ -318,8 +319,8 @@ TEST(PackedStorage, EveryFlippedBitIsSeenOrChangesNothing) {
   auto of = contents();
   std::map<std::optional<Errc>, int> seen;
   for (const Split how : kSplits) {
-    for (const Kind kind : {Kind::small, Kind::fast}) {
-      if (kind == Kind::fast && !is_fast(how)) continue;
+    for (const BlockKind kind : {BlockKind::small, BlockKind::fast}) {
+      if (kind == BlockKind::fast && !is_fast(how)) continue;
       Blob blob = blob_of(kind, how, of["weights"](how, 300));
       for (std::size_t bit = 0; bit < blob.bytes.size() * 8; ++bit) {
         const auto mask = static_cast<std::byte>(1U << bit % 8);
@@ -332,7 +333,7 @@ TEST(PackedStorage, EveryFlippedBitIsSeenOrChangesNothing) {
         if (is_field) {
           ASSERT_EQ(code, Errc::bad_packed) << "bit " << bit;
         }
-        if (kind == Kind::fast && bit / 8 != 5) {
+        if (kind == BlockKind::fast && bit / 8 != 5) {
           ASSERT_TRUE(code) << "bit " << bit;
         }
         blob.bytes[bit / 8] ^= mask;
@@ -346,7 +347,7 @@ TEST(PackedStorage, EveryFlippedBitIsSeenOrChangesNothing) {
 }
 
 TEST(PackedStorage, EveryTruncationIsRefused) {
-  const Blob whole = blob_of(Kind::fast, Split::bf16, contents()["weights"](Split::bf16, 500));
+  const Blob whole = blob_of(BlockKind::fast, Split::bf16, contents()["weights"](Split::bf16, 500));
   for (std::size_t size = 0; size < whole.bytes.size(); ++size) {
     Blob cut = whole;
     cut.bytes.resize(size);

@@ -26,8 +26,8 @@ const std::string_view* value_of(const Header& header, std::string_view key) {
   return nullptr;
 }
 
-Value member(const Value& object, std::string_view key, Kind kind, const std::string& where) {
-  std::optional<Value> found = object.kind() == Kind::dict ? object.find(key) : std::nullopt;
+Value member(const Value& object, std::string_view key, ballast::Kind kind, const std::string& where) {
+  std::optional<Value> found = object.kind() == ballast::Kind::dict ? object.find(key) : std::nullopt;
   if (!found || found->kind() != kind) fail(Errc::bad_json, where, "has no {} as it should be", key);
   return *std::move(found);
 }
@@ -42,19 +42,19 @@ std::uint64_t checksum_in(std::string_view text, const std::string& where) {
 
 PackedTensor tensor_in(const Value& said, const std::string& where) {
   PackedTensor tensor;
-  const Value named = member(said, "dtype", Kind::string, where);
+  const Value named = member(said, "dtype", ballast::Kind::string, where);
   const std::string_view code = named.as_string();
   const auto dtype = dtype_from_code(code);
   if (!dtype || !packed::split_of(*dtype)) fail(Errc::bad_dtype, where, "{} is not packed", quoted(code));
   tensor.dtype = *dtype;
-  const Value shape = member(said, "shape", Kind::list, where);
+  const Value shape = member(said, "shape", ballast::Kind::list, where);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const Value dim = shape.element(i);
-    if (dim.kind() != Kind::integer || !dim.fits_int() || dim.as_int() < 0)
+    if (dim.kind() != ballast::Kind::integer || !dim.fits_int() || dim.as_int() < 0)
       fail(Errc::bad_json, where, "dimension {} is no size", i);
     tensor.shape.push_back(static_cast<std::uint64_t>(dim.as_int()));
   }
-  tensor.xxh3 = checksum_in(member(said, "xxh3", Kind::string, where).as_string(), where);
+  tensor.xxh3 = checksum_in(member(said, "xxh3", ballast::Kind::string, where).as_string(), where);
   return tensor;
 }
 
@@ -70,7 +70,7 @@ PackedTensors::PackedTensors(const Header& header, const std::string& file) {
   if (text == nullptr) fail(Errc::bad_packed, file, "has no metadata {}", quoted(kPackedKey));
   const std::string in_metadata = file + ": metadata " + quoted(kPackedKey);
   const Value object = parse_json(*text, in_metadata);
-  if (object.kind() != Kind::dict) fail(Errc::bad_json, in_metadata, "is no object");
+  if (object.kind() != ballast::Kind::dict) fail(Errc::bad_json, in_metadata, "is no object");
   for (std::size_t i = 0; i < object.size(); ++i) {
     const std::string name(object.key(i).as_string());
     tensors_.emplace(name, tensor_in(object.value(i), in_metadata + ": " + quoted(name)));

@@ -34,9 +34,9 @@ Pack pack_named(std::string_view text) {
 namespace safetensors {
 namespace {
 
+using packed::BlockKind;
 using packed::BlockPacker;
 using packed::BlockPlan;
-using packed::Kind;
 using packed::Split;
 
 std::optional<Split> packed_as(DType dtype, Pack pack) {
@@ -96,7 +96,7 @@ class PackedWriter {
       : checkpoint_(checkpoint),
         out_(out),
         where_(display(out.path())),
-        kind_(pack == Pack::fast ? Kind::fast : Kind::small),
+        kind_(pack == Pack::fast ? BlockKind::fast : BlockKind::small),
         pack_(pack),
         progress_(progress, checkpoint.total_bytes() + candidate_bytes()) {}
 
@@ -282,7 +282,7 @@ class PackedWriter {
   const Checkpoint& checkpoint_;
   AtomicFile& out_;
   std::string where_;
-  Kind kind_;
+  BlockKind kind_;
   Pack pack_;
   SharedProgress progress_;
   std::vector<Candidate> candidates_;
