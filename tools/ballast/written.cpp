@@ -88,7 +88,8 @@ ballast::Metadata parse_meta(const std::vector<std::string>& words) {
 void add_no_check_option(CLI::App& command, bool& check) {
   command.add_flag_callback(
       "--no-check", [&check] { check = false; },
-      "Do not compare the checksums the input holds (zip, records): to rescue what is left of a damaged "
+      "Do not compare the checksums the input holds (zip, records, packed): to rescue what is left of a "
+      "damaged "
       "file");
 }
 
