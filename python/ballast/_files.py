@@ -15,7 +15,7 @@ from ._tensor import Tensor
 
 Progress = Optional[Callable[[int, int], Any]]
 Tensors = Union[StrPath, Checkpoint, Mapping[str, Any]]
-Paths = Union[StrPath, Iterable[StrPath], None]
+Paths = Optional[Iterable[StrPath]]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 

@@ -31,7 +31,7 @@ def test_what_is_signed_is_verified_and_a_change_is_found(model, tmp_path, curve
 
 
 def test_certificates_lead_to_the_root(model, tmp_path):
-    ballast.sign(model, tmp_path / "x.sig", key=FILES / "key-p384.pem", certificate=FILES / "leaf-p384.pem", certificate_chain=FILES / "between.pem")
+    ballast.sign(model, tmp_path / "x.sig", key=FILES / "key-p384.pem", certificate=FILES / "leaf-p384.pem", certificate_chain=[FILES / "between.pem"])
     assert ballast.verify_signature(model, tmp_path / "x.sig", certificate_chain=[FILES / "root.pem"]).signer == "CN=leaf-p384,O=Ballast tests"
     with pytest.raises(ballast.Error, match="does not lead to one that is trusted") as caught:
         ballast.verify_signature(model, tmp_path / "x.sig", certificate_chain=[FILES / "other.pem"])

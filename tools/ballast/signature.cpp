@@ -38,10 +38,8 @@ void add_model_options(CLI::App& command, ballast::SignatureOptions& options) {
                   "A file or folder of the model that does not count; again for more")
       ->type_name("PATH")
       ->allow_extra_args(false);
-  command.add_flag(
-      "--ignore-git,!--no-ignore-git", options.ignore_git,
-      "Neither do .git, .gitattributes, .github and .gitignore at its top (they do not, unless told "
-      "otherwise)");
+  command.add_flag("!--no-ignore-git", options.ignore_git,
+                   ".git, .gitattributes, .github and .gitignore at its top count, too");
   command.add_flag("--allow-symlinks", options.allow_symlinks,
                    "Links to files count as files; without it a link is refused");
 }
