@@ -58,8 +58,8 @@ class Listing {
       std::error_code error;
       fs::directory_iterator entries(path_of(folder), error);
       for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-        const std::string name = entries->path().filename().string();
-        std::string below = folder == "." ? name : folder + '/' + name;
+        std::string below = folder == "." ? "" : folder + '/';
+        below += entries->path().filename().string();
         if (look_at(below)) folders_.push_back(std::move(below));
       }
       if (error) fail_errno(error.value(), display(path_of(folder)), "the folder cannot be listed");
@@ -163,7 +163,7 @@ std::vector<Sha256::Digest> hash_files(const std::vector<ModelFile>& files, cons
 
 std::string model_name(const std::string& model) {
   const fs::path path(without_slashes(model));
-  const std::string last = path.filename().string();
+  std::string last = path.filename().string();
   if (!last.empty() && last != "." && last != "..") return last;
   std::error_code ignored;
   return fs::weakly_canonical(path, ignored).filename().string();
