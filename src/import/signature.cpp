@@ -10,6 +10,7 @@
 #include "base/enum_names.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "seal/bundle.h"
 #include "seal/model_files.h"
 #include "seal/secret_text.h"
@@ -93,6 +94,12 @@ seal::SigningKey key_to_sign_with(const SignatureOptions& options) {
   return seal::SigningKey::from_private_pem(pem.text(), as_text(passphrase), display(options.key));
 }
 
+bool fits_as_of_0_2(const Bundle& bundle, const seal::SigningKey& key) {
+  const std::string text = seal::encoded_as_0_2(bundle.payload);
+  return key.verify(text, bundle.signature, seal::SignedBy::curve) ||
+         key.verify(text, bundle.signature, seal::SignedBy::sha256);
+}
+
 // Who signed is known before anything is believed.
 std::string check_signer(const Bundle& bundle, const SignatureOptions& options, const std::string& where) {
   const bool has_certificates = !bundle.certificates.empty();
@@ -118,10 +125,8 @@ std::string check_signer(const Bundle& bundle, const SignatureOptions& options, 
            quoted(bundle.hint), display(options.key), hint);
     signer.name = "key " + hint;
   }
-  const std::string old_form = seal::encoded_as_0_2(bundle.payload);
   if (!signer.key.verify(seal::encoded(bundle.payload), bundle.signature, seal::SignedBy::curve) &&
-      !signer.key.verify(old_form, bundle.signature, seal::SignedBy::curve) &&
-      !signer.key.verify(old_form, bundle.signature, seal::SignedBy::sha256))
+      !fits_as_of_0_2(bundle, signer.key))
     fail(Errc::wrong_signature, where, "its signature was not made with this key for what it states ({})",
          has_certificates ? "was it changed?" : "another key, or was it changed?");
   return signer.name;
@@ -133,6 +138,24 @@ void rename_single_file(Statement& statement, const std::string& path) {
   if (statement.files.size() == 1 && std::filesystem::is_regular_file(path, ignored) &&
       statement.files.front().name == seal::model_name(path))
     statement.files.front().name = ".";
+}
+
+// Before any work, and nothing but another signature is ever lost: no key, no file of the model.
+void require_replaceable(const std::string& signature, bool overwrite) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(signature, ignored)) return;
+  if (!overwrite) fail(Errc::already_exists, display(signature), "is there already");
+  try {
+    static_cast<void>(seal::read_bundle(bounded_text(signature, seal::kMaxBundle, "a signature"), ""));
+  } catch (const Error& error) {
+    if (error.code() == Errc::unsupported) return;  // another kind of signature
+    fail(Errc::invalid_argument, display(signature), "is there and no signature: it is not overwritten");
+  }
+}
+
+void require_text(const std::string& text, const std::string& path) {
+  if (!is_utf8(text))
+    fail(Errc::bad_name, display(path), "{} is not UTF-8, and cannot be signed", quoted(text));
 }
 
 // Those that are in both, to be read; the others are findings already.
@@ -163,6 +186,7 @@ std::string_view name(SignatureFault fault) noexcept {
 }
 
 SignatureReport sign(const std::string& path, const std::string& signature, const SignatureOptions& options) {
+  require_replaceable(signature, options.overwrite);
   const seal::SigningKey key = key_to_sign_with(options);
   SignatureReport report;
   Bundle bundle;
@@ -181,6 +205,8 @@ SignatureReport sign(const std::string& path, const std::string& signature, cons
   statement.model = report.model = seal::model_name(path);
   statement.allow_symlinks = options.allow_symlinks;
   statement.ignored = report.ignored = ignored_paths(path, signature, options, report.notes);
+  require_text(statement.model, path);
+  for (const std::string& one : statement.ignored) require_text(one, path);
   const seal::FileRules rules = {report.ignored, options.allow_symlinks};
   const ModelFiles found = seal::list_files(path, rules);
   if (found.files.empty()) fail(Errc::invalid_argument, display(path), "holds no file that could be signed");

@@ -245,6 +245,29 @@ class Models(Signing):
         self.assertIn("-f overwrites it", self.run_tool("sign", self.model, "--key", self.key, "-o", self.signature, code=2)[1])
         self.assertEqual(self.signature.read_bytes(), before)
 
+    def test_nothing_but_a_signature_is_overwritten(self):
+        for target in (self.model / "config.json", self.model / "weights.bin"):
+            before = target.read_bytes()
+            said = self.run_tool("sign", self.model, "--key", self.key, "-o", target, "-f", code=2)[1]
+            self.assertIn("is there and no signature", said)
+            self.run_tool("sign", target, "--key", self.key, "-o", target, "-f", code=2)
+            self.assertEqual(target.read_bytes(), before)
+        shutil.copy(self.key, self.path("key.pem"))
+        self.run_tool("sign", self.model, "--key", self.path("key.pem"), "-o", self.path("key.pem"), "-f", code=2)
+        shutil.copy(FILES / "keyless.sig", self.signature)
+        self.sign()
+        self.verify()
+
+    def test_names_that_are_not_text_are_refused_unless_they_are_ignored(self):
+        name = os.fsencode(self.model) + b"/\xff"
+        with open(name, "wb"):
+            self.run_tool("sign", self.model, "--key", self.key, "-o", self.signature, code=2)
+        self.run_tool("sign", self.model, "--key", self.key, "-o", self.signature, "--ignore", name, code=2)
+        os.rename(name, os.fsencode(self.model) + b"/a/c/\xff")
+        self.sign("--ignore", self.model / "a/c")
+        os.rename(self.model, os.fsencode(self.folder) + b"/\xff")
+        self.run_tool("sign", os.fsencode(self.folder) + b"/\xff", "--key", self.key, "-o", self.path("x"), code=2)
+
     def test_options_of_the_two_questions_do_not_mix(self):
         self.sign()
         self.run_tool("verify", self.model, "--key", self.public, code=2)
