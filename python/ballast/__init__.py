@@ -5,10 +5,10 @@ Nothing of a file is ever run. docs/python.md tells the rest.
 """
 from ._checkpoint import Checkpoint, Object, open, open_value, set_identities
 from ._errors import SafetensorError
-from ._files import Conversion, Difference, DiffReport, Distance, Finding, Manifest, ScanReport, SignatureFinding, SignatureReport, VerifyReport
-from ._files import checkpoint, convert, diff, hash, save, scan, sign, stats, verify, verify_signature
+from ._files import Conversion, Difference, DiffReport, Distance, Finding, Manifest, ScanReport, VerifyReport, checkpoint, convert, diff, hash, save, scan, stats, verify
 from ._native import __version__, set_thread_count, thread_count
 from ._safetensors import TensorSpec, _safe_open_handle, deserialize, safe_open, serialize, serialize_file
+from ._signature import SignatureFinding, SignatureReport, sign, verify_signature
 from ._tensor import Tensor
 
 Error = SafetensorError
