@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/scratch.h"
 #include "seal/bundle.h"
+#include "seal/signing.h"
 #include "seal/statement.h"
 #include "seal/text.h"
 
@@ -250,6 +251,30 @@ TEST_F(Signature, EveryDifferenceIsNamed) {
     found.push_back(std::string(name(finding.kind)) + ' ' + finding.name);
   EXPECT_THAT(found, ElementsAre("missing b/c", "added b/x", "changed a"));
   EXPECT_EQ(report.files, 4);
+}
+
+// The reference calls a single file ".", and sorts paths by their parts.
+TEST_F(Signature, NamesAndOrderOfTheSpecificationAreReadToo) {
+  const auto digest = [](const std::string& text) {
+    Sha256 sha;
+    sha.update(as_bytes(text));
+    return sha.finish();
+  };
+  const auto signed_as = [&](const Statement& statement) {
+    Bundle bundle;
+    bundle.payload = statement_text(statement);
+    bundle.signature =
+        SigningKey::from_private_pem(content(secret_key().key), {}, "").sign(encoded(bundle.payload));
+    write(path("s"), bundle_text(bundle));
+  };
+  write(path("m/f"), "f");
+  signed_as({"f", {{"f", digest("f")}}, false, {}});
+  EXPECT_TRUE(verify_signature(path("m/f"), path("s"), public_key()).clean());
+  EXPECT_TRUE(verify_signature(path("m"), path("s"), public_key()).clean());
+  write(path("m/b/c"), "c");
+  write(path("m/b-c"), "d");
+  signed_as({"m", {{"b-c", digest("d")}, {"b/c", digest("c")}, {"f", digest("f")}}, false, {}});
+  EXPECT_TRUE(verify_signature(path("m"), path("s"), public_key()).clean());
 }
 
 TEST_F(Signature, OneOfKeyAndCertificatesIsAsked) {
