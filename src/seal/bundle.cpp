@@ -8,7 +8,6 @@
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
 #include "seal/once.h"
-#include "seal/signing.h"
 #include "seal/text.h"
 
 namespace ballast::seal {
@@ -129,6 +128,7 @@ class BundleReader {
       fail(Errc::bad_bundle, where(), "its payloadType is {}, that of a signed model is {}",
            quoted(*payload_type_), kPayloadType);
     if (signatures_ == 0) missing("signatures");
+    if (has_time_) bundle_.notes.emplace_back("stamps of time are in it, and not checked");
     if (signatures_ > 1)
       bundle_.notes.push_back(fmt::format("{} signatures are in it; the first one counts", signatures_));
     bundle_.payload = std::move(*payload_);

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace ballast::seal {
+#include "seal/signing.h"
 
-using Der = std::vector<std::byte>;  // ASN.1 as it is signed
+namespace ballast::seal {
 
 struct Bundle {
   std::string hint;               // of the public key: hexadecimal SHA-256; empty in bundles before 1.1

@@ -12,7 +12,7 @@
 
 namespace ballast::seal {
 
-using Der = std::vector<std::byte>;
+using Der = std::vector<std::byte>;  // ASN.1 as it is signed
 
 /// Which hash a text is signed by.
 enum class SignedBy { curve, sha256 };  // the curve's own: SHA-256, SHA-384, SHA-512

@@ -68,6 +68,20 @@ TEST(Bundle, WhatIsWrittenIsRead) {
   EXPECT_EQ(read_bundle(bundle_text(chain), "x.sig").certificates, chain.certificates);
 }
 
+TEST(Bundle, WhatIsNotCheckedIsSaid) {
+  const std::string good = some_bundle();
+  EXPECT_THAT(read_bundle(replaced(good, R"("tlogEntries":[])", R"("tlogEntries":[{}])"), "").notes,
+              ElementsAre(HasSubstr("transparency log")));
+  EXPECT_THAT(
+      read_bundle(replaced(good, R"("tlogEntries":[])", R"("tlogEntries":[],"timestampVerificationData":{})"),
+                  "")
+          .notes,
+      ElementsAre(HasSubstr("stamps of time")));
+  EXPECT_THAT(read_bundle(replaced(good, R"("keyid":""})", R"("keyid":""},{"sig":""})"), "").notes,
+              ElementsAre(HasSubstr("the first one counts")));
+  EXPECT_THAT(read_bundle(good, "").notes, testing::IsEmpty());
+}
+
 TEST(Bundle, EveryTruncationIsRefused) {
   const std::string whole = some_bundle();
   for (std::size_t size = 0; size < whole.size(); ++size)
