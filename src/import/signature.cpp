@@ -215,6 +215,9 @@ SignatureReport sign(const std::string& path, const std::string& signature, cons
   for (std::size_t i = 0; i < digests.size(); ++i)
     statement.files.push_back({found.files[i].name, digests[i]});
   note_links(found, report.notes);
+  if (!seal::place_in_model(path, options.key).empty())
+    report.notes.push_back(
+        fmt::format("{} is the private key, and lies in the model: do not ship it", display(options.key)));
   report.files = found.files.size();
   report.bytes = bytes_in_all(found.files);
   bundle.payload = seal::statement_text(statement);

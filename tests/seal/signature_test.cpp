@@ -291,6 +291,13 @@ TEST_F(Signature, NamesAndOrderOfTheSpecificationAreReadToo) {
   EXPECT_TRUE(verify_signature(path("m"), path("s"), public_key()).clean());
 }
 
+TEST_F(Signature, APrivateKeyInTheModelIsSaid) {
+  write(path("m/key.pem"), content(secret_key().key));
+  EXPECT_THAT(sign(path("m"), path("s"), {.key = path("m/key.pem")}).notes,
+              ElementsAre(HasSubstr("do not ship it")));
+  EXPECT_THAT(sign(path("m"), path("t"), secret_key()).notes, testing::IsEmpty());
+}
+
 TEST_F(Signature, OneOfKeyAndCertificatesIsAsked) {
   const std::string by_key = kFixtures + "files/1.1.1-key-p256.sig";
   const std::string by_certificate = kFixtures + "files/1.1.1-certificate-p256.sig";
