@@ -81,7 +81,9 @@ enum class Errc : std::uint8_t {
   bad_age = 115,             ///< not a well-formed age file
   cannot_decrypt = 116,      ///< encrypted, and no identity or passphrase that was given opens it
   bad_tag = 117,             ///< encrypted bytes that were changed, moved or cut short
+  bad_bundle = 118,          ///< not a well-formed bundle with the signature of a model
   bad_packed = 119,          ///< not the structure of a packed tensor
+  wrong_signature = 120,     ///< a signature that the given key or certificates did not make
   // Loading
   load_failed = 140,  ///< the model and the checkpoint do not fit; the report says where
   // Graphs and ONNX

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // verify(): is this file sound? Its structure (by opening it), every checksum it holds, the receipt of the
-// conversion it comes from, and every value: NaN, infinities, tensors of nothing but zeros. Part of
-// ballast::import.
+// conversion it comes from, and every value: NaN, infinities, tensors of nothing but zeros. And
+// verify_signature(): is it what somebody signed? Part of ballast::import.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +71,54 @@ struct VerifyReport {
 /// Throws when the file cannot be read, or is not what its format allows. Reads every byte, on all threads,
 /// in a few megabytes of memory.
 [[nodiscard]] VerifyReport verify(const std::string& path, const VerifyOptions& options = {});
+
+/// For sign() and verify_signature(), in the order of work.
+struct SignatureOptions {
+  std::string key = {};  ///< a PEM file: the private key to sign with, the public one to verify with
+  std::string passphrase_file = {};  ///< its first line opens a private key that is encrypted
+  std::string certificate = {};      ///< to sign: a PEM file with the certificate of the key
+  /// PEM files. To sign: certificates between it and the root, which travel with the signature. To verify,
+  /// in place of a key: those that are trusted.
+  std::vector<std::string> certificate_chain = {};
+  std::vector<std::string> ignore = {};  ///< files and folders of the model that do not count
+  bool ignore_git = true;                ///< nor do .git, .gitattributes, .github and .gitignore at its top
+  bool allow_symlinks = false;           ///< links to files count as files; links to folders are not followed
+  bool ignore_unsigned = false;          ///< to verify: files that nobody signed may be there
+  bool overwrite = false;                ///< to sign
+  Progress progress = {};
+};
+
+enum class SignatureFault : std::uint8_t { changed, missing, added };
+
+/// "changed", "missing", "added".
+[[nodiscard]] std::string_view name(SignatureFault fault) noexcept;
+
+struct SignatureFinding {
+  SignatureFault kind = SignatureFault::changed;
+  std::string name = {};  ///< of the file, below the model; "." where the model is one file
+};
+
+struct SignatureReport {
+  std::string model;                 ///< what it was called when it was signed, which proves nothing
+  std::string signer;                ///< "CN=…", or "key" and the SHA-256 of the public key
+  std::uint64_t files = 0;           ///< that were signed
+  std::uint64_t bytes = 0;           ///< that were read
+  std::vector<std::string> ignored;  ///< paths that the signature says nothing about
+  std::vector<SignatureFinding> findings;
+  std::vector<std::string> notes;  ///< worth knowing, and no fault
+
+  [[nodiscard]] bool clean() const noexcept { return findings.empty(); }
+};
+
+/// Signs the names and the bytes of all files of a folder, or of one file, as OpenSSF Model Signing 1.0 does
+/// (docs/seal.md), into a file of their own. Reads every byte, many files at a time.
+SignatureReport sign(const std::string& path, const std::string& signature, const SignatureOptions& options);
+
+/// Whether a folder or file is what was signed: files that changed, are missing or were added are findings.
+/// Throws Errc::wrong_signature, before any file is read, when the key or the certificates did not sign it;
+/// Errc::bad_bundle and Errc::unsupported for signatures that are no such bundle, or of another kind.
+[[nodiscard]] SignatureReport verify_signature(const std::string& path, const std::string& signature,
+                                               const SignatureOptions& options);
 
 }  // namespace ballast
 

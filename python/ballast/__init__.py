@@ -8,12 +8,14 @@ from ._errors import SafetensorError
 from ._files import Conversion, Difference, DiffReport, Distance, Finding, Manifest, ScanReport, VerifyReport, checkpoint, convert, diff, hash, save, scan, stats, verify
 from ._native import __version__, set_thread_count, thread_count
 from ._safetensors import TensorSpec, _safe_open_handle, deserialize, safe_open, serialize, serialize_file
+from ._signature import SignatureFinding, SignatureReport, sign, verify_signature
 from ._tensor import Tensor
 
 Error = SafetensorError
 
 __all__ = [
     "Checkpoint", "Conversion", "DiffReport", "Difference", "Distance", "Error", "Finding", "Manifest", "Object", "SafetensorError",
-    "ScanReport", "Tensor", "TensorSpec", "VerifyReport", "__version__", "checkpoint", "convert", "deserialize", "diff", "hash", "open",
-    "open_value", "safe_open", "save", "scan", "serialize", "serialize_file", "set_identities", "set_thread_count", "stats", "thread_count", "verify",
+    "ScanReport", "SignatureFinding", "SignatureReport", "Tensor", "TensorSpec", "VerifyReport", "__version__", "checkpoint", "convert", "deserialize", "diff", "hash", "open",
+    "open_value", "safe_open", "save", "scan", "serialize", "serialize_file", "set_identities", "set_thread_count", "sign", "stats", "thread_count",
+    "verify", "verify_signature",
 ]  # fmt: skip

@@ -147,6 +147,53 @@ PyObject* verify(PyObject* /*module*/, PyObject* args) {
   });
 }
 
+Ref signature_finding(const ballast::SignatureFinding& finding) {
+  return Dict().set("name", finding.name).set("kind", name(finding.kind)).object();
+}
+
+// What sign() and verify_signature() have in common: (path, signature, {key, passphrase_file, …}).
+template <class Call>
+PyObject* with_signature(PyObject* args, Call&& call) {
+  return guarded([&] {
+    PyObject* path_object = nullptr;
+    PyObject* signature_object = nullptr;
+    PyObject* given = nullptr;
+    if (PyArg_ParseTuple(args, "OOO", &path_object, &signature_object, &given) == 0) throw Raised{};
+    const std::string path = path_of(path_object);
+    const std::string signature = path_of(signature_object);
+    const Options options(given);
+    ballast::SignatureOptions how;
+    how.key = options.path("key");
+    how.passphrase_file = options.path("passphrase_file");
+    how.certificate = options.path("certificate");
+    how.certificate_chain = options.texts("certificate_chain");
+    how.ignore = options.texts("ignore");
+    how.ignore_git = options.flag("ignore_git", true);
+    how.allow_symlinks = options.flag("allow_symlinks");
+    how.ignore_unsigned = options.flag("ignore_unsigned");
+    how.overwrite = options.flag("overwrite");
+    how.progress = progress_of(options.find("progress"));
+    const ballast::SignatureReport report = unlocked([&] { return call(path, signature, how); });
+    return Dict()
+        .set("model", report.model)
+        .set("signer", report.signer)
+        .set("files", report.files)
+        .set("bytes", report.bytes)
+        .set("ignored", report.ignored)
+        .set("findings", list_of(report.findings, signature_finding))
+        .set("notes", report.notes)
+        .object();
+  });
+}
+
+PyObject* sign(PyObject* /*module*/, PyObject* args) {
+  return with_signature(args, ballast::sign);
+}
+
+PyObject* verify_signature(PyObject* /*module*/, PyObject* args) {
+  return with_signature(args, ballast::verify_signature);
+}
+
 PyObject* hash(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* checkpoint_object = nullptr;
@@ -206,6 +253,8 @@ PyMethodDef functions[] = {
     {"stats", stats, METH_VARARGS, nullptr},
     {"check_integrity", check_integrity, METH_O, nullptr},
     {"verify", verify, METH_VARARGS, nullptr},
+    {"sign", sign, METH_VARARGS, nullptr},
+    {"verify_signature", verify_signature, METH_VARARGS, nullptr},
     {"hash", hash, METH_VARARGS, nullptr},
     {"scan", scan, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

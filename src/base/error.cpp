@@ -122,8 +122,12 @@ std::string_view name(Errc code) noexcept {
       return "cannot-decrypt";
     case Errc::bad_tag:
       return "bad-tag";
+    case Errc::bad_bundle:
+      return "bad-bundle";
     case Errc::bad_packed:
       return "bad-packed";
+    case Errc::wrong_signature:
+      return "wrong-signature";
     case Errc::load_failed:
       return "load-failed";
     case Errc::traced_value:

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "seal/secret_text.h"
 #include "seal/text.h"
 
 namespace ballast::seal {
@@ -22,40 +23,7 @@ constexpr std::string_view kIdentityStart = "AGE-SECRET-KEY-1";
 constexpr std::size_t kSaltBytes = 16;
 constexpr std::size_t kWrappedBytes = 16 + kTagBytes;
 constexpr unsigned kLogN = 18;  // what age itself takes: a second, 256 MiB
-// Keys are a line each; whatever is larger is some other file.
-constexpr std::uint64_t kMaxKeyFile = 64U << 10U;
 constexpr Nonce kZeroNonce{};
-
-// Text that is wiped when it is gone.
-class SecretText {
- public:
-  explicit SecretText(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
-  SecretText(const SecretText&) = delete;
-  SecretText& operator=(const SecretText&) = delete;
-  ~SecretText() { cleanse(bytes_); }
-
-  [[nodiscard]] std::string_view text() const { return as_text(bytes_); }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-SecretText read_secret(const std::string& path, std::string_view what) {
-  const auto file = File::open(path, {.io = Io::read});
-  if (file->size() > kMaxKeyFile)
-    fail(Errc::invalid_argument, display(path), "{} bytes are too many for {}; is it another file?",
-         file->size(), what);
-  return SecretText(file->read(0, file->size()));
-}
-
-// The first line, without its end; empty is a mistake.
-std::span<const std::byte> passphrase_in(const SecretText& file, const std::string& path) {
-  std::string_view line = file.text().substr(0, file.text().find('\n'));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  if (line.empty())
-    fail(Errc::invalid_argument, display(path), "its first line, which is the passphrase, is empty");
-  return as_bytes(line);
-}
 
 Key x25519_wrapping_key(const Key& shared, const Point& ephemeral, const Point& recipient) {
   std::array<std::byte, 64> salt{};

@@ -89,6 +89,18 @@ std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
   return bytes;
 }
 
+std::string padded_base64(std::span<const std::byte> bytes) {
+  std::string text = base64(bytes);
+  text.append((4 - text.size() % 4) % 4, '=');
+  return text;
+}
+
+std::optional<std::vector<std::byte>> from_padded_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
+  return from_base64(text);
+}
+
 std::string bech32(std::string_view prefix, std::span<const std::byte> bytes) {
   std::vector<std::uint8_t> values;
   Regroup groups(8, 5);

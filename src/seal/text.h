@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes as the letters age writes them in: Base64 in headers, Bech32 in keys.
+// Bytes as letters: Base64 in headers of age and in bundles, Bech32 in keys.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,10 @@ namespace ballast::seal {
 
 /// Nothing for what base64() would not write: padding, other letters, bits that mean nothing.
 [[nodiscard]] std::optional<std::vector<std::byte>> from_base64(std::string_view text);
+
+/// The same with '=' up to a multiple of four letters, as JSON has it.
+[[nodiscard]] std::string padded_base64(std::span<const std::byte> bytes);
+[[nodiscard]] std::optional<std::vector<std::byte>> from_padded_base64(std::string_view text);
 
 /// Bech32 (BIP 173) of any length; in lower case.
 [[nodiscard]] std::string bech32(std::string_view prefix, std::span<const std::byte> bytes);

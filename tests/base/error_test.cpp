@@ -45,7 +45,8 @@ constexpr std::pair<int, std::string_view> kCodes[] = {
     {112, "path-escape"},      {113, "missing-shard"},
     {114, "index-mismatch"},   {115, "bad-age"},
     {116, "cannot-decrypt"},   {117, "bad-tag"},
-    {119, "bad-packed"},       {140, "load-failed"},
+    {118, "bad-bundle"},       {119, "bad-packed"},
+    {120, "wrong-signature"},  {140, "load-failed"},
     {150, "traced-value"},     {151, "baked-dimension"},
     {152, "not-exportable"},   {153, "onnx-invalid"},
 };

@@ -32,6 +32,7 @@ PROGRAMS = {
     "mlx": [("MLX", "mlx", with_framework("mlx"))],
     "hub": [("transformers", "transformers", [["hub.py"]])],
     "onnx": [("onnx", "onnx", [["onnx_files.py"]])],
+    "sign": [("model_signing", "model_signing", [["sign.py"]])],
     "burn": [],
 }
 

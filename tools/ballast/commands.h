@@ -21,6 +21,7 @@ void add_embed(CLI::App& app, Session& session);
 void add_stats(CLI::App& app, Session& session);
 void add_scan(CLI::App& app, Session& session);
 void add_meta(CLI::App& app, Session& session);
+void add_sign(CLI::App& app, Session& session);
 void add_keygen(CLI::App& app, Session& session);
 void add_onnx(CLI::App& app, Session& session);
 void add_new(CLI::App& app, Session& session);

@@ -59,7 +59,9 @@ bool takes_name(const std::string& flag) {
 
 bool takes_file(const std::string& flag) {
   return flag == "--output" || flag == "-o" || flag == "--receipt" || flag == "--rules" || flag == "--like" ||
-         flag == "--identity" || flag == "--passphrase-file";
+         flag == "--identity" || flag == "--passphrase-file" || flag == "--signature" || flag == "--key" ||
+         flag == "--certificate" || flag == "--cert" || flag == "--certificate-chain" || flag == "--chain" ||
+         flag == "--ignore";
 }
 
 std::vector<std::string> value_flags(const CLI::App& app) {

@@ -39,6 +39,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_stats(app, session);
   add_scan(app, session);
   add_meta(app, session);
+  add_sign(app, session);
   add_keygen(app, session);
   add_onnx(app, session);
   add_new(app, session);

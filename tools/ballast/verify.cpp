@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// ballast verify: is this file sound? Its structure (by opening it), its checksums, and its values.
+// ballast verify: is this file sound? Its structure (by opening it), its checksums, and its values. Or, with
+// --signature: is it what was signed?
 #include "ballast/verify.h"
 
 #include <map>
 
 #include "ballast/error.h"
 #include "commands.h"
+#include "fail.h"
 #include "fold.h"
+#include "help.h"
 #include "rows.h"
+#include "signature.h"
 #include "state_dict.h"
 #include "steps.h"
 #include "table.h"
@@ -25,6 +29,8 @@ struct VerifyArguments {
   StepArguments steps;
   ballast::VerifyOptions options;
   FoldChoice fold;
+  std::string signature;
+  ballast::SignatureOptions signed_by;
 };
 
 // Findings that differ only in a number of the tensor's name, as one.
@@ -148,6 +154,34 @@ int verify(Session& session, const VerifyArguments& arguments, const std::string
   return report.clean() ? kFine : kFound;
 }
 
+// Two questions in one command: options of the one mean nothing to the other.
+void add_signature_options(CLI::App& command, VerifyArguments& arguments) {
+  CLI::Option* signature =
+      command
+          .add_option("--signature", arguments.signature,
+                      "Is FILE, a folder or a file, what was signed? Nothing else is looked at")
+          ->type_name("FILE");
+  for (CLI::Option* option : command.get_options()) {
+    const bool is_own = option->get_group() != kCommonOptions && !option->get_positional();
+    if (is_own && option != signature) option->excludes(signature);
+  }
+  const std::size_t before = command.get_options().size();
+  ballast::SignatureOptions& options = arguments.signed_by;
+  CLI::Option* key = command.add_option("--key", options.key, "The public key it was signed with, in PEM")
+                         ->type_name("FILE");
+  command
+      .add_option("--certificate-chain,--chain", options.certificate_chain,
+                  "Or the certificates that are trusted, in PEM; again for more")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->excludes(key);
+  add_model_options(command, options);
+  command.add_flag("--ignore-unsigned", options.ignore_unsigned, "Files that nobody signed may be there");
+  const std::vector<CLI::Option*> all = command.get_options();
+  for (auto at = all.begin() + static_cast<std::ptrdiff_t>(before); at != all.end(); ++at)
+    (*at)->needs(signature);
+}
+
 }  // namespace
 
 void add_verify(CLI::App& app, Session& session) {
@@ -157,7 +191,8 @@ void add_verify(CLI::App& app, Session& session) {
                   "check structure, checksums and values: NaN, infinities, tensors that are all zero",
                   "  ballast verify model.safetensors\n"
                   "  ballast verify *.safetensors --quiet && echo all fine\n"
-                  "  ballast verify model.pt --max-abs 1e4 --json");
+                  "  ballast verify model.pt --max-abs 1e4 --json\n"
+                  "  ballast verify folder --signature folder/model.sig --key pub.pem");
   command.add_option("FILE", arguments->files, "Checkpoints of any format")->required();
   add_step_options(command, arguments->steps, kEverything);
   command.add_flag("--allow-zeros", arguments->options.allow_zeros,
@@ -172,8 +207,16 @@ void add_verify(CLI::App& app, Session& session) {
   add_fold_options(command, arguments->fold);
   add_inert_option(command, arguments->options.inert);
   add_io_option(command, session);
+  add_signature_options(command, *arguments);
   command.callback([&session, arguments] {
     session.run = [&session, arguments] {
+      if (!arguments->signature.empty()) {
+        if (arguments->files.size() != 1)
+          fail(ballast::Errc::invalid_argument, "--signature", "is of one model, and there are {}",
+               arguments->files.size());
+        return verify_signature(session, arguments->files.front(), arguments->signature,
+                                arguments->signed_by);
+      }
       return for_each_file(session, arguments->files, [&](const std::string& path, JsonStream& json) {
         return verify(session, *arguments, path, json);
       });
