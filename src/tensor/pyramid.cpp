@@ -275,7 +275,7 @@ Tile Pyramid::tile(int level, std::int64_t x, std::int64_t y, CellStat stat) con
 Lines Pyramid::lines(int axis, LineStat of) const {
   const bool rows = (axis == 0) != data_->source->swapped;
   const bool kept = (rows ? data_->source->form.rows : data_->source->form.cols) <= kMostLines;
-  if (!kept) return data_->plane.lines(axis, of);
+  if (!kept && !data_->blocks.empty()) return data_->plane.lines(axis, of);
   if (rows) return thinned(of == LineStat::norm ? data_->row_norm : data_->row_absmax, true);
   return thinned(of == LineStat::norm ? data_->col_norm : data_->col_absmax, true);
 }
@@ -296,7 +296,12 @@ Pyramid pyramid(const Plane& plane, const Progress& progress, Summary* summary) 
   const Progress rest = [&](std::uint64_t done, std::uint64_t) {
     if (progress) progress(others + done, own + others);
   };
-  if (!data->blocks.empty()) {
+  if (data->blocks.empty()) {
+    data->row_norm.resize(static_cast<std::size_t>(std::min(source.form.rows, kMostLines)));
+    data->row_absmax = data->row_norm;
+    data->col_norm.resize(static_cast<std::size_t>(std::min(source.form.cols, kMostLines)));
+    data->col_absmax = data->col_norm;
+  } else {
     if (source.needs_double()) {
       Builder<double>(*data, rest, own).run();
     } else {

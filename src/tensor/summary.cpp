@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "ballast/stats.h"
 #include "base/fail.h"
@@ -16,7 +17,8 @@ namespace {
 constexpr std::uint64_t kPages = 1024;
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kReadWhole = std::uint64_t{16} << 20U;
-constexpr int kReaders = 32;  // a disk's queue matters more than cores
+constexpr std::size_t kTogether = 256;  // tensors, when they are small: enough for all threads
+constexpr int kReaders = 32;            // a disk's queue matters more than cores
 
 Summary summary_of(const Tensor& tensor, const TensorStats& stats, const CodeCounts& codes) {
   return {stats, values_in(tensor), buckets_of(meaning_of(tensor.dtype()).stored, codes, stats)};
@@ -145,17 +147,32 @@ double Bucket::middle() const noexcept {
   return std::trunc(low) == low && std::trunc(high) == high ? std::trunc(half) : half;
 }
 
-std::vector<Summary> summary(std::span<const Tensor> tensors, const Progress& progress) {
-  std::vector<CodeCounts> codes(tensors.size());
-  const std::vector<TensorStats> stats = stats_pass(tensors, progress, codes);
-  std::vector<Summary> summaries;
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    summaries.push_back(summary_of(tensors[i], stats[i], codes[i]));
-  return summaries;
+void summary(std::span<const Tensor> tensors, const std::function<void(std::size_t, const Summary&)>& each,
+             const Progress& progress) {
+  std::uint64_t total = 0;
+  for (const Tensor& tensor : tensors) total += tensor.size_bytes();
+  std::uint64_t before = 0;
+  for (std::size_t begin = 0; begin < tensors.size();) {
+    std::size_t end = begin;
+    std::uint64_t bytes = 0;
+    while (end < tensors.size() && end - begin < kTogether && (bytes < kReadWhole || end == begin))
+      bytes += tensors[end++].size_bytes();
+    std::vector<CodeCounts> codes(end - begin);
+    const auto shifted = [&](std::uint64_t done, std::uint64_t) { progress(before + done, total); };
+    const std::vector<TensorStats> stats =
+        stats_pass(tensors.subspan(begin, end - begin), progress ? Progress(shifted) : Progress(), codes);
+    for (std::size_t i = begin; i < end; ++i)
+      each(i, summary_of(tensors[i], stats[i - begin], std::exchange(codes[i - begin], {})));
+    before += bytes;
+    begin = end;
+  }
 }
 
 Summary summary(const Tensor& tensor, const Progress& progress) {
-  return std::move(summary(std::span(&tensor, 1), progress).front());
+  Summary result;
+  summary(
+      std::span(&tensor, 1), [&](std::size_t, const Summary& found) { result = found; }, progress);
+  return result;
 }
 
 Summary sampled_summary(const Tensor& tensor) {

@@ -28,7 +28,7 @@ std::vector<std::size_t> fit(std::vector<std::size_t> widths, const std::vector<
 
 }  // namespace
 
-void Table::add(std::initializer_list<Cell> row) {
+void Table::add(std::span<const Cell> row) {
   for (const Cell& cell : row) {
     texts_ += cell.text;
     cells_.push_back({static_cast<std::uint32_t>(cell.text.size()),

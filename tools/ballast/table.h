@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,9 @@ class Table {
   void stream(Output& out, const Terminal& terminal);
 
   /// One cell a column.
-  void add(std::initializer_list<Cell> row);
+  void add(std::span<const Cell> row);
+
+  void add(std::initializer_list<Cell> row) { add(std::span(row.begin(), row.size())); }
 
   [[nodiscard]] bool empty() const noexcept { return cells_.empty() && !is_begun_; }
 
