@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <mutex>
 
 #include "base/shared_progress.h"
 #include "base/thread_pool.h"
+#include "tensor/fold_kernels.h"
 #include "tensor/plane_data.h"
+#include "tensor/stats_pass.h"
 
 namespace ballast {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::int64_t kBlock = std::int64_t{1} << Pyramid::kLevel;
 constexpr std::int64_t kWidth = std::int64_t{1} << 16U;      // columns one thread takes at a time
 constexpr std::int64_t kAtOnce = std::int64_t{1} << 18U;     // elements
+constexpr std::int64_t kSlab = std::int64_t{1} << 25U;       // elements; what the page cache surely keeps
 constexpr std::int64_t kMostLines = std::int64_t{1} << 22U;  // beyond, norms are sampled
 
 struct Block {
@@ -60,6 +62,10 @@ struct Columns {
 
   explicit Columns(std::size_t width) : squares(width, 0.0), absmax(width, 0.0) { begin_band(width); }
 
+  [[nodiscard]] ColumnSums<T> sums() {
+    return {min.data(), max.data(), sum.data(), nan.data(), squares.data()};
+  }
+
   void begin_band(std::size_t width) {
     min.assign(width, std::numeric_limits<T>::infinity());
     max.assign(width, -std::numeric_limits<T>::infinity());
@@ -69,49 +75,16 @@ struct Columns {
 };
 
 template <class T>
-void fold_row(const T* values, std::size_t count, std::size_t from, Columns<T>& columns, double& squares,
-              double& absmax) {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> sums{};
-  std::array<T, kLanes> most{};
-  T* const min = columns.min.data() + from;
-  T* const max = columns.max.data() + from;
-  double* const sum = columns.sum.data() + from;
-  std::uint32_t* const nan = columns.nan.data() + from;
-  double* const all = columns.squares.data() + from;
-  const auto look = [&](std::size_t c, std::size_t lane) {
-    const T value = values[c];
-    const bool is_nan = value != value;
-    min[c] = value < min[c] ? value : min[c];
-    max[c] = value > max[c] ? value : max[c];
-    const double number = is_nan ? 0.0 : static_cast<double>(value);
-    sum[c] += number;
-    nan[c] += is_nan ? 1U : 0U;
-    all[c] += number * number;
-    sums[lane] += number * number;
-    const T size = std::fabs(value);
-    most[lane] = size > most[lane] ? size : most[lane];
-  };
-  std::size_t c = 0;
-  for (; c + kLanes <= count; c += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) look(c + lane, lane);
-  }
-  for (; c < count; ++c) look(c, 0);
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    squares += sums[lane];
-    absmax = std::max(absmax, static_cast<double>(most[lane]));
-  }
-}
-
-template <class T>
 class Builder {
  public:
-  Builder(Pyramid::Data& out, const Progress& progress, std::uint64_t total)
+  Builder(Pyramid::Data& out, SharedProgress& progress)
       : out_(out),
         source_(*out.source),
         form_(out.source->form),
         chunks_((form_.cols - 1) / kWidth + 1),
-        progress_(progress, total),
+        progress_(progress),
+        // Narrow pictures: many bands at once.
+        unit_rows_(kBlock * std::max<std::int64_t>(1, kAtOnce / (std::min(kWidth, form_.cols) * kBlock))),
         keeps_rows_(form_.rows <= kMostLines),
         keeps_cols_(form_.cols <= kMostLines) {
     if (keeps_rows_) {
@@ -124,31 +97,49 @@ class Builder {
     }
   }
 
-  void run() {
-    const std::int64_t width = std::min(kWidth, form_.cols);
-    // Narrow pictures: many bands at once.
-    const std::int64_t bands = std::max<std::int64_t>(1, kAtOnce / (width * kBlock));
-    unit_rows_ = bands * kBlock;
-    units_ = (form_.rows - 1) / unit_rows_ + 1;
-    parallel_for(static_cast<std::uint64_t>(units_ * chunks_), 1,
-                 [&](std::uint64_t begin, std::uint64_t end) {
-                   work(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
-                 });
-    finish_lines();
+  /// How many rows to look at before something else has its turn with the same bytes.
+  [[nodiscard]] std::int64_t slab_rows() const {
+    return std::max(unit_rows_, kSlab / form_.cols / unit_rows_ * unit_rows_);
+  }
+
+  /// Rows [begin, end), `begin` a multiple of slab_rows().
+  void run(std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = begin / unit_rows_;
+    const std::int64_t units = (end - 1) / unit_rows_ + 1 - first;
+    parallel_for(static_cast<std::uint64_t>(units * chunks_), 1, [&](std::uint64_t from, std::uint64_t to) {
+      work(static_cast<std::int64_t>(from), static_cast<std::int64_t>(to), first, units);
+    });
+  }
+
+  void finish() {
+    const auto rows = row_squares_.size() / static_cast<std::size_t>(chunks_);
+    for (std::size_t r = 0; r < rows; ++r) {
+      RowSums row;
+      for (std::size_t place = r; place < row_squares_.size(); place += rows) {
+        row.squares += row_squares_[place];
+        row.absmax = std::max(row.absmax, row_absmax_[place]);
+      }
+      out_.row_norm.push_back(to_float_cell(std::sqrt(row.squares)));
+      out_.row_absmax.push_back(to_float_cell(row.absmax));
+    }
+    for (std::size_t c = 0; c < col_squares_.size(); ++c) {
+      out_.col_norm.push_back(to_float_cell(std::sqrt(col_squares_[c])));
+      out_.col_absmax.push_back(to_float_cell(col_absmax_[c]));
+    }
   }
 
  private:
   // Neighbouring units have the same columns.
-  void work(std::int64_t begin, std::int64_t end) {
+  void work(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t units) {
     PlaneScratch<T> scratch;
     while (begin < end) {
-      const std::int64_t chunk = begin / units_;
-      const std::int64_t last = std::min(end, (chunk + 1) * units_);
+      const std::int64_t chunk = begin / units;
+      const std::int64_t last = std::min(end, (chunk + 1) * units);
       const std::int64_t col = chunk * kWidth;
       const std::int64_t width = std::min(kWidth, form_.cols - col);
       Columns<T> columns(static_cast<std::size_t>(width));
       for (; begin < last; ++begin) {
-        const std::int64_t row = (begin - chunk * units_) * unit_rows_;
+        const std::int64_t row = (first + begin - chunk * units) * unit_rows_;
         fold_rows(row, std::min(form_.rows, row + unit_rows_), col, width, columns, scratch);
       }
       if (keeps_cols_) add_columns(columns, static_cast<std::size_t>(col));
@@ -164,13 +155,12 @@ class Builder {
       progress_.add(source_.bytes_in(height * width));
       for (std::int64_t i = 0; i < height; ++i, ++r) {
         const std::int64_t present = form_.present(r, col, width);
-        double squares = 0;
-        double absmax = 0;
-        fold_row(values + i * width, static_cast<std::size_t>(present), 0, columns, squares, absmax);
+        const RowSums sums =
+            fold_row(values + i * width, static_cast<std::size_t>(present), columns.sums(), isa_);
         if (keeps_rows_) {
           const auto place = static_cast<std::size_t>(col / kWidth * form_.rows + r);
-          row_squares_[place] = squares;
-          row_absmax_[place] = absmax;
+          row_squares_[place] = sums.squares;
+          row_absmax_[place] = sums.absmax;
         }
         if (r % kBlock == kBlock - 1 || r == form_.rows - 1) end_band(r / kBlock, col, width, columns);
       }
@@ -207,31 +197,13 @@ class Builder {
     }
   }
 
-  void finish_lines() {
-    const auto rows = row_squares_.size() / static_cast<std::size_t>(chunks_);
-    for (std::size_t r = 0; r < rows; ++r) {
-      double squares = 0;
-      double absmax = 0;
-      for (std::size_t place = r; place < row_squares_.size(); place += rows) {
-        squares += row_squares_[place];
-        absmax = std::max(absmax, row_absmax_[place]);
-      }
-      out_.row_norm.push_back(to_float_cell(std::sqrt(squares)));
-      out_.row_absmax.push_back(to_float_cell(absmax));
-    }
-    for (std::size_t c = 0; c < col_squares_.size(); ++c) {
-      out_.col_norm.push_back(to_float_cell(std::sqrt(col_squares_[c])));
-      out_.col_absmax.push_back(to_float_cell(col_absmax_[c]));
-    }
-  }
-
   Pyramid::Data& out_;
   const Plane::Data& source_;
   const PlaneForm& form_;
   std::int64_t chunks_;
-  std::int64_t unit_rows_ = 0;
-  std::int64_t units_ = 0;
-  SharedProgress progress_;
+  SharedProgress& progress_;
+  std::int64_t unit_rows_;
+  Isa isa_ = best_isa();
   bool keeps_rows_;
   bool keeps_cols_;
   std::vector<double> row_squares_;
@@ -240,6 +212,22 @@ class Builder {
   std::vector<double> col_absmax_;
   std::mutex mutex_;
 };
+
+// Slab by slab, and the values of each slab while its bytes are still in memory: a large file is read once.
+template <class T>
+void build(Pyramid::Data& data, SharedProgress& progress, std::optional<SummaryPass>& values) {
+  Builder<T> builder(data, progress);
+  const PlaneForm& form = data.source->form;
+  for (std::int64_t row = 0; row < form.rows; row += builder.slab_rows()) {
+    const std::int64_t end = std::min(form.rows, row + builder.slab_rows());
+    builder.run(row, end);
+    if (values && data.plane.whole()) {
+      const double part = static_cast<double>(end) / static_cast<double>(form.rows);
+      values->run(static_cast<std::uint64_t>(part * static_cast<double>(values->values())), progress);
+    }
+  }
+  builder.finish();
+}
 
 Cell fold_blocks(const Pyramid::Data& data, int level, std::int64_t row, std::int64_t col) {
   const int up = level - Pyramid::kLevel;
@@ -283,30 +271,26 @@ Lines Pyramid::lines(int axis, LineStat of) const {
 Pyramid pyramid(const Plane& plane, const Progress& progress, Summary* summary) {
   const Plane::Data& source = *plane.data_;
   auto data = std::make_shared<Pyramid::Data>(Pyramid::Data{plane, plane.data_});
-  const std::uint64_t own = source.bytes_in(source.form.rows * source.form.cols);
-  const std::uint64_t others = summary == nullptr ? 0 : source.a.tensor().size_bytes();
-  if (summary != nullptr) {
-    *summary = ballast::summary(source.a.tensor(), [&](std::uint64_t done, std::uint64_t) {
-      if (progress) progress(done, own + others);
-    });
-  }
   data->width = (source.form.cols + kBlock - 1) / kBlock;
   data->height = (source.form.rows + kBlock - 1) / kBlock;
   data->blocks.resize(static_cast<std::size_t>(data->width * data->height));
-  const Progress rest = [&](std::uint64_t done, std::uint64_t) {
-    if (progress) progress(others + done, own + others);
-  };
+  const std::uint64_t others = summary == nullptr ? 0 : source.a.tensor().size_bytes();
+  SharedProgress shared(progress, source.bytes_in(source.form.rows * source.form.cols) + others);
+  std::optional<SummaryPass> values;
+  if (summary != nullptr) values.emplace(source.a.tensor());
   if (data->blocks.empty()) {
     data->row_norm.resize(static_cast<std::size_t>(std::min(source.form.rows, kMostLines)));
     data->row_absmax = data->row_norm;
     data->col_norm.resize(static_cast<std::size_t>(std::min(source.form.cols, kMostLines)));
     data->col_absmax = data->col_norm;
+  } else if (source.needs_double()) {
+    build<double>(*data, shared, values);
   } else {
-    if (source.needs_double()) {
-      Builder<double>(*data, rest, own).run();
-    } else {
-      Builder<float>(*data, rest, own).run();
-    }
+    build<float>(*data, shared, values);
+  }
+  if (values) {
+    values->run(values->values(), shared);
+    *summary = values->finish();
   }
   Pyramid result;
   result.data_ = std::move(data);

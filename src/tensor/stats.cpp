@@ -152,6 +152,35 @@ std::vector<TensorStats> stats_pass(std::span<const Tensor> tensors, const Progr
   return results;
 }
 
+SummaryPass::SummaryPass(const Tensor& tensor)
+    : tensor_(tensor), stored_(meaning_of(tensor.dtype()).stored), values_(values_in(tensor)) {}
+
+void SummaryPass::run(std::uint64_t end, SharedProgress& progress) {
+  const std::size_t before = parts_.size();
+  const std::size_t after =
+      std::max<std::size_t>(before, static_cast<std::size_t>((end + kPieceElements - 1) / kPieceElements));
+  parts_.resize(after);
+  std::mutex mutex;
+  parallel_for(after - before, 1, [&](std::uint64_t first, std::uint64_t last) {
+    BucketCounter buckets(stored_, std::min((last - first) * kPieceElements, values_));
+    for (std::uint64_t piece = before + first; piece < before + last; ++piece) {
+      const std::uint64_t count = std::min(kPieceElements, values_ - piece * kPieceElements);
+      parts_[piece] = look_at_values(tensor_, piece * kPieceElements, count, &buckets);
+      progress.add(bytes_of(stored_, count));
+    }
+    const CodeCounts found = buckets.finish();
+    const std::lock_guard lock(mutex);
+    codes_ = merged(codes_, found);
+  });
+}
+
+Summary SummaryPass::finish() const {
+  StatsPart whole;
+  for (const StatsPart& part : parts_) whole.append(part);
+  const TensorStats stats = stats_of(whole);
+  return {stats, values_, buckets_of(stored_, codes_, stats)};
+}
+
 double TensorStats::l2() const noexcept {
   return finite() == 0 ? 0 : std::hypot(mean, std) * std::sqrt(static_cast<double>(finite()));
 }

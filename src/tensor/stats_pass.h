@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ballast/stats.h"
+#include "base/shared_progress.h"
 #include "tensor/buckets.h"
 #include "tensor/stats_kernels.h"
 
@@ -21,5 +23,24 @@ namespace ballast {
 /// stats() of each, and, where `codes` has a place for each, what a BucketCounter finds.
 [[nodiscard]] std::vector<TensorStats> stats_pass(std::span<const Tensor> tensors, const Progress& progress,
                                                   std::span<CodeCounts> codes);
+
+/// summary() of one tensor, a part at a time.
+class SummaryPass {
+ public:
+  explicit SummaryPass(const Tensor& tensor);
+
+  [[nodiscard]] std::uint64_t values() const { return values_; }
+
+  /// Whole pieces, until none begins before value number `end`.
+  void run(std::uint64_t end, SharedProgress& progress);
+  [[nodiscard]] Summary finish() const;
+
+ private:
+  const Tensor& tensor_;
+  DType stored_;
+  std::uint64_t values_;
+  std::vector<StatsPart> parts_;
+  CodeCounts codes_;
+};
 
 }  // namespace ballast
