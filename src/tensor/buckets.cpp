@@ -2,6 +2,7 @@
 #include "tensor/buckets.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -108,11 +109,15 @@ void BucketCounter::count_codes(std::size_t count, CodeAt&& code_at) {
   }
   if (in_tables_ + count > kMostInTables) spill();
   in_tables_ += count;
+  constexpr std::size_t kUnrolled = 8;
+  std::uint32_t* const tables = tables_;
   std::size_t i = 0;
-  for (; i + kTables <= count; i += kTables) {
-    for (std::size_t k = 0; k < kTables; ++k) ++tables_[code_at(i + k) * kTables + k];
+  for (; i + kUnrolled <= count; i += kUnrolled) {
+    std::array<std::size_t, kUnrolled> places;
+    for (std::size_t k = 0; k < kUnrolled; ++k) places[k] = code_at(i + k) * kTables + k % kTables;
+    for (const std::size_t place : places) ++tables[place];
   }
-  for (; i < count; ++i) ++tables_[code_at(i) * kTables];
+  for (; i < count; ++i) ++tables[code_at(i) * kTables];
 }
 
 void BucketCounter::add(const std::byte* raw, const float* values, std::size_t count) {

@@ -35,7 +35,7 @@ class BucketCounter {
 
  private:
   /// Side by side, so that equal neighbours do not wait for each other's addition.
-  static constexpr std::size_t kTables = 4;
+  static constexpr std::size_t kTables = 2;
 
   template <class CodeAt>
   void count_codes(std::size_t count, CodeAt&& code_at);

@@ -3,8 +3,8 @@
 #include "tensor/fold_kernels.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstring>
 
 #define BALLAST_LOOP [[gnu::always_inline]] inline
 #if defined(__x86_64__)
@@ -18,56 +18,59 @@
 namespace ballast {
 namespace {
 
-constexpr std::size_t kFoldLanes = 16;
+constexpr std::size_t kFoldLanes = 8;
+
+// The compilers' own vectors: of this many loops over arrays they make no good ones.
+template <class T>
+using Vector [[gnu::vector_size(kFoldLanes * sizeof(T))]] = T;
 
 template <class T>
 struct RowLanes {
-  std::array<double, kFoldLanes> squares{};
-  std::array<T, kFoldLanes> most{};
+  Vector<double> squares{};
+  Vector<T> most{};
 };
 
-// Columns [c, c + kFoldLanes). What is loaded first and stored last does not make the compiler wonder what
-// lies where.
+// Columns [c, c + kFoldLanes).
 template <class T>
 BALLAST_LOOP void fold_lanes(const T* values, std::size_t c, const ColumnSums<T>& columns, RowLanes<T>& row) {
-  std::array<T, kFoldLanes> low;
-  std::array<T, kFoldLanes> high;
-  std::array<double, kFoldLanes> numbers;
-  std::array<double, kFoldLanes> sums;
-  std::array<double, kFoldLanes> squares;
-  std::array<std::uint32_t, kFoldLanes> nan;
-  for (std::size_t k = 0; k < kFoldLanes; ++k) {
-    const T value = values[c + k];
-    const T least = columns.min[c + k];
-    const T largest = columns.max[c + k];
-    low[k] = value < least ? value : least;
-    high[k] = value > largest ? value : largest;
-    const T size = std::fabs(value);
-    row.most[k] = size > row.most[k] ? size : row.most[k];
-  }
-  for (std::size_t k = 0; k < kFoldLanes; ++k) {
-    const T value = values[c + k];
-    nan[k] = columns.nan[c + k] + (value != value ? 1U : 0U);
-  }
-  for (std::size_t k = 0; k < kFoldLanes; ++k) {
-    const T value = values[c + k];
-    numbers[k] = static_cast<double>(value == value ? value : T{0});
-    sums[k] = columns.sum[c + k] + numbers[k];
-    squares[k] = columns.squares[c + k] + numbers[k] * numbers[k];
-    row.squares[k] += numbers[k] * numbers[k];
-  }
-  for (std::size_t k = 0; k < kFoldLanes; ++k) columns.min[c + k] = low[k];
-  for (std::size_t k = 0; k < kFoldLanes; ++k) columns.max[c + k] = high[k];
-  for (std::size_t k = 0; k < kFoldLanes; ++k) columns.nan[c + k] = nan[k];
-  for (std::size_t k = 0; k < kFoldLanes; ++k) columns.sum[c + k] = sums[k];
-  for (std::size_t k = 0; k < kFoldLanes; ++k) columns.squares[c + k] = squares[k];
+  Vector<T> here;
+  Vector<T> low;
+  Vector<T> high;
+  Vector<double> sum;
+  Vector<double> squares;
+  Vector<std::uint32_t> nan;
+  std::memcpy(&here, values + c, sizeof(here));
+  std::memcpy(&low, columns.min + c, sizeof(low));
+  std::memcpy(&high, columns.max + c, sizeof(high));
+  std::memcpy(&sum, columns.sum + c, sizeof(sum));
+  std::memcpy(&squares, columns.squares + c, sizeof(squares));
+  std::memcpy(&nan, columns.nan + c, sizeof(nan));
+  low = here < low ? here : low;
+  high = here > high ? here : high;
+  const auto is_nan = here != here;  // -1 in each lane that is
+  nan -= __builtin_convertvector(is_nan, Vector<std::uint32_t>);
+  const Vector<T> numbers = is_nan ? Vector<T>{} : here;
+  const Vector<T> sizes = numbers < 0 ? -numbers : numbers;
+  row.most = sizes > row.most ? sizes : row.most;
+  const Vector<double> wide = __builtin_convertvector(numbers, Vector<double>);
+  sum += wide;
+  squares += wide * wide;
+  row.squares += wide * wide;
+  std::memcpy(columns.min + c, &low, sizeof(low));
+  std::memcpy(columns.max + c, &high, sizeof(high));
+  std::memcpy(columns.sum + c, &sum, sizeof(sum));
+  std::memcpy(columns.squares + c, &squares, sizeof(squares));
+  std::memcpy(columns.nan + c, &nan, sizeof(nan));
 }
 
+// `vectors`: where the machine has none so wide, they cost more than they give.
 template <class T>
-BALLAST_LOOP RowSums fold_values(const T* values, std::size_t count, const ColumnSums<T>& columns) {
+BALLAST_LOOP RowSums fold_values(const T* values, std::size_t count, const ColumnSums<T>& columns,
+                                 bool vectors) {
   RowLanes<T> row;
   std::size_t c = 0;
-  for (; c + kFoldLanes <= count; c += kFoldLanes) fold_lanes(values, c, columns, row);
+  for (; vectors && c + kFoldLanes <= count; c += kFoldLanes) fold_lanes(values, c, columns, row);
+  RowSums sums;
   for (; c < count; ++c) {
     const T value = values[c];
     if (value != value) {
@@ -79,10 +82,9 @@ BALLAST_LOOP RowSums fold_values(const T* values, std::size_t count, const Colum
     columns.max[c] = std::max(columns.max[c], value);
     columns.sum[c] += number;
     columns.squares[c] += number * number;
-    row.squares[0] += number * number;
-    row.most[0] = std::max(row.most[0], std::fabs(value));
+    sums.squares += number * number;
+    sums.absmax = std::max(sums.absmax, std::fabs(number));
   }
-  RowSums sums;
   for (std::size_t k = 0; k < kFoldLanes; ++k) {
     sums.squares += row.squares[k];
     sums.absmax = std::max(sums.absmax, static_cast<double>(row.most[k]));
@@ -92,12 +94,12 @@ BALLAST_LOOP RowSums fold_values(const T* values, std::size_t count, const Colum
 
 template <class T>
 BALLAST_AVX2 RowSums fold_avx2(const T* values, std::size_t count, const ColumnSums<T>& columns) {
-  return fold_values(values, count, columns);
+  return fold_values(values, count, columns, true);
 }
 
 template <class T>
 BALLAST_AVX512 RowSums fold_avx512(const T* values, std::size_t count, const ColumnSums<T>& columns) {
-  return fold_values(values, count, columns);
+  return fold_values(values, count, columns, true);
 }
 
 }  // namespace
@@ -106,7 +108,7 @@ template <class T>
 RowSums fold_row(const T* values, std::size_t count, const ColumnSums<T>& columns, Isa isa) {
   if (isa == Isa::avx512) return fold_avx512(values, count, columns);
   if (isa == Isa::avx2) return fold_avx2(values, count, columns);
-  return fold_values(values, count, columns);
+  return fold_values(values, count, columns, false);
 }
 
 template RowSums fold_row(const float*, std::size_t, const ColumnSums<float>&, Isa);

@@ -146,9 +146,10 @@ void PlaneSource::read_codes(std::int64_t row, std::int64_t col, std::int64_t he
 void PlaneSource::read(std::int64_t row, std::int64_t col, std::int64_t height, std::int64_t width,
                        std::vector<std::byte>& out) const {
   const std::uint64_t bits = info(tensor_.dtype()).bits;
-  out.assign(static_cast<std::size_t>(bytes_of(tensor_.dtype(), static_cast<std::uint64_t>(height * width))),
-             std::byte{0});
+  out.resize(static_cast<std::size_t>(bytes_of(tensor_.dtype(), static_cast<std::uint64_t>(height * width))));
   if (out.empty()) return;
+  const bool is_short = form_.present(row + height - 1, col, width) < width;
+  if (is_short) std::fill(out.begin(), out.end(), std::byte{0});
   if (bits < 8) return read_codes(row, col, height, width, out.data());
   const auto size = static_cast<std::int64_t>(bits / 8);
   std::vector<std::byte> window;

@@ -11,9 +11,10 @@
 namespace ballast {
 namespace {
 
-constexpr std::int64_t kBlock = std::int64_t{1} << Pyramid::kLevel;
+constexpr std::int64_t kBlockSide = std::int64_t{1} << Pyramid::kLevel;
 constexpr std::int64_t kWidth = std::int64_t{1} << 16U;      // columns one thread takes at a time
-constexpr std::int64_t kAtOnce = std::int64_t{1} << 18U;     // elements
+constexpr std::int64_t kAtOnce = std::int64_t{1} << 17U;     // elements
+constexpr std::int64_t kInCache = 512;                       // columns
 constexpr std::int64_t kSlab = std::int64_t{1} << 25U;       // elements; what the page cache surely keeps
 constexpr std::int64_t kMostLines = std::int64_t{1} << 22U;  // beyond, norms are sampled
 
@@ -40,11 +41,11 @@ struct Pyramid::Data {
 
   [[nodiscard]] std::int64_t elements_in(std::int64_t y, std::int64_t x) const {
     const PlaneForm& form = source->form;
-    const std::int64_t rows = std::min(kBlock, form.rows - y * kBlock);
-    const std::int64_t cols = std::min(kBlock, form.cols - x * kBlock);
+    const std::int64_t rows = std::min(kBlockSide, form.rows - y * kBlockSide);
+    const std::int64_t cols = std::min(kBlockSide, form.cols - x * kBlockSide);
     const bool has_last = y == height - 1;
     return (has_last ? rows - 1 : rows) * cols +
-           (has_last ? form.present(form.rows - 1, x * kBlock, cols) : 0);
+           (has_last ? form.present(form.rows - 1, x * kBlockSide, cols) : 0);
   }
 };
 
@@ -62,8 +63,9 @@ struct Columns {
 
   explicit Columns(std::size_t width) : squares(width, 0.0), absmax(width, 0.0) { begin_band(width); }
 
-  [[nodiscard]] ColumnSums<T> sums() {
-    return {min.data(), max.data(), sum.data(), nan.data(), squares.data()};
+  [[nodiscard]] ColumnSums<T> sums(std::int64_t from) {
+    return {min.data() + from, max.data() + from, sum.data() + from, nan.data() + from,
+            squares.data() + from};
   }
 
   void begin_band(std::size_t width) {
@@ -75,16 +77,17 @@ struct Columns {
 };
 
 template <class T>
-class Builder {
+class PyramidBuilder {
  public:
-  Builder(Pyramid::Data& out, SharedProgress& progress)
+  PyramidBuilder(Pyramid::Data& out, SharedProgress& progress)
       : out_(out),
         source_(*out.source),
         form_(out.source->form),
         chunks_((form_.cols - 1) / kWidth + 1),
         progress_(progress),
         // Narrow pictures: many bands at once.
-        unit_rows_(kBlock * std::max<std::int64_t>(1, kAtOnce / (std::min(kWidth, form_.cols) * kBlock))),
+        unit_rows_(kBlockSide *
+                   std::max<std::int64_t>(1, kAtOnce / (std::min(kWidth, form_.cols) * kBlockSide))),
         keeps_rows_(form_.rows <= kMostLines),
         keeps_cols_(form_.cols <= kMostLines) {
     if (keeps_rows_) {
@@ -153,26 +156,41 @@ class Builder {
       const std::int64_t height = std::min(at_once, end - r);
       const T* values = read_numbers(source_, r, col, height, width, scratch);
       progress_.add(source_.bytes_in(height * width));
-      for (std::int64_t i = 0; i < height; ++i, ++r) {
-        const std::int64_t present = form_.present(r, col, width);
-        const RowSums sums =
-            fold_row(values + i * width, static_cast<std::size_t>(present), columns.sums(), isa_);
-        if (keeps_rows_) {
-          const auto place = static_cast<std::size_t>(col / kWidth * form_.rows + r);
-          row_squares_[place] = sums.squares;
-          row_absmax_[place] = sums.absmax;
-        }
-        if (r % kBlock == kBlock - 1 || r == form_.rows - 1) end_band(r / kBlock, col, width, columns);
+      const std::int64_t last = r + height;
+      while (r < last) {
+        const std::int64_t band = r / kBlockSide;
+        const std::int64_t until = std::min(last, (band + 1) * kBlockSide);
+        fold_part_of_band(values, r, until, col, width, columns);
+        values += (until - r) * width;
+        r = until;
+        if (r % kBlockSide == 0 || r == form_.rows) end_band(band, col, width, columns);
+      }
+    }
+  }
+
+  // Some columns at a time: what is known of them stays in the first-level cache.
+  void fold_part_of_band(const T* values, std::int64_t row, std::int64_t end, std::int64_t col,
+                         std::int64_t width, Columns<T>& columns) {
+    for (std::int64_t from = 0; from < width; from += kInCache) {
+      const ColumnSums<T> sums = columns.sums(from);
+      const std::int64_t part = std::min(kInCache, width - from);
+      for (std::int64_t r = row; r < end; ++r) {
+        const auto present = static_cast<std::size_t>(form_.present(r, col + from, part));
+        const RowSums found = fold_row(values + (r - row) * width + from, present, sums, isa_);
+        if (!keeps_rows_) continue;
+        const auto place = static_cast<std::size_t>(col / kWidth * form_.rows + r);
+        row_squares_[place] += found.squares;
+        row_absmax_[place] = std::max(row_absmax_[place], found.absmax);
       }
     }
   }
 
   void end_band(std::int64_t band, std::int64_t col, std::int64_t width, Columns<T>& columns) {
-    for (std::int64_t from = 0; from < width; from += kBlock) {
+    for (std::int64_t from = 0; from < width; from += kBlockSide) {
       Cell cell;
-      const std::int64_t x = (col + from) / kBlock;
+      const std::int64_t x = (col + from) / kBlockSide;
       for (auto c = static_cast<std::size_t>(from);
-           c < static_cast<std::size_t>(std::min(width, from + kBlock)); ++c) {
+           c < static_cast<std::size_t>(std::min(width, from + kBlockSide)); ++c) {
         cell.min = std::min(cell.min, static_cast<double>(columns.min[c]));
         cell.max = std::max(cell.max, static_cast<double>(columns.max[c]));
         cell.sum += columns.sum[c];
@@ -215,8 +233,8 @@ class Builder {
 
 // Slab by slab, and the values of each slab while its bytes are still in memory: a large file is read once.
 template <class T>
-void build(Pyramid::Data& data, SharedProgress& progress, std::optional<SummaryPass>& values) {
-  Builder<T> builder(data, progress);
+void build_slabs(Pyramid::Data& data, SharedProgress& progress, std::optional<SummaryPass>& values) {
+  PyramidBuilder<T> builder(data, progress);
   const PlaneForm& form = data.source->form;
   for (std::int64_t row = 0; row < form.rows; row += builder.slab_rows()) {
     const std::int64_t end = std::min(form.rows, row + builder.slab_rows());
@@ -271,8 +289,8 @@ Lines Pyramid::lines(int axis, LineStat of) const {
 Pyramid pyramid(const Plane& plane, const Progress& progress, Summary* summary) {
   const Plane::Data& source = *plane.data_;
   auto data = std::make_shared<Pyramid::Data>(Pyramid::Data{plane, plane.data_});
-  data->width = (source.form.cols + kBlock - 1) / kBlock;
-  data->height = (source.form.rows + kBlock - 1) / kBlock;
+  data->width = (source.form.cols + kBlockSide - 1) / kBlockSide;
+  data->height = (source.form.rows + kBlockSide - 1) / kBlockSide;
   data->blocks.resize(static_cast<std::size_t>(data->width * data->height));
   const std::uint64_t others = summary == nullptr ? 0 : source.a.tensor().size_bytes();
   SharedProgress shared(progress, source.bytes_in(source.form.rows * source.form.cols) + others);
@@ -284,9 +302,9 @@ Pyramid pyramid(const Plane& plane, const Progress& progress, Summary* summary) 
     data->col_norm.resize(static_cast<std::size_t>(std::min(source.form.cols, kMostLines)));
     data->col_absmax = data->col_norm;
   } else if (source.needs_double()) {
-    build<double>(*data, shared, values);
+    build_slabs<double>(*data, shared, values);
   } else {
-    build<float>(*data, shared, values);
+    build_slabs<float>(*data, shared, values);
   }
   if (values) {
     values->run(values->values(), shared);
