@@ -305,6 +305,9 @@ class VerifyReport:
         return not self.findings
 
 
+_QUANTILES = (0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
+
+
 def stats(
     source: Tensors,
     *,
@@ -319,16 +322,23 @@ def stats(
     dtype: Any = None,
     keep_dtype: Patterns = None,
     keep_statistics: bool = True,
+    quantiles: Union[bool, Iterable[float]] = False,
+    histogram: bool = False,
     inert: bool = False,
     io: str = "read",
     progress: Progress = None,
 ) -> Dict[str, Dict[str, Any]]:
-    """count, nan, inf, zeros, min, max, mean, std and absmax of each tensor."""
+    """count, nan, inf, zeros, min, max, mean, std and absmax of each tensor.
+
+    quantiles: shares from 0 to 1, or True for nine usual ones: a dict from each share to the smallest value that so many do not exceed. Exact for dtypes of 16 bits
+    and fewer, within 2**-8 of the value for others. histogram: 256 "counts" between 257 "edges", which are further apart the larger the values.
+    """
     steps = _steps(
         root=root or "", rename=rename, rules=rules, strip_prefixes=strip_prefixes, include=include, exclude=exclude, reindex=reindex,
         keep_positions=keep_positions, dtype=dtype, keep_dtype=keep_dtype, keep_statistics=keep_statistics,
     )  # fmt: skip
-    return _native.stats(_taken(source, steps, inert, io), progress)
+    shares = _QUANTILES if quantiles is True else tuple(quantiles or ())
+    return _native.stats(_taken(source, steps, inert, io), list(shares), histogram, progress)
 
 
 def verify(

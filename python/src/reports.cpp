@@ -68,9 +68,9 @@ PyObject* diff(PyObject* /*module*/, PyObject* args) {
   });
 }
 
-Ref statistics(const ballast::TensorStats& stats) {
-  return Dict()
-      .set("count", stats.count)
+Dict statistics(const ballast::TensorStats& stats) {
+  Dict dict;
+  return dict.set("count", stats.count)
       .set("nan", stats.nan)
       .set("inf", stats.inf)
       .set("zeros", stats.zeros)
@@ -78,16 +78,73 @@ Ref statistics(const ballast::TensorStats& stats) {
       .set("max", stats.max)
       .set("mean", stats.mean)
       .set("std", stats.std)
-      .set("absmax", stats.absmax())
-      .object();
+      .set("absmax", stats.absmax());
 }
 
-// stats(checkpoint, progress): a dict for each tensor that has data.
+struct Distribution {
+  ballast::TensorStats stats;
+  std::vector<double> quantiles = {};
+  ballast::Histogram histogram = {};
+};
+
+std::vector<double> numbers_of(PyObject* sequence) {
+  const Ref items(PySequence_List(sequence));
+  std::vector<double> numbers;
+  for (Py_ssize_t i = 0; i < PyList_Size(items.get()); ++i) {
+    const double number = PyFloat_AsDouble(PyList_GetItem(items.get(), i));
+    if (number == -1 && PyErr_Occurred() != nullptr) throw Raised{};
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::vector<Distribution> distributions(const std::vector<ballast::Tensor>& tensors,
+                                        const std::vector<double>& shares, bool histogram,
+                                        const ballast::Progress& progress) {
+  std::vector<Distribution> all;
+  if (shares.empty() && !histogram) {
+    for (const ballast::TensorStats& stats : ballast::stats(tensors, progress)) all.push_back({stats});
+    return all;
+  }
+  ballast::summary(
+      tensors,
+      [&](std::size_t, const ballast::Summary& summary) {
+        Distribution& one = all.emplace_back(Distribution{summary.stats});
+        for (const double share : shares) one.quantiles.push_back(summary.quantile(share));
+        if (histogram) one.histogram = summary.histogram();
+      },
+      progress);
+  return all;
+}
+
+Ref distribution(const Distribution& found, const std::vector<double>& shares, bool histogram) {
+  const auto number = [](const auto& value) { return to_python(value); };
+  Dict dict = statistics(found.stats);
+  if (!shares.empty()) {
+    const Ref quantiles(PyDict_New());
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      check(PyDict_SetItem(quantiles.get(), to_python(shares[i]).get(), to_python(found.quantiles[i]).get()));
+    dict.set("quantiles", quantiles);
+  }
+  if (histogram) {
+    dict.set("histogram", Dict()
+                              .set("edges", list_of(found.histogram.edges, number))
+                              .set("counts", list_of(found.histogram.counts, number))
+                              .object());
+  }
+  return dict.object();
+}
+
+// stats(checkpoint, quantiles, histogram, progress): a dict for each tensor that has data.
 PyObject* stats(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* checkpoint_object = nullptr;
+    PyObject* quantiles = nullptr;
+    int histogram = 0;
     PyObject* progress = nullptr;
-    if (PyArg_ParseTuple(args, "OO", &checkpoint_object, &progress) == 0) throw Raised{};
+    if (PyArg_ParseTuple(args, "OOpO", &checkpoint_object, &quantiles, &histogram, &progress) == 0)
+      throw Raised{};
+    const std::vector<double> shares = numbers_of(quantiles);
     std::vector<ballast::Tensor> tensors;
     std::vector<std::string_view> names;
     for (const ballast::Entry entry : checkpoint_of(checkpoint_object)) {
@@ -97,10 +154,11 @@ PyObject* stats(PyObject* /*module*/, PyObject* args) {
       names.push_back(entry.name);
     }
     const ballast::Progress report = progress_of(progress);
-    const auto results = unlocked([&] { return ballast::stats(tensors, report); });
+    const auto results = unlocked([&] { return distributions(tensors, shares, histogram != 0, report); });
     Ref dict(PyDict_New());
     for (std::size_t i = 0; i < results.size(); ++i)
-      check(PyDict_SetItem(dict.get(), to_python(names[i]).get(), statistics(results[i]).get()));
+      check(PyDict_SetItem(dict.get(), to_python(names[i]).get(),
+                           distribution(results[i], shares, histogram != 0).get()));
     return dict;
   });
 }

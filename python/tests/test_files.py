@@ -194,6 +194,20 @@ def test_verdicts(tmp_path):
     assert numbers["good"]["mean"] == 2.0 and numbers["good"]["std"] == pytest.approx(np.std([1, 2, 3])) and numbers["bad"]["nan"] == 1
 
 
+def test_quantiles_and_histograms_are_numpys():
+    values = np.random.default_rng(3).normal(size=5001).astype(np.float16)
+    found = ballast.stats({"w": values}, quantiles=[0, 0.25, 0.5, 1], histogram=True)["w"]
+    exact = values.astype(float)
+    assert found["quantiles"] == {q: np.quantile(exact, q, method="inverted_cdf") for q in (0, 0.25, 0.5, 1)}
+    edges, counts = found["histogram"]["edges"], found["histogram"]["counts"]
+    assert len(counts) == 256 and counts == np.histogram(exact, edges)[0].tolist()
+    assert len(ballast.stats({"w": values}, quantiles=True)["w"]["quantiles"]) == 9
+    assert "quantiles" not in ballast.stats({"w": values})["w"]
+    for wrong in ([1.5], [float("nan")], ["x"]):
+        with pytest.raises((ballast.Error, TypeError)):
+            ballast.stats({"w": values}, quantiles=wrong)
+
+
 def test_checksums_are_compared(tmp_path):
     ballast.save(tmp_path / "x.pt", {"a": np.arange(100.0)})
     assert ballast.verify(tmp_path / "x.pt").clean

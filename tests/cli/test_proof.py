@@ -203,20 +203,5 @@ class Embed(CliTest):
         self.run_tool("embed", self.small(), "--symbol", "weights", code=2)
 
 
-class Stats(CliTest):
-    def test_the_histogram_counts_every_value(self):
-        source = self.file("s.safetensors", safetensors([("w", "F32", [17], floats(*range(17))), ("one", "F32", [3], floats(2, 2, 2))]))
-        result = self.run_json("stats", source, "--histogram")
-        w, one = result["tensors"]
-        self.assertEqual(w["histogram"], [1] * 15 + [2])
-        self.assertEqual(sum(one["histogram"]), 3)
-        self.assertEqual(w["absmax"], 16)
-        seen, code = self.run_on_terminal("stats", source, columns=160)
-        self.assertEqual(code, 0)
-        self.assertIn("▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄█", seen)
-        out, _ = self.run_tool("stats", source)
-        self.assertNotIn("█", out)
-
-
 if __name__ == "__main__":
     unittest.main()
