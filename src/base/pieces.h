@@ -31,17 +31,28 @@ class Pieces {
 
   [[nodiscard]] std::size_t end(std::size_t thing) const { return first(thing + 1); }
 
-  /// work(thing, piece of the thing, piece of all), on several threads.
+  /// work(thing, first and end of its pieces, first of them in all), on several threads: neighbouring pieces
+  /// of one thing that one thread has together.
   template <class Work>
-  void for_each(Work&& work) const {
+  void for_each_run(Work&& work) const {
     parallel_for(starts_.back(), 1, [&](std::uint64_t begin, std::uint64_t end) {
       // upper_bound, not lower_bound: things of size 0 have no pieces.
       const auto after = std::upper_bound(starts_.begin(), starts_.end(), begin);
       auto owner = static_cast<std::size_t>(after - starts_.begin()) - 1;
-      for (std::uint64_t piece = begin; piece < end; ++piece) {
+      for (std::uint64_t piece = begin; piece < end;) {
         while (starts_[owner + 1] <= piece) ++owner;
-        work(owner, piece - starts_[owner], static_cast<std::size_t>(piece));
+        const std::uint64_t last = std::min(end, starts_[owner + 1]);
+        work(owner, piece - starts_[owner], last - starts_[owner], static_cast<std::size_t>(piece));
+        piece = last;
       }
+    });
+  }
+
+  /// work(thing, piece of the thing, piece of all), on several threads.
+  template <class Work>
+  void for_each(Work&& work) const {
+    for_each_run([&](std::size_t owner, std::uint64_t first, std::uint64_t end, std::size_t overall) {
+      for (std::uint64_t piece = first; piece < end; ++piece) work(owner, piece, overall++);
     });
   }
 

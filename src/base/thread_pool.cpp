@@ -178,4 +178,17 @@ void parallel_for(std::uint64_t count, std::uint64_t grain,
   job.rethrow();
 }
 
+void parallel_read(std::uint64_t count, int readers, const std::function<void(std::uint64_t)>& work) {
+  if (count == 0) return;
+  const auto each = [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) work(i);
+  };
+  const auto threads = static_cast<int>(std::min<std::uint64_t>(count, static_cast<std::uint64_t>(readers)));
+  if (threads <= 1 || inside_piece) return each(0, count);
+  const std::function<void(std::uint64_t, std::uint64_t)> one = each;
+  Job job(count, 1, one);
+  pool().run(job, threads - 1);
+  job.rethrow();
+}
+
 }  // namespace ballast

@@ -17,6 +17,10 @@ namespace ballast {
 void parallel_for(std::uint64_t count, std::uint64_t grain,
                   const std::function<void(std::uint64_t, std::uint64_t)>& work);
 
+/// The same for pieces that wait for a disk or a server more than they compute: on `readers` threads, however
+/// few cores there are. Each piece is one of [0, count).
+void parallel_read(std::uint64_t count, int readers, const std::function<void(std::uint64_t)>& work);
+
 }  // namespace ballast
 
 #pragma GCC visibility pop

@@ -7,15 +7,17 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/pieces.h"
+#include "base/shared_progress.h"
 #include "tensor/blocks.h"
 #include "tensor/elements.h"
-#include "tensor/stats_kernels.h"
+#include "tensor/stats_pass.h"
 
 namespace ballast {
 namespace {
@@ -24,12 +26,13 @@ constexpr std::uint64_t kPieceElements =
     std::uint64_t{1} << 20U;  // one thread's share; a multiple of 8, so that sub-byte pieces begin on bytes
 constexpr std::size_t kReadElements = 1U << 15U;
 constexpr std::size_t kValuesAtOnce = 1U << 11U;
+
 bool needs_double(DType dtype) {
   return !is_floating(dtype) || dtype == DType::f64;
 }
 
 template <class T>
-StatsPart look_at(const Tensor& tensor, std::uint64_t first, std::uint64_t count) {
+StatsPart look_at(const Tensor& tensor, std::uint64_t first, std::uint64_t count, BucketCounter* buckets) {
   ElementReader reader(tensor);
   const Isa isa = best_isa();
   std::array<T, kValuesAtOnce> block;
@@ -40,6 +43,7 @@ StatsPart look_at(const Tensor& tensor, std::uint64_t first, std::uint64_t count
     for (std::uint64_t at = 0; at < in_reach; at += kValuesAtOnce) {
       const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kValuesAtOnce, in_reach - at));
       reader.cast(at, std::span(block).first(size));
+      if (buckets != nullptr) buckets->add(reader.raw(at), block.data(), size);
       const std::size_t padded = (size + kStatsLanes - 1) / kStatsLanes * kStatsLanes;
       std::fill(block.begin() + static_cast<std::ptrdiff_t>(size),
                 block.begin() + static_cast<std::ptrdiff_t>(padded), std::numeric_limits<T>::quiet_NaN());
@@ -47,27 +51,6 @@ StatsPart look_at(const Tensor& tensor, std::uint64_t first, std::uint64_t count
     }
   }
   return part;
-}
-
-StatsPart look_at_piece(const Tensor& tensor, std::uint64_t piece) {
-  const std::uint64_t first = piece * kPieceElements;
-  const std::uint64_t count = std::min(kPieceElements, values_in(tensor) - first);
-  return needs_double(meaning_of(tensor.dtype()).stored) ? look_at<double>(tensor, first, count)
-                                                         : look_at<float>(tensor, first, count);
-}
-
-TensorStats finish(const StatsPart& part) {
-  TensorStats result;
-  result.count = part.count;
-  result.nan = part.nan;
-  result.inf = part.inf;
-  result.zeros = part.zeros;
-  if (part.finite() == 0) return result;
-  result.min = part.min;
-  result.max = part.max;
-  result.mean = part.mean;
-  result.std = std::sqrt(part.squares / static_cast<double>(part.finite()));
-  return result;
 }
 
 // The bits that make a value NaN or infinite: all of them are those v with (v & mask) == pattern.
@@ -113,27 +96,68 @@ std::uint64_t count_matches(std::span<const std::byte> bytes, NotFinite what) {
 
 }  // namespace
 
-std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& progress) {
+StatsPart look_at_values(const Tensor& tensor, std::uint64_t first, std::uint64_t count,
+                         BucketCounter* buckets) {
+  return needs_double(meaning_of(tensor.dtype()).stored) ? look_at<double>(tensor, first, count, buckets)
+                                                         : look_at<float>(tensor, first, count, buckets);
+}
+
+TensorStats stats_of(const StatsPart& part) {
+  TensorStats result;
+  result.count = part.count;
+  result.nan = part.nan;
+  result.inf = part.inf;
+  result.neg_inf = part.neg_inf;
+  result.zeros = part.zeros;
+  if (part.finite() == 0) return result;
+  result.min = part.min;
+  result.max = part.max;
+  result.mean = part.mean;
+  result.std = std::sqrt(part.squares / static_cast<double>(part.finite()));
+  return result;
+}
+
+std::vector<TensorStats> stats_pass(std::span<const Tensor> tensors, const Progress& progress,
+                                    std::span<CodeCounts> codes) {
   const Pieces pieces(tensors.size(), kPieceElements, [&](std::size_t i) { return values_in(tensors[i]); });
   std::vector<StatsPart> parts(pieces.size());
   std::uint64_t total = 0;
   for (const Tensor& tensor : tensors) total += tensor.size_bytes();
-  std::atomic<std::uint64_t> done{0};
-  pieces.for_each([&](std::size_t owner, std::uint64_t piece, std::size_t overall) {
-    parts[overall] = look_at_piece(tensors[owner], piece);
-    if (!progress) return;
-    const std::uint64_t bytes =
-        parts[overall].count * info(meaning_of(tensors[owner].dtype()).stored).bits / 8;
-    progress(done.fetch_add(bytes) + bytes, total);
+  SharedProgress shared(progress, total);
+  std::mutex mutex;
+  pieces.for_each_run([&](std::size_t owner, std::uint64_t begin, std::uint64_t end, std::size_t overall) {
+    const Tensor& tensor = tensors[owner];
+    const DType stored = meaning_of(tensor.dtype()).stored;
+    const std::uint64_t all = values_in(tensor);
+    std::optional<BucketCounter> buckets;
+    if (!codes.empty()) buckets.emplace(stored, std::min(all, end * kPieceElements) - begin * kPieceElements);
+    for (std::uint64_t piece = begin; piece < end; ++piece) {
+      const std::uint64_t first = piece * kPieceElements;
+      const std::uint64_t count = std::min(kPieceElements, all - first);
+      parts[overall++] = look_at_values(tensor, first, count, buckets ? &*buckets : nullptr);
+      shared.add(bytes_of(stored, count));
+    }
+    if (!buckets) return;
+    const CodeCounts found = buckets->finish();
+    const std::lock_guard lock(mutex);
+    codes[owner] = merged(codes[owner], found);
   });
   std::vector<TensorStats> results;
   results.reserve(tensors.size());
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     StatsPart whole;
     for (std::size_t piece = pieces.first(t); piece < pieces.end(t); ++piece) whole.append(parts[piece]);
-    results.push_back(finish(whole));
+    results.push_back(stats_of(whole));
   }
   return results;
+}
+
+double TensorStats::l2() const noexcept {
+  return finite() == 0 ? 0 : std::hypot(mean, std) * std::sqrt(static_cast<double>(finite()));
+}
+
+std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& progress) {
+  return stats_pass(tensors, progress, {});
 }
 
 std::uint64_t count_not_finite(const Tensor& tensor) {

@@ -68,6 +68,8 @@ BALLAST_LOOP StatsPart look(const T* values, std::size_t padded, std::size_t pad
     sum += lanes.sum[k];
   }
   part.nan -= padding;
+  if (part.inf > 0)
+    part.neg_inf = static_cast<std::uint64_t>(std::count(values, values + padded, -kInfinity));
   if (part.finite() == 0) return part;
   part.mean = sum / static_cast<double>(part.finite());
   std::array<double, kStatsLanes> squares{};

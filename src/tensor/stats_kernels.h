@@ -18,6 +18,7 @@ struct StatsPart {
   std::uint64_t count = 0;
   std::uint64_t nan = 0;
   std::uint64_t inf = 0;
+  std::uint64_t neg_inf = 0;
   std::uint64_t zeros = 0;
   double min = std::numeric_limits<double>::infinity();
   double max = -std::numeric_limits<double>::infinity();
@@ -37,6 +38,7 @@ struct StatsPart {
     count += next.count;
     nan += next.nan;
     inf += next.inf;
+    neg_inf += next.neg_inf;
     zeros += next.zeros;
     min = std::min(min, next.min);
     max = std::max(max, next.max);
