@@ -13,6 +13,7 @@
 
 #include "ballast/diff.h"
 #include "view/document.h"
+#include "view/exact.h"
 #include "view/guard.h"
 #include "view/jobs.h"
 #include "view/lru.h"
@@ -40,6 +41,7 @@ struct App {
   std::vector<std::unique_ptr<Document>> documents;
   Guard guard;
   Lru tiles{64U << 20U};
+  ExactPasses exact;
   Comparison comparison;
   std::function<void()> quit;
   std::function<void(const std::string&)> warn;
@@ -76,6 +78,10 @@ struct Call {
 [[nodiscard]] Response get_tensor(const Call& call);
 [[nodiscard]] Response get_plane(const Call& call);
 [[nodiscard]] Response get_values(const Call& call);
+[[nodiscard]] Response get_tile(const Call& call);
+[[nodiscard]] Response get_lines(const Call& call);
+[[nodiscard]] Response get_summary(const Call& call);
+[[nodiscard]] Response post_exact(const Call& call);
 [[nodiscard]] Response get_npy(const Call& call);
 [[nodiscard]] Response get_csv(const Call& call);
 [[nodiscard]] Response get_objects(const Call& call);
@@ -84,6 +90,10 @@ struct Call {
 [[nodiscard]] Response get_layout(const Call& call);
 [[nodiscard]] Response get_onnx(const Call& call);
 [[nodiscard]] Response get_diff(const Call& call);
+[[nodiscard]] Response get_delta_plane(const Call& call);
+[[nodiscard]] Response get_delta_tile(const Call& call);
+[[nodiscard]] Response get_delta_lines(const Call& call);
+[[nodiscard]] Response get_delta_values(const Call& call);
 [[nodiscard]] Response get_job(const Call& call);
 [[nodiscard]] Response delete_job(const Call& call);
 
