@@ -85,7 +85,7 @@ class View:
         connection.close()
         return answer, content
 
-    def api(self, path, method="GET", body=None, status=200, **query):
+    def api(self, path, method="GET", body=None, /, *, status=200, **query):
         answer, content = self.request("/api/1/" + path + ("?" + urlencode(query) if query else ""), method, body)
         if answer.status != status:
             raise AssertionError(f"{path} {query}: {answer.status}, not {status}: {content[:500]}")
@@ -107,7 +107,7 @@ class View:
             answer, content = self.request("/api/1/diff?" + urlencode(query))
         return json.loads(content)
 
-    def tile(self, path, **query):
+    def tile(self, path, /, **query):
         """(head, rows of cells)"""
         content = self.api(path, **query)
         version, level, width, height, low, high, exact, nan = struct.unpack("<4I2f2I", content[:32])
