@@ -95,6 +95,9 @@ int serve(Session& session, const ViewArguments& arguments) {
   app.see();
   announce(session, arguments, app, server.port());
   const auto idle = std::chrono::seconds(arguments.idle_seconds);
+  const std::jthread warming([&app] {
+    for (const auto& document : app.documents) document->warm_up();
+  });
   server.serve(
       [&app](const view::Request& request, const view::Gone& gone) { return answer(app, request, gone); },
       [&] {

@@ -170,7 +170,7 @@ Response get_diff(const Call& call) {
   if (compared == nullptr) {
     const std::uint64_t job =
         app.jobs.start("diff", fmt::format("diff {} {}", files.a, files.b),
-                       [&app, files](const ballast::Progress& progress) {
+                       [&app, files](std::uint64_t /*number*/, const ballast::Progress& progress) {
                          auto done = compare(*app.documents[files.a], *app.documents[files.b], progress);
                          const std::lock_guard lock(app.comparison.mutex);
                          app.comparison.done[{files.a, files.b}] = std::move(done);

@@ -33,7 +33,17 @@ std::vector<std::uint32_t> sorted_numbers(std::size_t count, Less less) {
 }  // namespace
 
 Document::Document(std::string path, ballast::Checkpoint checkpoint)
-    : path_(std::move(path)), checkpoint_(std::move(checkpoint)), rows_(rows_of(checkpoint_)) {}
+    : path_(std::move(path)), checkpoint_(std::move(checkpoint)) {}
+
+void Document::warm_up() {
+  try {
+    static_cast<void>(tree(true));
+    static_cast<void>(scan());
+    static_cast<void>(lower_names());
+    for (const char* by : {"file", "name", "bytes", "parameters"}) static_cast<void>(order(by));
+  } catch (const std::exception&) {  // whoever asks for it is told
+  }
+}
 
 std::uint64_t Document::file_bytes() const {
   if (checkpoint_.format != ballast::formats::sharded) return size_of_file(path_);
@@ -49,13 +59,14 @@ std::uint64_t Document::file_bytes() const {
 }
 
 const NameTree& Document::tree(bool fold) {
-  return (fold ? folded_ : plain_).get([&] { return NameTree(rows_, fold); });
+  return (fold ? folded_ : plain_).get([&] { return NameTree(rows(), fold); });
 }
 
 const std::vector<std::uint32_t>& Document::order(const std::string& by) {
+  const std::vector<Row>& all = rows();
   const auto sorted = [&](auto less) {
-    return sorted_numbers(rows_.size(),
-                          [&, less](std::uint32_t a, std::uint32_t b) { return less(rows_[a], rows_[b]); });
+    return sorted_numbers(all.size(),
+                          [&, less](std::uint32_t a, std::uint32_t b) { return less(all[a], all[b]); });
   };
   if (by == "name")
     return by_name_.get(
@@ -72,8 +83,8 @@ const std::vector<std::uint32_t>& Document::order(const std::string& by) {
 const std::vector<std::string>& Document::lower_names() {
   return lower_.get([&] {
     std::vector<std::string> names;
-    names.reserve(rows_.size());
-    for (const Row& row : rows_) names.push_back(in_lower_case(row.name));
+    names.reserve(rows().size());
+    for (const Row& row : rows()) names.push_back(in_lower_case(row.name));
     return names;
   });
 }
@@ -92,12 +103,12 @@ std::vector<std::string> Document::tied(std::size_t number, std::size_t most) {
     return groups;
   });
   if (all.empty()) return {};
-  const std::string& first = rows_[number].tied_to;
+  const std::string& first = rows()[number].tied_to;
   const std::size_t group = first.empty() ? number : checkpoint_.position(first).value_or(number);
   std::vector<std::string> names;
   const auto [begin, end] = all.equal_range(group);
   for (auto at = begin; at != end && names.size() < most; ++at) {
-    if (at->second != number) names.push_back(ballast::display(rows_[at->second].name));
+    if (at->second != number) names.push_back(ballast::display(rows()[at->second].name));
   }
   return names;
 }

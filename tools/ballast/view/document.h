@@ -44,7 +44,12 @@ class Document {
   [[nodiscard]] const ballast::Checkpoint& checkpoint() const noexcept { return checkpoint_; }
 
   /// In the file's order: a tensor's number is its position.
-  [[nodiscard]] const std::vector<Row>& rows() const noexcept { return rows_; }
+  [[nodiscard]] const std::vector<Row>& rows() const {
+    return rows_.get([this] { return rows_of(checkpoint_); });
+  }
+
+  /// What is asked for first, made before it is: on a thread of its own, so that nobody waits for it.
+  void warm_up();
 
   /// On disk: of all files, when there are several.
   [[nodiscard]] std::uint64_t file_bytes() const;
@@ -54,6 +59,11 @@ class Document {
   [[nodiscard]] const std::vector<std::uint32_t>& order(const std::string& by);
   /// All names in lower case, by number.
   [[nodiscard]] const std::vector<std::string>& lower_names();
+  /// An answer that never changes, made by the first who asks for it.
+  [[nodiscard]] const std::string& layout_answer(const std::function<std::string()>& make) {
+    return layout_.get(make);
+  }
+
   /// Without checksums: the bytes of the weights are not read.
   [[nodiscard]] const ballast::ScanReport& scan();
   /// Other names of the same tensor, up to `most`.
@@ -68,7 +78,7 @@ class Document {
 
   std::string path_;
   ballast::Checkpoint checkpoint_;
-  std::vector<Row> rows_;
+  mutable Once<std::vector<Row>> rows_;
   Once<NameTree> folded_;
   Once<NameTree> plain_;
   Once<std::vector<std::uint32_t>> by_file_;
@@ -76,6 +86,7 @@ class Document {
   Once<std::vector<std::uint32_t>> by_bytes_;
   Once<std::vector<std::uint32_t>> by_parameters_;
   Once<std::vector<std::string>> lower_;
+  Once<std::string> layout_;
   Once<ballast::ScanReport> scan_;
   Once<std::multimap<std::size_t, std::size_t>> ties_;  // first → all of them
   Once<Places> places_;

@@ -14,9 +14,9 @@ Jobs::~Jobs() {
   }
 }
 
-void Jobs::run(Job& job, const std::function<void(const ballast::Progress&)>& work) {
+void Jobs::run(std::uint64_t number, Job& job, const Work& work) {
   try {
-    work([&job](std::uint64_t done, std::uint64_t total) {
+    work(number, [&job](std::uint64_t done, std::uint64_t total) {
       job.done.store(done);
       job.total.store(total);
       if (job.is_cancelled.load()) throw Cancelled();
@@ -31,15 +31,24 @@ void Jobs::run(Job& job, const std::function<void(const ballast::Progress&)>& wo
   }
 }
 
-std::uint64_t Jobs::start(const std::string& kind, const std::string& key,
-                          std::function<void(const ballast::Progress&)> work) {
+// A thread that is over holds its stack until somebody joins it.
+void Jobs::forget_old() {
+  for (auto at = jobs_.begin(); at != jobs_.end();) {
+    Job& job = *at->second;
+    const bool is_over = job.state.load() != State::running;
+    if (is_over && job.thread.joinable()) job.thread.join();
+    at = is_over && jobs_.size() > kMostKept ? jobs_.erase(at) : std::next(at);
+  }
+}
+
+std::uint64_t Jobs::start(const std::string& kind, const std::string& key, Work work) {
   const std::lock_guard lock(mutex_);
+  forget_old();
   std::size_t running = 0;
   for (const auto& [number, job] : jobs_) {
-    const State state = job->state.load();
-    if (job->key == key && (state == State::done || (state == State::running && !job->is_cancelled.load())))
-      return number;
-    if (state == State::running) ++running;
+    if (job->state.load() != State::running) continue;
+    if (job->key == key && !job->is_cancelled.load()) return number;
+    ++running;
   }
   if (running >= kMostRunning)
     throw Refused{409, "too-many", fmt::format("{} jobs run already; cancel one or wait", running)};
@@ -47,7 +56,7 @@ std::uint64_t Jobs::start(const std::string& kind, const std::string& key,
   Job& job = *jobs_.emplace(number, std::make_unique<Job>()).first->second;
   job.kind = kind;
   job.key = key;
-  job.thread = std::thread([&job, work = std::move(work)] { run(job, work); });
+  job.thread = std::thread([number, &job, work = std::move(work)] { run(number, job, work); });
   return number;
 }
 

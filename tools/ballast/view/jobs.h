@@ -23,6 +23,7 @@ struct Cancelled {};
 class Jobs {
  public:
   static constexpr std::size_t kMostRunning = 4;
+  static constexpr std::size_t kMostKept = 1000;  ///< that are over
 
   Jobs() = default;
   Jobs(const Jobs&) = delete;
@@ -30,10 +31,11 @@ class Jobs {
   /// Cancels what runs, and waits for it.
   ~Jobs();
 
-  /// `work` gets what it tells how far it is, which throws Cancelled when it is to end. One job a key: while
-  /// one of it runs, or has been done, that one's number is given. Refused (409) when too many run.
-  [[nodiscard]] std::uint64_t start(const std::string& kind, const std::string& key,
-                                    std::function<void(const ballast::Progress&)> work);
+  /// Gets its own number, and what it tells how far it is, which throws Cancelled when it is to end.
+  using Work = std::function<void(std::uint64_t number, const ballast::Progress& progress)>;
+
+  /// One job a key: while one of it runs, that one's number is given. Refused (409) when too many run.
+  [[nodiscard]] std::uint64_t start(const std::string& kind, const std::string& key, Work work);
   /// {"job","kind","done","total","state","error"}. Refused (404) when there is none.
   [[nodiscard]] Json describe(std::uint64_t number) const;
   void cancel(std::uint64_t number);
@@ -55,7 +57,8 @@ class Jobs {
     std::thread thread;
   };
 
-  static void run(Job& job, const std::function<void(const ballast::Progress&)>& work);
+  static void run(std::uint64_t number, Job& job, const Work& work);
+  void forget_old();
   [[nodiscard]] Job& at(std::uint64_t number) const;
 
   mutable std::mutex mutex_;

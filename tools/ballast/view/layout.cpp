@@ -31,6 +31,8 @@ struct Strip {
 Strip tensors_of(const Document& document) {
   Strip strip;
   std::map<std::string, std::size_t> numbers;
+  const void* last = nullptr;
+  std::size_t file = 0;
   for (std::size_t i = 0; i < document.rows().size(); ++i) {
     const ballast::Tensor tensor = document.checkpoint()[i].tensor();
     const auto span = tensor.has_data() ? tensor.storage()->source_span() : std::nullopt;
@@ -39,12 +41,16 @@ Strip tensors_of(const Document& document) {
       continue;
     }
     const ballast::SourceSpan place = innermost(*span);
-    const auto [found, is_new] = numbers.emplace(place.source->name(), strip.files.size());
-    if (is_new) {
-      strip.files.push_back(place.source->name());
-      strip.sizes.push_back(place.source->size());
+    if (place.source.get() != last) {
+      const auto [found, is_new] = numbers.emplace(place.source->name(), strip.files.size());
+      if (is_new) {
+        strip.files.push_back(place.source->name());
+        strip.sizes.push_back(place.source->size());
+      }
+      last = place.source.get();
+      file = found->second;
     }
-    strip.tensors.push_back({"tensor", static_cast<std::int64_t>(i), found->second,
+    strip.tensors.push_back({"tensor", static_cast<std::int64_t>(i), file,
                              place.offset + tensor.bit_offset() / 8, tensor.size_bytes()});
   }
   std::stable_sort(strip.tensors.begin(), strip.tensors.end(), [](const LaidPart& a, const LaidPart& b) {
@@ -120,10 +126,7 @@ std::string last_piece(const std::string& path) {
   return ballast::display(path.substr(path.find_last_of('/') + 1));
 }
 
-}  // namespace
-
-Response get_layout(const Call& call) {
-  Document& document = call.document();
+std::string layout_text(const Document& document) {
   Strip strip = tensors_of(document);
   if (strip.files.empty()) {
     strip.files.push_back(document.path());
@@ -148,12 +151,19 @@ Response get_layout(const Call& call) {
   for (const std::uint64_t size : strip.sizes) bytes += size;
   Json files = Json::array();
   for (const std::string& file : strip.files) files.push_back(last_piece(file));
-  return json_response({{"bytes", bytes},
-                        {"parts", std::move(list)},
-                        {"files", std::move(files)},
-                        {"file_bytes", strip.sizes},
-                        {"folded", folded},
-                        {"elsewhere", strip.elsewhere}});
+  return to_text({{"bytes", bytes},
+                  {"parts", std::move(list)},
+                  {"files", std::move(files)},
+                  {"file_bytes", strip.sizes},
+                  {"folded", folded},
+                  {"elsewhere", strip.elsewhere}});
+}
+
+}  // namespace
+
+Response get_layout(const Call& call) {
+  Document& document = call.document();
+  return {.body = document.layout_answer([&] { return layout_text(document); })};
 }
 
 }  // namespace tool::view

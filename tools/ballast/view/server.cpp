@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -89,8 +90,11 @@ class Dialogue {
       }
     }();
     const bool keep = request.keep_alive && !response.close && !is_stopping_.load();
-    send_all(head_of(response, keep));
-    if (request.method == Method::head) return keep;
+    if (request.method == Method::head) {
+      send_all(head_of(response, keep));
+      return keep;
+    }
+    send_all(head_of(response, keep), MSG_MORE);  // in one packet with what follows
     if (response.stream)
       response.stream([this](std::string_view bytes) { send_all(bytes); });
     else
@@ -114,7 +118,7 @@ class Dialogue {
   }
 
   void send_all_of(const Response& response) {
-    send_all(head_of(response, false));
+    send_all(head_of(response, false), MSG_MORE);
     send_all(response.content());
   }
 
@@ -130,9 +134,9 @@ class Dialogue {
     return Taken::some;
   }
 
-  void send_all(std::string_view bytes) const {
+  void send_all(std::string_view bytes, int more = 0) const {
     while (!bytes.empty()) {
-      const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT | more);
       if (sent >= 0) {
         bytes.remove_prefix(static_cast<std::size_t>(sent));
         continue;
@@ -241,6 +245,8 @@ void Server::accept_from(int listener, const Handler& handler) {
     ::close(socket);
     return;
   }
+  const int yes = 1;  // no answer waits for an acknowledgement of the one before
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   Connection& connection = connections_.emplace_back();
   connection.socket = socket;
   connection.thread = std::thread([this, &connection, &handler] {

@@ -64,17 +64,21 @@ ballast::Plane plane_asked_for(const Call& call) {
 // are summed up besides.
 std::uint64_t start_pass(const Call& call) {
   App& app = call.app;
-  const ballast::Tensor tensor = call.tensor();
   const ballast::Plane plane = plane_asked_for(call);
   const std::string plane_key = key_of_plane(call, plane);
   const std::string tensor_key = key_of_tensor(call);
-  return app.jobs.start("exact", "exact " + plane_key,
-                        [&app, tensor, plane, plane_key, tensor_key](const ballast::Progress& progress) {
-                          auto pass = std::make_shared<ExactPasses::Pass>();
-                          pass->pyramid = ballast::pyramid(plane, progress, &pass->summary);
-                          app.exact.keep(plane_key, pass);
-                          app.exact.keep(tensor_key, pass);
-                        });
+  if (const auto done = app.exact.find(plane_key)) return done->job;
+  return app.jobs.start(
+      "exact", "exact " + plane_key,
+      [&app, plane, plane_key, tensor_key](std::uint64_t number, const ballast::Progress& progress) {
+        auto pass = std::make_shared<ExactPasses::Pass>();
+        ballast::Summary summary;
+        pass->job = number;
+        pass->pyramid = ballast::pyramid(plane, progress, &summary);
+        pass->summary = to_text(summary_json(summary));
+        app.exact.keep(plane_key, pass);
+        if (tensor_key != plane_key) app.exact.keep(tensor_key, pass);
+      });
 }
 
 }  // namespace
@@ -86,8 +90,7 @@ std::shared_ptr<const ballast::Pyramid> exact_pyramid(const Call& call, const ba
 
 Response get_summary(const Call& call) {
   const bool wants_exact = call.query.flag("exact", false);
-  if (const auto pass = call.app.exact.find(key_of_tensor(call)))
-    return json_response(summary_json(pass->summary));
+  if (const auto pass = call.app.exact.find(key_of_tensor(call))) return {.body = pass->summary};
   const std::string key = "summary " + key_of_tensor(call);
   auto kept = call.app.tiles.find(key);
   if (kept == nullptr) {
