@@ -403,6 +403,25 @@ class Endpoints(CliTest):
             self.assertNotEqual(again, job)
             view.api("jobs/99", status=404)
 
+    def test_an_encrypted_file_is_looked_at_with_its_identity(self):
+        key, sealed = self.path("key.txt"), self.path("s.safetensors.age")
+        recipient = self.run_json("keygen", "-o", key)["recipient"]
+        self.run_tool("convert", self.small(), sealed, "--recipient", recipient)
+        with View(sealed, options=["--identity", key]) as view:
+            rows = {row["path"]: row["n"] for row in view.api("files/0/find")["rows"]}
+            self.assertEqual(view.api(f"files/0/t/{rows['b.weight']}/values")["rows"], [["1", "2"], ["3", "4"]])
+            self.assertEqual(view.api(f"files/0/t/{rows['steps']}/values")["rows"], [["7"]])
+        _, errors = self.run_tool("view", sealed, "--no-open", code=2)
+        self.assertIn("[cannot-decrypt]", errors)
+
+    def test_whoever_hangs_up_leaves_the_others_served(self):
+        with View(self.file("d.safetensors", safetensors([("big", "U8", [64 << 20], bytes(64 << 20))]))) as view:
+            for _ in range(20):
+                with view.connect() as client:
+                    client.sendall(f"GET /api/1/files/0/t/0/npy HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {view.token}\r\n\r\n".encode())
+                    self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 200 "))
+            self.assertEqual(len(view.api("files/0/t/0/npy")), 128 + (64 << 20))
+
     def test_downloads_are_what_the_tensor_holds(self):
         values = floats(*[i / 7 for i in range(12)])
         with View(self.file("d.safetensors", safetensors([("a/b\"c", "F32", [3, 4], values), ("half", "BF16", [2], b"\x80\x3f\x00\x40"), ("big", "U8", [1001, 1000], bytes(1001000))]))) as view:

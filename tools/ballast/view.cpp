@@ -33,9 +33,9 @@ ballast::Checkpoint open_or_scan(Session& session, const std::string& path) {
   try {
     return session.open(path, {.io = ballast::Io::read, .inert = true});
   } catch (const ballast::Error& error) {
-    if (name(error.code()).empty() || error.code() < ballast::Errc::forbidden_global ||
-        error.code() > ballast::Errc::missing_storage)
-      throw;
+    const bool is_pickles =
+        error.code() >= ballast::Errc::forbidden_global && error.code() <= ballast::Errc::missing_storage;
+    if (!is_pickles) throw;
     ballast::Checkpoint empty;
     empty.format = ballast::scan(path, {.checksums = false}).format;
     empty.path = path;

@@ -8,19 +8,12 @@
 #include <set>
 
 #include "ballast/error.h"
+#include "view/ascii.h"
 #include "view/response.h"
 #include "written.h"
 
 namespace tool::view {
 namespace {
-
-std::string in_lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 template <class Less>
 std::vector<std::uint32_t> sorted_numbers(std::size_t count, Less less) {
@@ -84,7 +77,7 @@ const std::vector<std::string>& Document::lower_names() {
   return lower_.get([&] {
     std::vector<std::string> names;
     names.reserve(rows().size());
-    for (const Row& row : rows()) names.push_back(in_lower_case(row.name));
+    for (const Row& row : rows()) names.push_back(lower_case(row.name));
     return names;
   });
 }

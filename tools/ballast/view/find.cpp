@@ -9,6 +9,7 @@
 
 #include "ballast/error.h"
 #include "view/app.h"
+#include "view/ascii.h"
 #include "written.h"
 
 namespace tool::view {
@@ -109,13 +110,6 @@ void add_dtype(Search& search, const std::string& word) {
   search.dtypes.push_back(*dtype);
 }
 
-std::string lowered_word(std::string word) {
-  for (char& c : word) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return word;
-}
-
 // `shape:`, `size:` and `dtype:` are taken out; what is left is text to look for.
 Search search_of(const Query& query) {
   Search search;
@@ -138,7 +132,7 @@ Search search_of(const Query& query) {
     else if (word.starts_with("dtype:"))
       add_dtype(search, word.substr(6));
     else
-      plain.push_back(mode == "regex" ? word : lowered_word(word));
+      plain.push_back(mode == "regex" ? word : lower_case(word));
   }
   if (mode != "regex") {
     search.words = std::move(plain);

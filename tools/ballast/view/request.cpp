@@ -6,6 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "view/ascii.h"
+
 namespace tool::view {
 namespace {
 
@@ -17,14 +19,6 @@ bool is_token(char c) {
 // A header's value: no control characters but the tab.
 bool is_value(char c) {
   return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // files/F/tree: what lies below a piece of the names, with sums.
 #include <algorithm>
-#include <variant>
 
 #include "ballast/error.h"
 #include "view/app.h"
