@@ -79,6 +79,17 @@ struct Info {
 /// Errc::unknown_format when it is no ONNX file, else what open() would say.
 [[nodiscard]] Info read_info(const std::string& path);
 
+struct Node {
+  std::string name = {};
+  std::string domain = {};  ///< empty: ONNX's own
+  std::string op = {};      ///< "Conv"
+  std::vector<std::string> inputs = {};
+  std::vector<std::string> outputs = {};
+};
+
+/// Nodes of the main graph from number `first` on, at most `most` of them. Errors as read_info().
+[[nodiscard]] std::vector<Node> read_nodes(const std::string& path, std::uint64_t first, std::size_t most);
+
 }  // namespace ballast::onnx_file
 
 #pragma GCC visibility pop

@@ -4,7 +4,9 @@
 // Part of ballast::import.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +79,32 @@ struct ScanOptions {
 /// Throws when the file cannot be read at all or is no model file (Errc::unknown_format); a model file that
 /// Ballast refuses is a finding.
 [[nodiscard]] ScanReport scan(const std::string& path, const ScanOptions& options = {});
+
+/// A pickle of a file: an entry of its archive, or the file itself.
+struct PickleEntry {
+  std::string name;  ///< empty: the file itself
+  std::uint64_t bytes = 0;
+};
+
+/// None where the file holds no pickle that is written down as one: Safetensors, arrays, ONNX.
+[[nodiscard]] std::vector<PickleEntry> pickle_entries(const std::string& path);
+
+struct PickleLine {
+  std::uint64_t offset = 0;
+  std::string_view opcode;  ///< "GLOBAL": the name Python's pickletools has for it; "?" for what is none
+  std::string argument;     ///< made safe to show; long texts are cut
+};
+
+/// Opcodes one by one, as they are written, from `offset` on, where one must begin, and at most `most` of
+/// them. Nothing is run.
+struct PickleLines {
+  std::vector<PickleLine> lines;
+  std::optional<std::uint64_t> next = {};  ///< offset of the one after the last; none at the end
+};
+
+/// `entry` is a position in pickle_entries(). Errc::not_found when there is none.
+[[nodiscard]] PickleLines list_pickle(const std::string& path, std::size_t entry, std::uint64_t offset,
+                                      std::size_t most);
 
 struct Checksums {
   std::uint64_t checked = 0;  ///< bytes whose checksum is right

@@ -23,6 +23,7 @@
 #include "formats/encrypted.h"
 #include "formats/format_table.h"
 #include "formats/onnx/onnx.h"
+#include "formats/pickle_listing.h"
 #include "formats/polyglot.h"
 #include "formats/shards/shards.h"
 #include "formats/torch/reader.h"
@@ -56,13 +57,6 @@ void warn(ScanReport& report, Errc code, std::string what, std::string_view entr
                              .what = std::move(what),
                              .offset = offset,
                              .entry = std::string(entry)});
-}
-
-bool is_called_pickle(std::string_view name) {
-  static constexpr std::string_view kEnds[] = {".pkl", "_pkl", ".pickle", ".pt",
-                                               ".pth", ".bin", ".ckpt",   ".joblib"};
-  return std::any_of(std::begin(kEnds), std::end(kEnds),
-                     [lower = lowered(name)](std::string_view end) { return lower.ends_with(end); });
 }
 
 // One that nobody has read yet. Its storages are not looked up, so tensors in it cannot be made: then what is

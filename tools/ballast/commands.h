@@ -24,6 +24,7 @@ void add_meta(CLI::App& app, Session& session);
 void add_sign(CLI::App& app, Session& session);
 void add_keygen(CLI::App& app, Session& session);
 void add_onnx(CLI::App& app, Session& session);
+void add_view(CLI::App& app, Session& session);
 void add_new(CLI::App& app, Session& session);
 void add_completion(CLI::App& app, Session& session);
 void add_names(CLI::App& app, Session& session);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "rows.h"
 
@@ -46,14 +47,27 @@ void unite(Distance& worst, const Distance& next) {
 
 }  // namespace
 
-void sort_diff(std::vector<TensorDiff>& tensors, std::string_view order) {
-  const auto sort = [&](auto less) { std::stable_sort(tensors.begin(), tensors.end(), less); };
+std::vector<std::size_t> diff_order(const std::vector<TensorDiff>& tensors, std::string_view order) {
+  std::vector<std::size_t> positions(tensors.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  const auto sort = [&](auto less) {
+    std::stable_sort(positions.begin(), positions.end(),
+                     [&](std::size_t a, std::size_t b) { return less(tensors[a], tensors[b]); });
+  };
   if (order == "name")
     sort([](const TensorDiff& a, const TensorDiff& b) { return natural_less(a.name, b.name); });
   else if (order == "max")
     sort([](const TensorDiff& a, const TensorDiff& b) { return largest_of(a) > largest_of(b); });
   else if (order == "rel-l2")
     sort([](const TensorDiff& a, const TensorDiff& b) { return length_of(a) > length_of(b); });
+  return positions;
+}
+
+void sort_diff(std::vector<TensorDiff>& tensors, std::string_view order) {
+  std::vector<TensorDiff> sorted;
+  sorted.reserve(tensors.size());
+  for (const std::size_t at : diff_order(tensors, order)) sorted.push_back(std::move(tensors[at]));
+  tensors = std::move(sorted);
 }
 
 std::vector<DiffRow> diff_rows(const std::vector<TensorDiff>& tensors, bool all, bool fold) {

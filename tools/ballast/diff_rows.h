@@ -2,6 +2,7 @@
 // The tensors of a diff in the order somebody wants to see them, and repeated blocks as one row.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 #include "ballast/diff.h"
 
 namespace tool {
+
+/// Positions in the order that sort_diff() would bring them to.
+[[nodiscard]] std::vector<std::size_t> diff_order(const std::vector<ballast::TensorDiff>& tensors,
+                                                  std::string_view order);
 
 /// "file" (as they are), "name", "max" or "rel-l2" (largest first; what has no values to compare comes last).
 void sort_diff(std::vector<ballast::TensorDiff>& tensors, std::string_view order);

@@ -42,6 +42,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_sign(app, session);
   add_keygen(app, session);
   add_onnx(app, session);
+  add_view(app, session);
   add_new(app, session);
   add_embed(app, session);
   add_completion(app, session);

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of `ballast view` against NumPy: formats x dtypes x shapes x axes x levels x what a cell shows."""
+import itertools
+import math
+import random
+import struct
+import sys
+import unittest
+import warnings
+
+from cli_testing import CliTest, safetensors
+from view_testing import View
+
+try:
+    import numpy as np
+except ImportError:
+    print("no NumPy: nothing to compare with")
+    sys.exit(77)
+
+NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1", "U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "BOOL": "?", "C64": "<c8"}
+SHAPES = [[], [1], [7], [300], [1000], [3, 5], [300, 2], [2, 700], [257, 259], [4, 3, 5], [2, 3, 2, 3, 4], [0], [3, 0]]
+FORMATS = ("safetensors", "npz", "pt")
+
+
+def bfloat16(values):
+    """Truncated bits, and the values they stand for."""
+    bits = values.astype("<f4").view("<u4") >> 16
+    return bits.astype("<u2"), (bits << 16).astype("<u4").view("<f4")
+
+
+def make(rng, dtype, shape):
+    count = math.prod(shape)
+    if dtype in ("F64", "F32", "F16", "BF16"):
+        values = rng.standard_normal(count) * 10.0 ** rng.integers(-2, 3, count)
+        for special in (np.nan, np.inf, -np.inf, 0.0):
+            if count > 20:
+                values[rng.integers(0, count, 3)] = special
+        if dtype == "BF16":
+            bits, values = bfloat16(values)
+            return bits.tobytes(), values.reshape(shape)
+        values = values.astype(NUMPY[dtype])
+    elif dtype == "C64":
+        values = (rng.standard_normal(count) + 1j * rng.standard_normal(count)).astype("<c8")
+    elif dtype == "BOOL":
+        values = rng.integers(0, 2, count).astype("?")
+    else:
+        limits = np.iinfo(NUMPY[dtype])
+        values = rng.integers(limits.min, limits.max, count, dtype=NUMPY[dtype], endpoint=True)
+    return values.tobytes(), values.reshape(shape)
+
+
+def plane_of(array, axes, at, fold):
+    """Two dimensions of float64, NaN where a folded vector's last row is short; and where there is an element."""
+    if np.iscomplexobj(array):
+        array = np.abs(array.astype("<c16"))
+    array = array.astype("<f8")
+    if array.ndim == 0:
+        return array.reshape(1, 1), np.ones((1, 1), bool)
+    rest = [d for d in range(array.ndim) if d not in axes]
+    picture = array.transpose(rest + axes)[tuple(at)]
+    if len(axes) == 2:
+        return picture, np.ones(picture.shape, bool)
+    rows = -(-picture.size // fold) if fold else 0
+    flat = np.full(rows * fold, np.nan)
+    there = np.zeros(rows * fold, bool)
+    flat[: picture.size], there[: picture.size] = picture, True
+    return flat.reshape(rows, fold), there.reshape(rows, fold)
+
+
+def cells_of(picture, there, side, stat):
+    """What NumPy says cells of side x side elements show; NaN of those that have no element."""
+    margins = [(0, -size % side) for size in picture.shape]
+    picture, there = np.pad(picture, margins, constant_values=np.nan), np.pad(there, margins)
+    shape = (picture.shape[0] // side, side, picture.shape[1] // side, side)
+    blocks, there = (each.reshape(shape).transpose(0, 2, 1, 3).reshape(shape[0], shape[2], side * side) for each in (picture, there))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of cells that are all NaN
+        if stat == "nan":
+            return (np.isnan(blocks) & there).sum(2) / there.sum(2)
+        return np.nanmean(blocks, 2) if stat == "mean" else np.nanmax(np.abs(blocks), 2)
+
+
+class Tiles(CliTest):
+    def test_every_cell_is_numpys_fold(self):
+        rng = np.random.default_rng(7)
+        tensors, arrays = [], {}
+        for dtype, shape in itertools.product([*NUMPY, "BF16"], SHAPES):
+            name = f"{dtype}.{'x'.join(map(str, shape)) or 'scalar'}"
+            data, arrays[name] = make(rng, dtype, shape)
+            tensors.append((name, dtype, shape, data))
+        path = self.file("all.safetensors", safetensors(tensors))
+        compared = 0
+        for format_ in FORMATS:
+            file = path
+            if format_ != "safetensors":
+                file = self.path(f"all.{format_}")
+                exclude = ["--exclude", "^BF16"] if format_ == "npz" else []
+                exclude += ["--exclude", "^U(16|32|64)"] if format_ == "pt" else []
+                self.run_tool("convert", path, file, *exclude)
+            with View(file) as view:
+                for row in view.api("files/0/find", limit=5000)["rows"]:
+                    with self.subTest(format_, name=row["path"]):
+                        compared += self.compare(view, row["n"], arrays[row["path"]])
+        print(f"{compared} tiles")
+        self.assertGreater(compared, 2000)
+
+    def compare(self, view, n, array):
+        """All ways to look at a small tensor; some of them at one of many axes."""
+        ways = [[d] for d in range(array.ndim) if array.ndim == 1] + [list(p) for p in itertools.permutations(range(array.ndim), 2)]
+        ways = ways or [[]]
+        choose = random.Random(n)
+        count = 0
+        for axes in choose.sample(ways, min(3, len(ways))):
+            at = [choose.randrange(array.shape[d]) for d in range(array.ndim) if d not in axes] if array.size else [0] * (array.ndim - len(axes))
+            asked = {"axes": ",".join(map(str, axes)), "at": ",".join(map(str, at))}
+            plane = view.api(f"files/0/t/{n}/plane", **asked)
+            if array.size == 0:
+                self.assertEqual(plane["rows"] * plane["cols"], 0)
+                continue
+            picture, there = plane_of(array, axes, at, plane["fold"])
+            self.assertEqual((plane["rows"], plane["cols"]), picture.shape)
+            levels = range(plane["levels"])
+            self.assertLessEqual(max(picture.shape) / 2 ** (plane["levels"] - 1), 256)
+            for level, stat in itertools.product(levels, choose.sample(["absmax", "mean", "value", "nan"], 2)):
+                for y, x in itertools.product(range(-(-picture.shape[0] // (256 << level))), range(-(-picture.shape[1] // (256 << level)))):
+                    self.compare_tile(view, n, asked, (picture, there), level, x, y, stat)
+                    count += 1
+        return count
+
+    def compare_tile(self, view, n, asked, plane, level, x, y, stat):
+        head, rows = view.tile(f"files/0/t/{n}/tile", **asked, level=level, x=x, y=y, stat=stat)
+        picture, there = plane
+        side = 1 << level
+        part = np.s_[y * 256 * side : (y + 1) * 256 * side, x * 256 * side : (x + 1) * 256 * side]
+        picture, there = picture[part], there[part]
+        self.assertEqual((len(rows), len(rows[0])), (-(-picture.shape[0] // side), -(-picture.shape[1] // side)))
+        self.assertEqual((head["version"], head["level"], head["exact"]), (1, level, 1))
+        top = float(np.finfo("<f4").max)
+        expected = cells_of(picture, there, side, stat)
+        ours = np.array(rows, "<f8")
+        self.assertEqual(np.isnan(ours).tolist(), np.isnan(expected).tolist(), (stat, level))
+        finite = np.isfinite(expected)
+        scale = np.abs(expected[finite]).max(initial=0) if stat == "mean" else 0
+        if stat == "value" and level == 0:
+            np.testing.assert_array_equal(np.sign(ours[finite]), np.sign(picture[finite]))
+        sizes = np.abs(ours) if stat == "value" else ours
+        if not np.allclose(sizes[finite], np.clip(expected[finite], -top, top), rtol=2e-6, atol=scale * 1e-6):
+            self.fail(f"{stat} at level {level}: {ours[:3, :3]} {expected[:3, :3]}")
+        self.assertEqual(head["nan"], int(np.isnan(ours).sum()))
+
+    def test_lines_are_numpys_norms(self):
+        rng = np.random.default_rng(3)
+        array = rng.standard_normal((70, 5000)).astype("<f4")
+        with View(self.file("l.safetensors", safetensors([("w", "F32", [70, 5000], array.tobytes())]))) as view:
+            for axis, of in itertools.product((0, 1), ("norm", "absmax")):
+                content = view.api("files/0/t/0/lines", axis=axis, of=of)
+                version, count, exact, step = struct.unpack("<4I", content[:16])
+                points = np.frombuffer(content[16:], "<f4")
+                whole = np.sqrt((array.astype("<f8") ** 2).sum(1 - axis)) if of == "norm" else np.abs(array).max(1 - axis)
+                expected = [whole[i : i + step].max() for i in range(0, len(whole), step)]
+                self.assertEqual((version, count, exact), (1, len(points), 1))
+                self.assertLessEqual(count, 4096)
+                np.testing.assert_allclose(points, expected, rtol=1e-5)
+
+    def test_a_single_outlier_is_seen_after_the_exact_pass(self):
+        side = 6000
+        path = self.path("o.safetensors")
+        header = b'{"w":{"dtype":"F32","shape":[%d,%d],"data_offsets":[0,%d]}}' % (side, side, side * side * 4)
+        header += b" " * (-len(header) % 8)
+        with open(path, "wb") as file:
+            file.write(struct.pack("<Q", len(header)) + header)
+            file.truncate(8 + len(header) + side * side * 4)
+            file.seek(8 + len(header) + (4321 * side + 1234) * 4)
+            file.write(struct.pack("<f", -7.5))
+        with View(path) as view:
+            first = view.api("files/0/t/0/summary")
+            self.assertFalse(first["exact"])
+            self.assertEqual(first["max"], 0)
+            level = view.api("files/0/t/0/plane")["levels"] - 1
+            view.done(view.api("files/0/t/0/exact", "POST")["job"])
+            head, rows = view.tile("files/0/t/0/tile", level=level, stat="absmax")
+            self.assertEqual([head["exact"], head["max"]], [1, 7.5])
+            self.assertEqual([(i, j) for i, row in enumerate(rows) for j, v in enumerate(row) if v], [(4321 >> level, 1234 >> level)])
+            self.assertEqual(view.api("files/0/t/0/summary")["min"], -7.5)
+
+
+if __name__ == "__main__":
+    unittest.main()
