@@ -1,0 +1,305 @@
+// Drawings on canvas: colours that the colour-blind can tell apart, and a frame that gives every drawing a summary, a table and its downloads.
+import { button, count, h, number, onFrame, percent, save, saveCsv, table } from './core.js';
+import { t } from './strings.js';
+
+// ---- colours ------------------------------------------------------------------------------------------------------------------------------------
+
+/** OKLCH to sRGB bytes.
+ * @param {number} l @param {number} c @param {number} hue degrees @returns {[number, number, number]} */
+function oklch(l, c, hue) {
+  const a = c * Math.cos((hue * Math.PI) / 180);
+  const b = c * Math.sin((hue * Math.PI) / 180);
+  const [x, y, z] = [l + 0.3963377774 * a + 0.2158037573 * b, l - 0.1055613458 * a - 0.0638541728 * b, l - 0.0894841775 * a - 1.291485548 * b].map((v) => v ** 3);
+  const linear = [4.0767416621 * x - 3.3077115913 * y + 0.2309699292 * z, -1.2684380046 * x + 2.6097574011 * y - 0.3413193965 * z,
+    -0.0041960863 * x - 0.7034186147 * y + 1.707614701 * z];
+  return /** @type {[number, number, number]} */ (linear.map((v) => {
+    const clear = Math.min(1, Math.max(0, v));
+    return Math.round(255 * (clear <= 0.0031308 ? 12.92 * clear : 1.055 * clear ** (1 / 2.4) - 0.055));
+  }));
+}
+
+/** 256 colours between given stations [place, lightness, chroma, hue].
+ * @param {number[][]} stations */
+function ramp(stations) {
+  const colours = new Uint32Array(256);
+  for (let i = 0; i < 256; ++i) {
+    const place = i / 255;
+    const next = Math.max(1, stations.findIndex(([at]) => at >= place));
+    const [from, to] = [stations[next - 1], stations[next]];
+    const part = (place - from[0]) / (to[0] - from[0]);
+    const [l, c, hue] = [1, 2, 3].map((k) => from[k] + part * (to[k] - from[k]));
+    const [red, green, blue] = oklch(l, c, hue);
+    colours[i] = 0xff000000 | (blue << 16) | (green << 8) | red;
+  }
+  return colours;
+}
+
+// Lightness rises evenly, from blue to yellow: the order is kept without colour vision, and in grey.
+const sequential = ramp([[0, 0.2, 0.06, 285], [0.35, 0.43, 0.11, 265], [0.65, 0.66, 0.1, 200], [1, 0.95, 0.13, 105]]);
+// Blue below zero, orange above; zero is the page's own paper.
+const divergingLight = ramp([[0, 0.34, 0.14, 262], [0.25, 0.62, 0.13, 250], [0.5, 0.975, 0.0, 250], [0.5001, 0.975, 0.0, 60], [0.75, 0.72, 0.14, 60], [1, 0.42, 0.13, 40]]);
+const divergingDark = ramp([[0, 0.88, 0.08, 235], [0.25, 0.6, 0.13, 250], [0.5, 0.25, 0.0, 250], [0.5001, 0.25, 0.0, 60], [0.75, 0.64, 0.14, 55], [1, 0.92, 0.1, 80]]);
+
+export const isDark = () => getComputedStyle(document.documentElement).getPropertyValue('--dark').trim() === '1';
+/** @param {boolean} signed */
+export const colourMap = (signed) => (signed ? (isDark() ? divergingDark : divergingLight) : sequential);
+
+/** @param {number} colour @returns {string} */
+export const css = (colour) => `rgb(${colour & 255} ${(colour >> 8) & 255} ${(colour >> 16) & 255})`;
+
+/** A colour of the style sheet.
+ * @param {string} name */
+export const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+/** @param {number} index one of eight kinds */
+export const kindColour = (index) => ink(`kind${((index % 8) + 8) % 8}`);
+
+// ---- canvas -------------------------------------------------------------------------------------------------------------------------------------
+
+/** A canvas as sharp as the screen; draw() gets the size in CSS pixels. */
+export class Drawing {
+  /** @param {string} label @param {(pen: CanvasRenderingContext2D, width: number, height: number) => void} paint */
+  constructor(label, paint) {
+    this.canvas = h('canvas', { role: 'img', 'aria-label': label });
+    this.paint = paint;
+    this.draw = onFrame(() => this.now());
+    const watch = new ResizeObserver(() => this.draw());
+    watch.observe(this.canvas);
+    redrawn.add(new WeakRef(this));
+  }
+
+  now() {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (!width || !height) return;
+    const ratio = devicePixelRatio || 1;
+    const [w, tall] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (this.canvas.width !== w || this.canvas.height !== tall) [this.canvas.width, this.canvas.height] = [w, tall];
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d'));
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.font = `11px ${ink('font')}`;
+    pen.textBaseline = 'middle';
+    this.paint(pen, width, height);
+  }
+}
+
+/** @type {Set<WeakRef<Drawing>>} */
+const redrawn = new Set();
+/** After a change of theme. */
+export function redrawAll() {
+  for (const reference of redrawn) {
+    const drawing = reference.deref();
+    if (drawing) drawing.draw();
+    else redrawn.delete(reference);
+  }
+}
+
+/** @param {HTMLCanvasElement} canvas @param {string} name */
+export function savePng(canvas, name) {
+  const copy = h('canvas', { width: canvas.width, height: canvas.height });
+  const pen = /** @type {CanvasRenderingContext2D} */ (copy.getContext('2d'));
+  pen.fillStyle = ink('paper');
+  pen.fillRect(0, 0, copy.width, copy.height);
+  pen.drawImage(canvas, 0, 0);
+  copy.toBlob((blob) => { if (blob) save(blob, name); }, 'image/png');
+}
+
+const TABLE_ROWS = 500;
+
+/** A drawing with its title, summary, [Data], [PNG] and [CSV]. `data` gives the columns and all rows; the table shows the first of them.
+ * @param {{title: string, content: HTMLElement, canvas: HTMLCanvasElement, name: () => string, data: () => {columns: string[], rows: any[][]} | Promise<{columns: string[], rows: any[][]}>,
+ *   tools?: HTMLElement[], cls?: string}} options */
+export function figure(options) {
+  const summary = h('figcaption', { class: 'summary' });
+  const holder = h('div', { class: 'data', hidden: true });
+  const toggle = button(t('data'), async () => {
+    const show = holder.hidden;
+    toggle.setAttribute('aria-pressed', String(show));
+    if (show) {
+      const { columns, rows } = await options.data();
+      const more = rows.length > TABLE_ROWS ? h('p', { class: 'quiet' }, t('firstRows', count(TABLE_ROWS), count(rows.length))) : null;
+      holder.replaceChildren(table(options.title, columns, rows.slice(0, TABLE_ROWS).map((row) => row.map((value) => (typeof value === 'number' ? number(value) : value)))), ...(more ? [more] : []));
+    }
+    holder.hidden = !show;
+    options.content.hidden = show;
+  }, { class: 'tool', 'aria-pressed': 'false', 'aria-label': t('dataOf', options.title) });
+  const png = button('PNG', () => savePng(options.canvas, `${options.name()}.png`), { class: 'tool', 'aria-label': t('pngOf', options.title) });
+  const csv = button('CSV', async () => {
+    const { columns, rows } = await options.data();
+    saveCsv([columns.map((column) => column.replace(/^#/, '')), ...rows], `${options.name()}.csv`);
+  }, { class: 'tool', 'aria-label': t('csvOf', options.title) });
+  const element = h('figure', { class: `figure ${options.cls ?? ''}` },
+    h('div', { class: 'bar' }, h('h3', null, options.title), h('span', { class: 'grow' }), options.tools ?? [], toggle, png, csv), options.content, holder, summary);
+  return { element, summary };
+}
+
+// ---- histogram ----------------------------------------------------------------------------------------------------------------------------------
+
+/** @typedef {{edges: number[], counts: number[], below: number, above: number}} Histogram */
+
+/** Where a value falls among the bins, 0 to their number.
+ * @param {number[]} edges @param {number} value */
+function place(edges, value) {
+  let [low, high] = [0, edges.length - 1];
+  if (value <= edges[0]) return 0;
+  if (value >= edges[high]) return high;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (edges[middle] <= value) low = middle;
+    else high = middle;
+  }
+  const width = edges[high] - edges[low];
+  return low + (width > 0 ? (value - edges[low]) / width : 0);
+}
+
+/** Powers of ten of both signs and zero, those that lie within, far enough from each other.
+ * @param {number[]} edges @param {number} width */
+function valueTicks(edges, width) {
+  const bins = edges.length - 1;
+  const [least, most] = [edges[0], edges[bins]];
+  /** @type {number[]} */
+  const wanted = least <= 0 && most >= 0 ? [0] : [];
+  const largest = Math.max(Math.abs(least), Math.abs(most));
+  for (let power = Math.floor(Math.log10(largest || 1)); power > Math.log10(largest || 1) - 14; --power) {
+    for (const value of [10 ** power, -(10 ** power)]) if (value >= least && value <= most) wanted.push(value);
+  }
+  wanted.push(least, most);
+  /** @type {{value: number, x: number}[]} */
+  const kept = [];
+  for (const value of wanted) {
+    const x = (place(edges, value) / bins) * width;
+    if (kept.every((other) => Math.abs(other.x - x) > 46)) kept.push({ value, x });
+  }
+  return kept;
+}
+
+/** @param {() => Histogram | null} histogram @param {() => [number, string][]} quantiles */
+export function histogramDrawing(histogram, quantiles) {
+  return new Drawing(t('histogram'), (pen, width, height) => {
+    const shown = histogram();
+    if (!shown || !shown.counts.length) return;
+    const [left, bottom, top, right] = [46, 34, 8, 8];
+    const [w, tall] = [width - left - right, height - bottom - top];
+    const bins = shown.counts.length;
+    const most = Math.max(1, ...shown.counts);
+    const decades = Math.max(1, Math.ceil(Math.log10(most + 1)));
+    const y = (/** @type {number} */ value) => top + tall - (value > 0 ? (Math.log10(value) + 0.3) / (decades + 0.3) : 0) * tall;
+    pen.strokeStyle = ink('line');
+    pen.fillStyle = ink('quiet');
+    pen.lineWidth = 1;
+    pen.textAlign = 'right';
+    const every = Math.max(1, Math.ceil(decades / Math.max(1, tall / 28)));
+    for (let power = 0; power <= decades; power += every) {
+      const line = Math.round(y(10 ** power)) + 0.5;
+      pen.beginPath();
+      pen.moveTo(left, line);
+      pen.lineTo(left + w, line);
+      pen.stroke();
+      pen.fillText(power < 4 ? String(10 ** power) : `10${[...String(power)].map((d) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(d)]).join('')}`, left - 6, line);
+    }
+    pen.fillStyle = ink('accent');
+    for (let i = 0; i < bins; ++i) {
+      if (!shown.counts[i]) continue;
+      const from = left + (i / bins) * w;
+      pen.fillRect(from, y(shown.counts[i]), Math.max(1, w / bins - (w / bins > 3 ? 0.5 : 0)), top + tall - y(shown.counts[i]));
+    }
+    pen.fillStyle = ink('quiet');
+    pen.textAlign = 'center';
+    for (const { value, x } of valueTicks(shown.edges, w)) {
+      pen.fillRect(Math.round(left + x), top + tall, 1, 5);
+      pen.textAlign = x < 24 ? 'left' : x > w - 24 ? 'right' : 'center';
+      pen.fillText(number(value, 2), left + x, top + tall + 24);
+    }
+    pen.fillStyle = ink('ink');
+    for (const [share, value] of quantiles()) {
+      if (share <= 0 || share >= 1) continue;
+      const x = left + (place(shown.edges, Number(value)) / bins) * w;
+      pen.fillRect(Math.round(x), top + tall + 6, 1, share === 0.5 ? 9 : 5);
+    }
+  });
+}
+
+/** @param {Histogram} histogram */
+export function histogramData({ edges, counts, below, above }) {
+  const rows = counts.map((value, i) => [edges[i], edges[i + 1], value]).filter(([, , value]) => value);
+  if (below) rows.unshift([-Infinity, edges[0], below]);
+  if (above) rows.push([edges[edges.length - 1], Infinity, above]);
+  return { columns: [`#${t('from')}`, `#${t('to')}`, `#${t('values')}`], rows };
+}
+
+/** @param {Histogram} histogram @param {[number, string][]} quantiles */
+export function histogramSummary({ counts }, quantiles) {
+  const all = counts.reduce((sum, value) => sum + value, 0);
+  const fullest = counts.indexOf(Math.max(...counts));
+  const at = (/** @type {number} */ share) => number(quantiles.find(([q]) => q === share)?.[1], 3);
+  return all ? t('histogramSummary', at(0.05), at(0.95), at(0.5), percent(counts[fullest], all)) : t('noFinite');
+}
+
+// ---- lines per layer ----------------------------------------------------------------------------------------------------------------------------
+
+/** @typedef {{name: string, points: {x: number, y: number, id: number, label: string}[]}} Series */
+
+const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
+
+/** Lines over layer numbers; a logarithm above, zero at the bottom.
+ * @param {() => Series[]} series @param {() => number} marked */
+export function linesDrawing(series, marked) {
+  /** @type {{x: number, y: number, id: number, label: string}[]} */
+  let hits = [];
+  const drawing = new Drawing(t('lines'), (pen, width, height) => {
+    const all = series();
+    const points = all.flatMap((one) => one.points);
+    hits = [];
+    if (!points.length) return;
+    const [left, bottom, top, right] = [52, 24, 10, 12];
+    const [w, tall] = [width - left - right, height - bottom - top];
+    const [x0, x1] = [Math.min(...points.map((p) => p.x)), Math.max(...points.map((p) => p.x))];
+    const above = points.map((p) => p.y).filter((v) => v > 0);
+    const [low, high] = [Math.floor(Math.log10(Math.min(...above, 1))), Math.ceil(Math.log10(Math.max(...above, 1e-9)) + 1e-9)];
+    const bottomPower = Math.max(low, high - 6);
+    const px = (/** @type {number} */ x) => left + (x1 > x0 ? (x - x0) / (x1 - x0) : 0.5) * w;
+    const py = (/** @type {number} */ y) => top + tall - (y > 0 ? Math.max(0, (Math.log10(y) - bottomPower) / Math.max(1, high - bottomPower)) : 0) * tall;
+    pen.strokeStyle = ink('line');
+    pen.fillStyle = ink('quiet');
+    pen.textAlign = 'right';
+    for (let power = bottomPower; power <= high; ++power) {
+      const line = Math.round(py(10 ** power)) + 0.5;
+      pen.beginPath();
+      pen.moveTo(left, line);
+      pen.lineTo(left + w, line);
+      pen.stroke();
+      pen.fillText(number(10 ** power, 1), left - 6, line);
+    }
+    pen.textAlign = 'center';
+    const step = Math.max(1, Math.ceil((x1 - x0) / Math.max(1, w / 40)));
+    for (let x = x0; x <= x1; x += step) pen.fillText(String(x), px(x), top + tall + 14);
+    all.forEach((one, i) => {
+      pen.strokeStyle = pen.fillStyle = kindColour(i);
+      pen.lineWidth = 1.75;
+      pen.setLineDash(DASHES[Math.floor(i / 8) % 4]);
+      pen.beginPath();
+      for (const p of one.points) pen.lineTo(px(p.x), py(p.y));
+      pen.stroke();
+      pen.setLineDash([]);
+      for (const p of one.points) {
+        pen.beginPath();
+        pen.arc(px(p.x), py(p.y), p.id === marked() ? 5 : 2.5, 0, 7);
+        pen.fill();
+        hits.push({ x: px(p.x), y: py(p.y), id: p.id, label: `${p.label}: ${number(p.y, 4)}` });
+      }
+    });
+  });
+  /** @param {number} x @param {number} y */
+  const nearest = (x, y) => hits.map((hit) => ({ hit, far: Math.hypot(hit.x - x, hit.y - y) })).filter(({ far }) => far < 24).sort((a, b) => a.far - b.far)[0]?.hit;
+  return { drawing, nearest };
+}
+
+/** Names beside their colours.
+ * @param {string[]} names */
+export function legend(names) {
+  return h('ul', { class: 'legend' }, names.map((name, i) => {
+    const swatch = h('span', { class: 'swatch' });
+    swatch.style.background = `var(--kind${i % 8})`;
+    return h('li', null, swatch, name);
+  }));
+}

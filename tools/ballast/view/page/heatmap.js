@@ -1,0 +1,518 @@
+// The heatmap: tiles of the server at the level that fits, down to the numbers themselves. Strips at its sides show the norms of rows and columns.
+import { aborted, getBytes, get, h, number, onFrame, parse, query, report, say } from './core.js';
+import { colourMap, css, Drawing, ink } from './charts.js';
+import { t } from './strings.js';
+
+/** @typedef {{rows: number, cols: number, levels: number, fold: number | null}} Plane */
+/** @typedef {{w: number, h: number, cells: Float32Array, exact: boolean, low: number, high: number, image: HTMLCanvasElement | null, painted: string}} Tile */
+
+const SIDE = 256;
+const NUMBERS_FROM = 24;  // pixels a cell
+const LARGEST = 112;
+const BLOCK = 32;
+const TILES_KEPT = 96;
+const STRIP = 44;
+
+/** Limits that a few outliers do not stretch: the 1st and the 99.5th of a hundred, of at most 4096 cells.
+ * @param {Float32Array} cells @returns {[number, number]} */
+function limits(cells) {
+  const step = Math.max(1, Math.floor(cells.length / 4096));
+  const sample = new Float32Array(Math.ceil(cells.length / step));
+  let used = 0;
+  for (let i = 0; i < cells.length; i += step) if (Number.isFinite(cells[i])) sample[used++] = cells[i];
+  const sorted = sample.subarray(0, used).sort();
+  return used ? [sorted[Math.floor((used - 1) * 0.01)], sorted[Math.ceil((used - 1) * 0.995)]] : [0, 0];
+}
+
+export class Heatmap {
+  /** @param {{base: string, changed: (state: Record<string, string>) => void, signed: (stat: string) => boolean, strips: boolean, numbers: boolean}} options */
+  constructor(options) {
+    this.options = options;
+    this.axes = '';
+    this.at = '';
+    this.stat = 'absmax';
+    this.full = false;
+    /** @type {Plane} */
+    this.plane = { rows: 1, cols: 1, levels: 1, fold: null };
+    this.scale = 1;  // CSS pixels an element
+    this.x = 0;      // the element in the middle of the view
+    this.y = 0;
+    /** @type {Map<string, Tile | 'coming'>} */
+    this.tiles = new Map();
+    /** @type {Map<string, string[][] | 'coming'>} */
+    this.blocks = new Map();
+    /** @type {{row: number, col: number} | null} */
+    this.cursor = null;
+    this.stop = new AbortController();
+    /** @type {{step: number, values: Float32Array}[]} */
+    this.lines = [];
+    this.drawing = new Drawing(t('heatmap'), (pen, w, tall) => this.#paint(pen, w, tall));
+    this.readout = h('output', { class: 'readout' });
+    this.scaleBar = h('div', { class: 'scalebar' });
+    this.canvas = this.drawing.canvas;
+    const { canvas } = this;
+    canvas.tabIndex = 0;
+    canvas.className = 'heatmap';
+    canvas.setAttribute('role', 'application');
+    canvas.setAttribute('aria-roledescription', t('heatmap'));
+    this.element = h('div', { class: 'heat' }, canvas, h('div', { class: 'under' }, this.readout, this.scaleBar));
+    this.tell = onFrame(() => this.#tell());
+    this.#listen();
+    this.fitted = true;
+    new ResizeObserver(() => { if (this.fitted) this.fit(); }).observe(canvas);
+  }
+
+  get area() {
+    const strips = this.options.strips && this.plane.fold === null;
+    const left = strips ? STRIP : 0;
+    const { clientWidth, clientHeight } = this.canvas;
+    return { left, top: left, width: Math.max(1, clientWidth - left), height: Math.max(1, clientHeight - left) };
+  }
+
+  /** Another tensor, other axes or another statistic.
+   * @param {{axes: string, at: string, stat: string, base?: string}} what @param {Plane} plane @param {boolean} [keep] the view */
+  show(what, plane, keep = false) {
+    this.stop.abort();
+    this.stop = new AbortController();
+    Object.assign(this, { axes: what.axes, at: what.at, stat: what.stat, plane });
+    if (what.base) this.options.base = what.base;
+    this.tiles.clear();
+    this.blocks.clear();
+    this.cursor = null;
+    if (!keep) this.fit();
+    this.#loadLines();
+    this.drawing.draw();
+  }
+
+  fit() {
+    const { width, height } = this.area;
+    const { rows, cols } = this.plane;
+    if (!this.canvas.clientWidth) return;
+    this.scale = Math.min(LARGEST / 2, Math.min(width / Math.max(1, cols), height / Math.max(1, rows)));
+    [this.x, this.y] = [cols / 2, rows / 2];
+    this.fitted = true;
+    this.drawing.draw();
+    this.tell();
+  }
+
+  /** @param {number} level may be broken @param {number} x @param {number} y */
+  place(level, x, y) {
+    Object.assign(this, { scale: 2 ** -level, x, y, fitted: false });
+    this.drawing.draw();
+  }
+
+  #tell() {
+    if (!this.canvas.isConnected) return;
+    const view = this.fitted ? {} : { level: (-Math.log2(this.scale)).toFixed(2), x: this.x.toFixed(1), y: this.y.toFixed(1) };
+    this.options.changed({ axes: this.axes, at: this.at, stat: this.stat, .../** @type {any} */ (view) });
+  }
+
+  get level() {
+    const wanted = Math.ceil(-Math.log2(this.scale * (devicePixelRatio || 1)) - 0.01);
+    return Math.max(0, Math.min(this.plane.levels - 1, wanted));
+  }
+
+  /** @param {number} by @param {number} [px] @param {number} [py] the point that stays, in the canvas */
+  zoom(by, px, py) {
+    const { left, top, width, height } = this.area;
+    const [dx, dy] = [(px ?? left + width / 2) - left - width / 2, (py ?? top + height / 2) - top - height / 2];
+    const least = Math.min(1, Math.min(width / this.plane.cols, height / this.plane.rows)) / 1.5;
+    const scale = Math.max(least, Math.min(LARGEST, this.scale * by));
+    this.x += dx / this.scale - dx / scale;
+    this.y += dy / this.scale - dy / scale;
+    this.scale = scale;
+    this.#settle();
+  }
+
+  /** @param {number} dx @param {number} dy pixels */
+  pan(dx, dy) {
+    this.x += dx / this.scale;
+    this.y += dy / this.scale;
+    this.#settle();
+  }
+
+  #settle() {
+    this.x = Math.max(0, Math.min(this.plane.cols, this.x));
+    this.y = Math.max(0, Math.min(this.plane.rows, this.y));
+    this.fitted = false;
+    this.drawing.draw();
+    this.tell();
+  }
+
+  #listen() {
+    const { canvas } = this;
+    /** @type {{x: number, y: number} | null} */
+    let held = null;
+    canvas.addEventListener('wheel', (event) => {
+      event.preventDefault();
+      this.zoom(2 ** (-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), event.offsetX, event.offsetY);
+    }, { passive: false });
+    canvas.addEventListener('pointerdown', (event) => {
+      held = { x: event.clientX, y: event.clientY };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener('pointerup', () => { held = null; });
+    canvas.addEventListener('pointermove', (event) => {
+      if (held) {
+        this.pan(held.x - event.clientX, held.y - event.clientY);
+        held = { x: event.clientX, y: event.clientY };
+      }
+      this.#point(event.offsetX, event.offsetY);
+    });
+    canvas.addEventListener('pointerleave', () => { this.cursor = null; this.readout.textContent = ''; this.drawing.draw(); });
+    canvas.addEventListener('dblclick', (event) => this.zoom(4, event.offsetX, event.offsetY));
+    canvas.addEventListener('keydown', (event) => this.#key(event));
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { width, height } = this.area;
+    /** @type {Record<string, [number, number]>} */
+    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    if (event.key in ways) {
+      const [dx, dy] = ways[event.key];
+      if (event.shiftKey) this.#step(dx, dy);
+      else this.pan((dx * width) / 8, (dy * height) / 8);
+    } else if (event.key === '+' || event.key === '=') this.zoom(1.5);
+    else if (event.key === '-' || event.key === '−') this.zoom(1 / 1.5);
+    else if (event.key === '0' || event.key === 'Home') this.fit();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Moves the cross by one cell and says its value.
+   * @param {number} dx @param {number} dy */
+  #step(dx, dy) {
+    const cell = 2 ** this.level;
+    const { row, col } = this.cursor ?? { row: Math.floor(this.y), col: Math.floor(this.x) };
+    const keep = (/** @type {number} */ value, /** @type {number} */ size) => Math.max(0, Math.min(size - 1, value));
+    this.cursor = { row: keep(row + dy * cell, this.plane.rows), col: keep(col + dx * cell, this.plane.cols) };
+    this.#read();
+    say(this.readout.textContent ?? '');
+    this.drawing.draw();
+  }
+
+  /** @param {number} px @param {number} py */
+  #point(px, py) {
+    const { left, top, width, height } = this.area;
+    const col = Math.floor(this.x + (px - left - width / 2) / this.scale);
+    const row = Math.floor(this.y + (py - top - height / 2) / this.scale);
+    const inside = px >= left && py >= top && col >= 0 && row >= 0 && col < this.plane.cols && row < this.plane.rows;
+    this.cursor = inside ? { row, col } : null;
+    this.#read();
+    this.drawing.draw();
+  }
+
+  #read() {
+    if (!this.cursor) {
+      this.readout.textContent = '';
+      return;
+    }
+    const { row, col } = this.cursor;
+    const { level } = this;
+    const block = this.blocks.get(`${Math.floor(col / BLOCK)},${Math.floor(row / BLOCK)}`);
+    const cell = 2 ** level;
+    const tile = this.tiles.get(`${level},${Math.floor(col / cell / SIDE)},${Math.floor(row / cell / SIDE)}`);
+    let value = '…';
+    if (level === 0 && this.scale >= NUMBERS_FROM && Array.isArray(block)) value = block[row % BLOCK]?.[col % BLOCK] ?? '…';
+    else if (tile && tile !== 'coming') value = number(tile.cells[(Math.floor(row / cell) % SIDE) * tile.w + (Math.floor(col / cell) % SIDE)], 7);
+    const end = (/** @type {number} */ from, /** @type {number} */ size) => Math.min(size, (Math.floor(from / cell) + 1) * cell) - 1;
+    const span = (/** @type {number} */ from, /** @type {number} */ size) => (level ? `${Math.floor(from / cell) * cell}–${end(from, size)}` : String(from));
+    const where = this.plane.fold === null ? `[${span(row, this.plane.rows)}, ${span(col, this.plane.cols)}]` : `[${row * this.plane.cols + col}]`;
+    this.readout.textContent = `${where}  ${level ? `${t(`stat_${this.stat}`)} ` : ''}${value}`;
+  }
+
+  async #loadLines() {
+    this.lines = [];
+    if (!this.options.strips || this.plane.fold !== null) return;
+    const of = this.stat === 'absmax' ? 'absmax' : 'norm';
+    try {
+      this.lines = await Promise.all([0, 1].map(async (axis) => {
+        const buffer = await getBytes(`${this.options.base}/lines${query({ axis, axes: this.axes, at: this.at, of })}`, this.stop.signal);
+        const head = new Uint32Array(buffer, 0, 4);
+        return { step: Math.max(1, head[3]), values: new Float32Array(buffer, 16, head[1]) };
+      }));
+    } catch (error) {
+      if (!aborted(error)) report(error);
+    }
+    this.drawing.draw();
+  }
+
+  /** @param {string} key @param {number} level @param {number} x @param {number} y */
+  async #fetch(key, level, x, y) {
+    this.tiles.set(key, 'coming');
+    const { signal } = this.stop;
+    try {
+      const buffer = await getBytes(`${this.options.base}/tile${query({ axes: this.axes, at: this.at, level, x, y, stat: this.stat })}`, signal);
+      const head = new DataView(buffer);
+      const [w, tall] = [head.getUint32(8, true), head.getUint32(12, true)];
+      const cells = new Float32Array(buffer, 32, w * tall);
+      const [low, high] = limits(cells);
+      this.tiles.set(key, { w, h: tall, cells, exact: head.getUint32(24, true) === 1, low, high, image: null, painted: '' });
+      for (const old of this.tiles.keys()) {
+        if (this.tiles.size <= TILES_KEPT) break;
+        if (old !== key && this.tiles.get(old) !== 'coming') this.tiles.delete(old);
+      }
+      this.element.dataset.tiles = String(this.tiles.size);
+      this.drawing.draw();
+    } catch (error) {
+      if (!signal.aborted) this.tiles.delete(key);
+      if (!aborted(error)) report(error);
+    }
+  }
+
+  /** What the colours' ends stand for, over the tiles that are here.
+   * @param {number} level @returns {[number, number]} */
+  #range(level) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const [key, tile] of this.tiles) {
+      if (tile === 'coming' || !key.startsWith(`${level},`)) continue;
+      if (this.full) for (const value of tile.cells) { if (Number.isFinite(value)) [low, high] = [Math.min(low, value), Math.max(high, value)]; }
+      else [low, high] = [Math.min(low, tile.low), Math.max(high, tile.high)];
+    }
+    if (!(low <= high)) return [0, 1];
+    if (this.options.signed(this.stat)) {
+      const most = Math.max(Math.abs(low), Math.abs(high)) || 1;
+      return [-most, most];
+    }
+    if (this.full || this.stat === 'nan') low = Math.min(0, low);
+    return low < high ? [low, high] : [Math.min(0, low), high || 1];
+  }
+
+  /** @param {Tile} tile @param {number} low @param {number} high */
+  #image(tile, low, high) {
+    const signed = this.options.signed(this.stat);
+    const painted = `${low},${high},${ink('paper')}`;
+    if (tile.image && tile.painted === painted) return tile.image;
+    const map = colourMap(signed);
+    const image = tile.image ?? h('canvas', { width: tile.w, height: tile.h });
+    const pen = /** @type {CanvasRenderingContext2D} */ (image.getContext('2d'));
+    const pixels = pen.createImageData(tile.w, tile.h);
+    const words = new Uint32Array(pixels.data.buffer);
+    const factor = high > low ? 255 / (high - low) : 0;
+    const { cells, w } = tile;
+    for (let i = 0; i < cells.length; ++i) {
+      const value = cells[i];
+      if (value - value === 0) words[i] = map[Math.max(0, Math.min(255, Math.round((value - low) * factor)))];
+      else if (value !== value) words[i] = (i % w + Math.floor(i / w)) % 2 ? 0xff5a1fd6 : 0xffffffff;  // NaN: a checker of magenta and white, hatched when large
+      else words[i] = (i % w) % 2 || Math.floor(i / w) % 2 ? 0xff000000 : 0xff00e5ff;                  // infinite: dots
+    }
+    pen.putImageData(pixels, 0, 0);
+    Object.assign(tile, { image, painted });
+    return image;
+  }
+
+  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height */
+  #paint(pen, width, height) {
+    const { left, top, width: w, height: tall } = this.area;
+    const { level, scale, plane } = this;
+    const x0 = left + w / 2 - this.x * scale;  // where element 0 lies
+    const y0 = top + tall / 2 - this.y * scale;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, top, w, tall);
+    pen.clip();
+    pen.fillStyle = ink('sunk');
+    pen.fillRect(left, top, w, tall);
+    pen.imageSmoothingEnabled = false;
+    this.#paintTiles(pen, level, x0, y0);
+    if (scale >= NUMBERS_FROM && level === 0) this.#paintNumbers(pen, x0, y0);
+    pen.strokeStyle = ink('edge');
+    pen.strokeRect(x0 - 0.5, y0 - 0.5, plane.cols * scale + 1, plane.rows * scale + 1);
+    if (this.cursor) {
+      const size = Math.max(2, scale * 2 ** level);
+      const cell = 2 ** level;
+      pen.strokeStyle = ink('ink');
+      pen.lineWidth = 2;
+      pen.strokeRect(x0 + Math.floor(this.cursor.col / cell) * cell * scale, y0 + Math.floor(this.cursor.row / cell) * cell * scale, size, size);
+    }
+    pen.restore();
+    if (this.lines.length) this.#paintStrips(pen, x0, y0, width, height);
+    this.#paintScale(level);
+    this.canvas.setAttribute('aria-label', t('heatmapLabel', plane.rows, plane.cols, Math.round(this.y), Math.round(this.x), t(`stat_${this.stat}`), 2 ** level));
+  }
+
+  /** @param {CanvasRenderingContext2D} pen @param {number} level @param {number} x0 @param {number} y0 */
+  #paintTiles(pen, level, x0, y0) {
+    const { left, top, width, height } = this.area;
+    for (const at of level < this.plane.levels - 1 ? [this.plane.levels - 1, level] : [level]) {  // the whole plane below, so that nothing flashes empty
+      const [low, high] = this.#range(at);
+      const side = SIDE * 2 ** at;
+      const span = (/** @type {number} */ from, /** @type {number} */ size, /** @type {number} */ origin, /** @type {number} */ all) =>
+        [Math.max(0, Math.floor((from - origin) / this.scale / side)), Math.min(Math.ceil(all / side) - 1, Math.floor((from + size - origin) / this.scale / side))];
+      const [xa, xb] = span(left, width, x0, this.plane.cols);
+      const [ya, yb] = span(top, height, y0, this.plane.rows);
+      for (let y = ya; y <= yb; ++y) for (let x = xa; x <= xb; ++x) {
+        const key = `${at},${x},${y}`;
+        const tile = this.tiles.get(key);
+        if (!tile) this.#fetch(key, at, x, y);
+        else if (tile !== 'coming') {
+          const cell = this.scale * 2 ** at;
+          // The last cell of an edge may stand for fewer elements than the others: the plane's border cuts it.
+          pen.save();
+          pen.beginPath();
+          pen.rect(x0, y0, this.plane.cols * this.scale, this.plane.rows * this.scale);
+          pen.clip();
+          const [px, py] = [x0 + x * SIDE * cell, y0 + y * SIDE * cell];
+          pen.drawImage(this.#image(tile, low, high), px, py, tile.w * cell, tile.h * cell);
+          if (at === level && cell >= 6) this.#paintOdd(pen, tile, px, py, cell);
+          pen.restore();
+        }
+      }
+    }
+  }
+
+  /** NaN hatched, infinities dotted, where cells are large enough.
+   * @param {CanvasRenderingContext2D} pen @param {Tile} tile @param {number} px @param {number} py @param {number} cell */
+  #paintOdd(pen, tile, px, py, cell) {
+    for (let i = 0; i < tile.cells.length; ++i) {
+      const value = tile.cells[i];
+      if (Number.isFinite(value)) continue;
+      const [x, y] = [px + (i % tile.w) * cell, py + Math.floor(i / tile.w) * cell];
+      if (x + cell < 0 || y + cell < 0 || x > this.canvas.clientWidth || y > this.canvas.clientHeight) continue;
+      pen.save();
+      pen.beginPath();
+      pen.rect(x, y, cell, cell);
+      pen.clip();
+      pen.fillStyle = Number.isNaN(value) ? '#ffffff' : '#000000';
+      pen.fillRect(x, y, cell, cell);
+      pen.strokeStyle = '#d61f5a';
+      pen.lineWidth = 2;
+      pen.fillStyle = '#ffe500';
+      if (Number.isNaN(value)) for (let d = -cell; d < cell; d += 6) { pen.beginPath(); pen.moveTo(x + d, y); pen.lineTo(x + d + cell, y + cell); pen.stroke(); }
+      else for (let a = 3; a < cell; a += 6) for (let b = 3; b < cell; b += 6) pen.fillRect(x + a - 1, y + b - 1, 2, 2);
+      pen.restore();
+    }
+  }
+
+  /** @param {CanvasRenderingContext2D} pen @param {number} x0 @param {number} y0 */
+  #paintNumbers(pen, x0, y0) {
+    if (!this.options.numbers) return;
+    const { left, top, width, height } = this.area;
+    const { scale, plane } = this;
+    const [ca, cb] = [Math.max(0, Math.floor((left - x0) / scale)), Math.min(plane.cols - 1, Math.floor((left + width - x0) / scale))];
+    const [ra, rb] = [Math.max(0, Math.floor((top - y0) / scale)), Math.min(plane.rows - 1, Math.floor((top + height - y0) / scale))];
+    for (let by = Math.floor(ra / BLOCK); by <= Math.floor(rb / BLOCK); ++by) for (let bx = Math.floor(ca / BLOCK); bx <= Math.floor(cb / BLOCK); ++bx) this.#wantBlock(bx, by);
+    const size = scale < 34 ? 8.5 : scale < 60 ? 10 : 12;
+    pen.font = `${size}px ${ink('mono')}`;
+    pen.textAlign = 'center';
+    const room = Math.floor((scale - 3) / (size * 0.6));
+    const [low, high] = this.#range(0);
+    const map = colourMap(this.options.signed(this.stat));
+    for (let row = ra; row <= rb; ++row) for (let col = ca; col <= cb; ++col) {
+      const block = this.blocks.get(`${Math.floor(col / BLOCK)},${Math.floor(row / BLOCK)}`);
+      const text = Array.isArray(block) ? block[row % BLOCK]?.[col % BLOCK] : undefined;
+      if (text === undefined) continue;
+      const value = parse(text);
+      const shown = Math.max(low, Math.min(high, this.stat === 'absmax' ? Math.abs(value) : value));
+      const colour = map[Math.round(((shown - low) / (high - low || 1)) * 255)] ?? 0xffffff;
+      const light = 0.299 * (colour & 255) + 0.587 * ((colour >> 8) & 255) + 0.114 * ((colour >> 16) & 255);
+      const [x, y] = [x0 + (col + 0.5) * scale, y0 + (row + 0.5) * scale];
+      const fitted = squeeze(text, value, room);
+      if (!Number.isFinite(value)) {  // on a hatched ground
+        pen.fillStyle = '#ffffff';
+        const wide = pen.measureText(fitted).width + 4;
+        pen.fillRect(x - wide / 2, y - size * 0.65, wide, size * 1.3);
+      }
+      pen.fillStyle = !Number.isFinite(value) || light > 140 ? '#000000' : '#ffffff';
+      pen.fillText(fitted, x, y);
+    }
+  }
+
+  /** @param {number} bx @param {number} by */
+  async #wantBlock(bx, by) {
+    const key = `${bx},${by}`;
+    if (this.blocks.has(key)) return;
+    this.blocks.set(key, 'coming');
+    const [x, y] = [bx * BLOCK, by * BLOCK];
+    const [w, tall] = [Math.min(BLOCK, this.plane.cols - x), Math.min(BLOCK, this.plane.rows - y)];
+    const { signal } = this.stop;
+    try {
+      const answer = await get(`${this.options.base}/values${query({ axes: this.axes, at: this.at, x, y, w, h: tall })}`, signal);
+      this.blocks.set(key, answer.rows);
+      this.drawing.draw();
+    } catch (error) {
+      if (!signal.aborted) this.blocks.delete(key);
+      if (!aborted(error)) report(error);
+    }
+  }
+
+  /** @param {CanvasRenderingContext2D} pen @param {number} x0 @param {number} y0 @param {number} width @param {number} height */
+  #paintStrips(pen, x0, y0, width, height) {
+    const { left, top } = this.area;
+    const { scale } = this;
+    pen.fillStyle = ink('bars');
+    const bars = (/** @type {{step: number, values: Float32Array}} */ line, /** @type {number} */ origin, /** @type {number} */ from, /** @type {number} */ to,
+      /** @type {(at: number, wide: number, part: number) => void} */ bar) => {
+      let most = 0;
+      for (const value of line.values) if (Number.isFinite(value)) most = Math.max(most, value);
+      if (!most) return;
+      const per = line.step * scale;
+      const perPixel = Math.max(1, Math.ceil(1 / per));
+      for (let i = Math.max(0, Math.floor((from - origin) / per)); i < line.values.length && origin + i * per < to; i += perPixel) {
+        let value = 0;
+        for (let k = i; k < Math.min(i + perPixel, line.values.length); ++k) value = Math.max(value, line.values[k] || 0);
+        const start = Math.max(from, origin + i * per);
+        const end = Math.min(to, origin + (i + perPixel) * per);
+        if (end > start) bar(start, end - start, Math.min(1, value / most));
+      }
+    };
+    bars(this.lines[0], y0, top, height, (at, wide, part) => pen.fillRect(left - 4 - part * (STRIP - 8), at, part * (STRIP - 8), Math.max(0.6, wide - (wide > 3 ? 1 : 0))));
+    bars(this.lines[1], x0, left, width, (at, wide, part) => pen.fillRect(at, top - 4 - part * (STRIP - 8), Math.max(0.6, wide - (wide > 3 ? 1 : 0)), part * (STRIP - 8)));
+  }
+
+  /** @param {number} level */
+  #paintScale(level) {
+    const [low, high] = this.#range(level);
+    const signed = this.options.signed(this.stat);
+    const here = [...this.tiles].filter(([key, tile]) => tile !== 'coming' && key.startsWith(`${level},`)).map(([, tile]) => /** @type {Tile} */ (tile));
+    const exact = here.every((tile) => tile.exact);
+    const key = `${low},${high},${signed},${exact},${level},${ink('paper')}`;
+    if (this.scaleBar.dataset.key === key) return;
+    this.scaleBar.dataset.key = key;
+    const map = colourMap(signed);
+    const swatch = h('span', { class: 'ramp' });
+    swatch.style.background = `linear-gradient(to right, ${[0, 32, 64, 96, 128, 160, 192, 224, 255].map((i) => css(map[i])).join(', ')})`;
+    const more = this.full ? '' : '≤ ';
+    const clip = this.full ? '' : '≥ ';
+    this.scaleBar.replaceChildren(h('span', { class: 'n' }, more + number(low, 3)), swatch, h('span', { class: 'n' }, clip + number(high, 3)),
+      h('span', { class: 'quiet' }, [t('cellIs', 2 ** level), exact ? t('exact') : t('sampledShort')].join(' · ')));
+    this.element.dataset.exact = String(exact);
+    this.element.dataset.level = String(level);
+  }
+
+  /** What is in sight, as rows of the table: the numbers when they are shown, else the cells. */
+  data() {
+    const { level } = this;
+    const cell = 2 ** level;
+    const { left, top, width, height } = this.area;
+    const [x0, y0] = [left + width / 2 - this.x * this.scale, top + height / 2 - this.y * this.scale];
+    const from = (/** @type {number} */ start, /** @type {number} */ origin) => Math.max(0, Math.floor((start - origin) / this.scale / cell));
+    const to = (/** @type {number} */ end, /** @type {number} */ origin, /** @type {number} */ all) => Math.min(Math.ceil(all / cell), Math.ceil((end - origin) / this.scale / cell));
+    const [ca, cb, ra, rb] = [from(left, x0), to(left + width, x0, this.plane.cols), from(top, y0), to(top + height, y0, this.plane.rows)];
+    const columns = Array.from({ length: Math.max(0, Math.min(cb - ca, 64)) }, (_, i) => `#${(ca + i) * cell}`);
+    const rows = Array.from({ length: Math.max(0, rb - ra) }, (_, r) => [String((ra + r) * cell), ...columns.map((_column, c) => {
+      const [row, col] = [ra + r, ca + c];
+      const tile = this.tiles.get(`${level},${Math.floor(col / SIDE)},${Math.floor(row / SIDE)}`);
+      return tile && tile !== 'coming' ? tile.cells[(row % SIDE) * tile.w + (col % SIDE)] : '';
+    })]);
+    return { columns: [t('row'), ...columns], rows };
+  }
+}
+
+/** As many digits as there is room for.
+ * @param {string} text @param {number} value @param {number} room characters */
+function squeeze(text, value, room) {
+  const plain = text.replace('-', '−');
+  if (plain.length <= room) return plain;
+  if (!Number.isFinite(value)) return plain.slice(0, Math.max(3, room));
+  for (let digits = Math.min(8, room); digits >= 1; --digits) {
+    for (const tried of [String(Number(value.toPrecision(digits))), value.toExponential(digits - 1).replace('e+', 'e')]) {
+      const short = tried.replace(/^(-?)0\./, '$1.').replaceAll('-', '−');
+      if (short.length <= room) return short;
+    }
+  }
+  return '·';
+}
