@@ -1,16 +1,12 @@
 // The frame of the page: header, tree, tabs, keys, and the way from the address to what is shown.
-import { aborted, ApiError, button, bytes, choice, count, get, h, onError, openSession, percent, query, report, request, say, shapeText, short } from './core.js';
-import { redrawAll } from './charts.js';
+import { ApiError, button, bytes, choice, count, get, h, onError, openSession, percent, penOf, query, report, request, say, shapeText, short, tool } from './core.js';
+import { isDark, redrawAll } from './charts.js';
 import { changesPage } from './changes.js';
 import { glance, overview } from './overview.js';
 import { filePage, objectsPage, onnxPage, picklePage } from './panes.js';
 import { tensorPage } from './tensor.js';
 import { Grid, nameCell } from './tree.js';
 import { lang, setLang, t } from './strings.js';
-
-/** @typedef {import('./core.js').FileFacts} FileFacts */
-/** @typedef {{files: () => FileFacts[], file: () => FileFacts, base: () => string, signal: () => AbortSignal, go: (hash: string) => void, tensorLink: (n: number) => string,
- *   remember: (state: Record<string, string>) => void, title: (text: string) => void}} Context what a pane may ask of the frame */
 
 /** @type {FileFacts[]} */
 let files = [];
@@ -49,7 +45,7 @@ function kept(key, value) {
   }
 }
 
-// ---- the tree -----------------------------------------------------------------------------------------------------------------------------------
+// ---- the tree
 
 const asked = { q: '', mode: 'text', dtype: '', sort: 'file', fold: 1 };
 
@@ -61,7 +57,11 @@ const makeGrid = () => new Grid({
   sort: (key) => { asked.sort = asked.sort === key ? 'file' : key; refreshTree(); },
   columns: [
     { key: 'name', label: t('name'), sort: 'name', fill: (cell, row) => {
-      nameCell(cell, row.kind === 'group', searching() ? row.path : row.label ?? row.path, row.count > 1 ? ` ×${row.count}` : row.tied?.length ? ' ⧉' : '');
+      // Of a long name found, the end is what tells it from the others.
+      const cut = searching() ? row.path.search(/[^.]*\.[^.]*$|\d+(\.\D[^.]*)*$/) : 0;
+      cell.classList.toggle('split', cut > 0);
+      if (cut > 0) nameCell(cell, false, row.path.slice(0, cut), row.path.slice(cut));
+      else nameCell(cell, row.kind === 'group', row.label ?? row.path, row.count > 1 ? ` ×${row.count}` : row.tied?.length ? ' ⧉' : '');
       cell.title = row.path + (row.tied?.length ? `\n${t('tied')}: ${row.tied.join(', ')}` : '');
     } },
     { key: 'what', label: t('shape'), numeric: true, fill: (cell, row) => { cell.textContent = row.kind === 'tensor' ? `${row.dtype} ${shapeText(row.shape)}` : short(row.parameters); } },
@@ -110,7 +110,7 @@ function treePanel() {
   let timer = 0;
   const search = h('input', { type: 'search', id: 'search', value: asked.q, placeholder: t('searchHint'), 'aria-label': t('search'), spellcheck: false, autocomplete: 'off',
     input: () => { clearTimeout(timer); timer = setTimeout(() => { asked.q = search.value; refreshTree(); }, 120); },
-    keydown: (/** @type {KeyboardEvent} */ event) => {
+    keydown: (event) => {
       if (event.key === 'ArrowDown' || event.key === 'Enter') { event.preventDefault(); grid.moveTo(0); }
       if (event.key === 'Escape' && search.value) { search.value = asked.q = ''; refreshTree(); }
     } });
@@ -124,7 +124,7 @@ function treePanel() {
     grid.element);
 }
 
-// ---- the frame ----------------------------------------------------------------------------------------------------------------------------------
+// ---- the frame
 
 const shell = h('div', { class: 'shell' });
 const banner = h('div', { class: 'banner', role: 'alert', hidden: true });
@@ -134,8 +134,8 @@ let tabs = h('div', null);
 onError((error) => {
   banner.replaceChildren(h('strong', null, error.status ? t('errorTitle') : t('goneTitle')), ' ', h('span', null, error.message),
     ...(error.where ? [' ', h('code', null, error.where)] : []), ...(error.code && error.status ? [' ', h('span', { class: 'quiet' }, error.code)] : []),
-    h('span', { class: 'grow' }), button(t('retry'), () => { banner.hidden = true; if (files.length) { refreshTree(); route(); } else start(); }, { class: 'tool' }),
-    button('×', () => { banner.hidden = true; }, { class: 'tool', 'aria-label': t('close') }));
+    h('span', { class: 'grow' }), tool(t('retry'), () => { banner.hidden = true; if (files.length) { refreshTree(); route(); } else start(); }),
+    tool('×', () => { banner.hidden = true; }, t('close')));
   banner.hidden = false;
 });
 
@@ -171,40 +171,42 @@ function header() {
   const file = files[current];
   const pick = files.length > 1 ? h('select', { 'aria-label': t('file'), class: 'files', change: () => context.go(`#/f${pick?.value}/overview`) }, files.map((each, i) => h('option', { value: String(i) }, each.name))) : null;
   if (pick) pick.value = String(current);
-  const verdict = file.verdict && file.verdict !== 'none' ? h('a', { class: `badge ${file.verdict}`, href: file.has_pickle ? `#/f${current}/pickle` : `#/f${current}/file` }, `${t('scan')}: ${t(`verdict_${file.verdict}`)}`) : null;
+  const verdict = file.verdict && file.verdict !== 'none' ? h('a', { class: `badge ${file.verdict}`, href: file.has_pickle ? `#/f${current}/pickle` : `#/f${current}/file` }, h('span', { class: 'prefix' }, `${t('scan')}: `), t(`verdict_${file.verdict}`)) : null;
   return h('header', { class: 'top' },
     button('☰', () => shell.classList.toggle('tree-open'), { class: 'tool menu', 'aria-label': t('tensors') }),
     h('h1', null, 'ballast view'), pick ?? h('span', { class: 'files', title: file.name }, file.name), h('span', { class: 'glance-line' }, glance(file)), verdict, h('span', { class: 'grow' }),
     button(lang() === 'zh' ? 'EN' : '中文', () => { kept('lang', setLang(lang() === 'zh' ? 'en' : 'zh')); frame(); route(); }, { class: 'tool', 'aria-label': lang() === 'zh' ? 'English' : '中文', lang: lang() === 'zh' ? 'en' : 'zh-CN' }),
-    button('◐', nextTheme, { class: 'tool', 'aria-label': t('theme'), title: t('theme') }),
-    button('?', showKeys, { class: 'tool', 'aria-label': t('keys'), title: t('keys') }),
-    button(t('quit'), () => request('POST', 'quit', {}).then(() => report(new ApiError(0, 'gone', '', t('ended'))), report), { class: 'tool' }));
+    tool('◐', nextTheme, t('theme')),
+    tool('?', showKeys, t('keys')),
+    tool(t('quit'), () => request('POST', 'quit', {}).then(() => report(new ApiError(0, 'gone', '', t('ended'))), report)));
 }
 
-/** @param {string} [theme] */
-function setTheme(theme) {
-  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
+const system = matchMedia('(prefers-color-scheme: dark)');
+
+/** The theme chosen, else the system's. @param {string} [theme] */
+function setTheme(theme = kept('theme')) {
+  document.documentElement.dataset.theme = theme || (system.matches ? 'dark' : 'light');
   requestAnimationFrame(redrawAll);
 }
 
 function nextTheme() {
-  const dark = getComputedStyle(document.documentElement).getPropertyValue('--dark').trim() === '1';
-  setTheme(kept('theme', dark ? 'light' : 'dark') || (dark ? 'light' : 'dark'));
+  const next = isDark() ? 'light' : 'dark';
+  kept('theme', next);
+  setTheme(next);
 }
 
 function splitter() {
-  let width = Number(kept('side')) || 400;
-  const set = (/** @type {number} */ wanted) => {
+  let width = Number(kept('side')) || 420;
+  const set = (wanted) => {
     width = Math.round(Math.max(220, Math.min(wanted, innerWidth * 0.6)));
     shell.style.setProperty('--side', `${width}px`);
     bar.setAttribute('aria-valuenow', String(width));
     kept('side', String(width));
   };
   const bar = h('div', { class: 'splitter', role: 'separator', tabIndex: 0, 'aria-orientation': 'vertical', 'aria-label': t('resize'), 'aria-valuemin': 220, 'aria-valuemax': 1200,
-    keydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === 'ArrowLeft') set(width - 16); if (event.key === 'ArrowRight') set(width + 16); },
-    pointerdown: (/** @type {PointerEvent} */ event) => bar.setPointerCapture(event.pointerId),
-    pointermove: (/** @type {PointerEvent} */ event) => { if (bar.hasPointerCapture(event.pointerId)) set(event.clientX); } });
+    keydown: (event) => { if (event.key === 'ArrowLeft') set(width - 16); if (event.key === 'ArrowRight') set(width + 16); },
+    pointerdown: (event) => bar.setPointerCapture(event.pointerId),
+    pointermove: (event) => { if (bar.hasPointerCapture(event.pointerId)) set(event.clientX); } });
   set(width);
   return bar;
 }
@@ -241,7 +243,7 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 
-// ---- from the address to the pane ---------------------------------------------------------------------------------------------------------------
+// ---- from the address to the pane
 
 async function route() {
   const [path, search] = location.hash.slice(1).split('?');
@@ -274,7 +276,7 @@ async function route() {
     else if (tab === 'onnx') await onnxPage(context, body);
     else overview(context, body, parameters);
   } catch (error) {
-    if (!aborted(error)) report(error);
+    report(error);
   }
   body.dataset.ready = 'true';
 }
@@ -282,7 +284,7 @@ async function route() {
 /** A small picture for the browser's tab; drawn, since the page may load nothing but its own files. */
 function icon() {
   const canvas = h('canvas', { width: 32, height: 32 });
-  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  const pen = penOf(canvas);
   ['#1f3a6e', '#3b7fc4', '#7fb8e0', '#e0a04a'].forEach((colour, i) => {
     pen.fillStyle = colour;
     pen.fillRect(2 + (i % 2) * 15, 2 + (i >> 1) * 15, 13, 13);
@@ -309,10 +311,10 @@ async function start() {
   }
 }
 
-setTheme(kept('theme'));
+setTheme();
 setLang(kept('lang') || navigator.language);
 document.body.replaceChildren(banner, shell);
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redrawAll);
+system.addEventListener('change', () => setTheme());
 addEventListener('hashchange', () => { if (files.length && location.hash.startsWith('#/')) route(); });
 icon();
 start();

@@ -1,12 +1,11 @@
 // Two files: which tensors changed, and by how much, along the layers.
-import { aborted, button, bytes, choice, count, follow, get, h, number, percent, query, report, saveCsv, say } from './core.js';
+import { bytes, choice, count, follow, get, h, number, percent, query, report, saveCsv, say, tool } from './core.js';
 import { figure, legend, linesDrawing } from './charts.js';
 import { Heatmap } from './heatmap.js';
 import { Grid } from './tree.js';
 import { t } from './strings.js';
 
-/** @typedef {import('./app.js').Context} Context */
-
+const PAGE = 500;
 const MOST_LINES = 2000;
 const MOST_KINDS = 16;
 
@@ -17,20 +16,25 @@ export async function changesPage(context, pane, chosen, parameters) {
   const names = context.files().map((file) => file.name);
   const waiting = h('div', { class: 'status' });
   pane.append(h('header', { class: 'tensor-head' }, h('h2', null, t('changesOf', names[a], names[b]))), waiting);
-  const ask = (/** @type {Record<string, any>} */ more) => `diff${query({ a, b, ...more })}`;
-  let first = await get(ask({ sort: 'file', offset: 0, limit: MOST_LINES }), signal);
+  const ask = (more) => `diff${query({ a, b, ...more })}`;
+  let first = await get(ask({ sort: 'file', offset: 0, limit: PAGE }), signal);
   if (first.waiting) {
     await wait(first.job, waiting, signal);
-    first = await get(ask({ sort: 'file', offset: 0, limit: MOST_LINES }), signal);
+    first = await get(ask({ sort: 'file', offset: 0, limit: PAGE }), signal);
+  }
+  while (first.rows.length < Math.min(first.total, MOST_LINES)) {
+    const { rows } = await get(ask({ sort: 'file', offset: first.rows.length, limit: PAGE }), signal);
+    if (!rows?.length) break;
+    first.rows.push(...rows);
   }
   waiting.replaceChildren(...(first.sampled ? [h('span', { class: 'badge' }, t('sampled')), ' '] : []),
     t('changesCount', count(first.changed), count(first.equal), count(first.only_a), count(first.only_b), count(first.renamed)));
-  const open = (/** @type {number} */ i) => context.go(`#/changes/t${i}`);
+  const open = (i) => context.go(`#/changes/t${i}`);
   const delta = h('div', null);
   pane.append(lines(first.rows, chosen, open), delta, grid(ask, open, chosen));
   if (chosen >= 0) {
-    const row = first.rows.find((/** @type {any} */ each) => each.i === chosen) ?? (await get(ask({ sort: 'file', offset: chosen, limit: 1 }), signal)).rows[0];
-    if (row) await showDelta(context, delta, row, parameters).catch((error) => { if (!aborted(error)) report(error); });
+    const row = first.rows.find((each) => each.i === chosen) ?? (await get(ask({ sort: 'file', offset: chosen, limit: 1 }), signal)).rows[0];
+    if (row) await showDelta(context, delta, row, parameters).catch(report);
   }
 }
 
@@ -48,10 +52,10 @@ async function wait(job, place, signal) {
 /** rel-L2 along the layers, one line per kind of weight.
  * @param {any[]} rows @param {number} chosen @param {(i: number) => void} open */
 function lines(rows, chosen, open) {
-  /** @type {Map<string, import('./charts.js').Series>} */
+  /** @type {Map<string, Series>} */
   const kinds = new Map();
   for (const row of rows) {
-    if (row.layer === null || row.layer === undefined || row.rel_l2 === null || row.rel_l2 === undefined) continue;
+    if (row.layer == null || row.rel_l2 == null) continue;
     const name = row.role || t('other');
     const y = Number(row.rel_l2);
     if (!Number.isFinite(y)) continue;
@@ -82,13 +86,13 @@ function lines(rows, chosen, open) {
   return frame.element;
 }
 
-/** @param {import('./charts.js').Series} one */
+/** @param {Series} one */
 const mean = (one) => one.points.reduce((sum, p) => sum + p.y, 0) / one.points.length;
 
 /** @param {(more: Record<string, any>) => string} ask @param {(i: number) => void} open @param {number} chosen */
 function grid(ask, open, chosen) {
   let sort = 'rel_l2';
-  const value = (/** @type {string} */ key) => (/** @type {HTMLElement} */ cell, /** @type {any} */ row) => { cell.textContent = number(row[key], 4); };
+  const value = (key) => (cell, row) => { cell.textContent = number(row[key], 4); };
   const made = new Grid({
     label: t('changes'), tree: false, sorted: () => sort, sort: (key) => { sort = key; made.reset(); }, name: (row) => row.name,
     columns: [
@@ -97,17 +101,17 @@ function grid(ask, open, chosen) {
       { key: 'value', label: t('relL2'), numeric: true, sort: 'rel_l2', fill: value('rel_l2') },
       { key: 'value', label: t('cosine'), numeric: true, fill: value('cosine') },
       { key: 'value', label: 'max |Δ|', numeric: true, sort: 'max_abs', fill: value('max_abs') },
-      { key: 'value', label: t('differing'), numeric: true, fill: (cell, row) => { cell.textContent = row.differing === null || row.differing === undefined ? '–' : percent(row.differing, row.elements); } },
+      { key: 'value', label: t('differing'), numeric: true, fill: (cell, row) => { cell.textContent = row.differing == null ? '–' : percent(row.differing, row.elements); } },
     ],
     load: async (_path, offset, limit, signal) => {
       const answer = await get(ask({ sort, offset, limit }), signal);
-      return { total: answer.total, rows: answer.rows.map((/** @type {any} */ row) => ({ path: String(row.i), parent: false, data: row })) };
+      return { total: answer.total, rows: answer.rows.map((row) => ({ path: String(row.i), parent: false, data: row })) };
     },
     open: (item) => open(item.data.i),
   });
   if (chosen >= 0) made.choose(String(chosen));
   made.reset();
-  return h('section', { class: 'changes-table' }, h('div', { class: 'bar' }, h('h3', null, t('tensors')), h('span', { class: 'grow' }), button('CSV', () => exportAll(ask).catch(report), { class: 'tool', 'aria-label': t('csvOf', t('changes')) })), made.element);
+  return h('section', { class: 'changes-table' }, h('div', { class: 'bar' }, h('h3', null, t('tensors')), h('span', { class: 'grow' }), tool('CSV', () => exportAll(ask).catch(report), `CSV: ${t('changes')}`)), made.element);
 }
 
 /** @param {(more: Record<string, any>) => string} ask */
@@ -116,7 +120,7 @@ async function exportAll(ask) {
   /** @type {unknown[][]} */
   const rows = [keys];
   for (let offset = 0, total = 1; offset < total;) {
-    const answer = await get(ask({ sort: 'file', offset, limit: 500 }));
+    const answer = await get(ask({ sort: 'file', offset, limit: PAGE }));
     total = answer.total;
     if (!answer.rows.length) break;
     offset += answer.rows.length;
@@ -147,12 +151,11 @@ async function showDelta(context, place, row, parameters) {
     numbers = false;
     return get(`files/0/t/${row.n_a}/plane${query({ axes, at })}`, signal);
   });
-  const heat = new Heatmap({ base: `diff/t/${row.i}`, changed: (state) => context.remember(state), signed: (shown) => shown !== 'absmax', strips: false, numbers });
-  const show = (/** @type {boolean} */ keep) => heat.show({ axes, at, stat }, { rows: plane.rows, cols: plane.cols, levels: Math.max(1, plane.levels), fold: plane.fold ?? null }, keep);
+  const heat = new Heatmap({ base: `diff/t/${row.i}`, changed: (state) => context.remember(state), signed: (shown) => shown !== 'absmax', strips: false, numbers, signal });
+  const show = (keep) => heat.show({ axes, at, stat }, { rows: plane.rows, cols: plane.cols, levels: Math.max(1, plane.levels), fold: plane.fold ?? null }, keep);
   const frame = figure({ title, content: heat.element, canvas: heat.canvas, name: () => `${row.name}-delta`, data: () => heat.data(), cls: 'heat-figure wide',
     tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), stat, (value) => { stat = value; show(true); }),
-      button('−', () => heat.zoom(1 / 1.5), { class: 'tool', 'aria-label': t('zoomOut') }), button('+', () => heat.zoom(1.5), { class: 'tool', 'aria-label': t('zoomIn') }),
-      button(t('fit'), () => heat.fit(), { class: 'tool' })] });
+      ...heat.tools()] });
   frame.summary.textContent = t('deltaSummary', number(row.rel_l2, 4), number(row.cosine, 6), number(row.max_abs, 4), percent(row.differing, row.elements));
   place.replaceChildren(frame.element);
   show(false);

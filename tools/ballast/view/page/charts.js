@@ -1,8 +1,8 @@
 // Drawings on canvas: colours that the colour-blind can tell apart, and a frame that gives every drawing a summary, a table and its downloads.
-import { button, count, h, number, onFrame, percent, save, saveCsv, table } from './core.js';
+import { count, h, number, onFrame, penOf, percent, save, saveCsv, table, tool } from './core.js';
 import { t } from './strings.js';
 
-// ---- colours ------------------------------------------------------------------------------------------------------------------------------------
+// ---- colours
 
 /** OKLCH to sRGB bytes.
  * @param {number} l @param {number} c @param {number} hue degrees @returns {[number, number, number]} */
@@ -40,7 +40,7 @@ const sequential = ramp([[0, 0.2, 0.06, 285], [0.35, 0.43, 0.11, 265], [0.65, 0.
 const divergingLight = ramp([[0, 0.34, 0.14, 262], [0.25, 0.62, 0.13, 250], [0.5, 0.975, 0.0, 250], [0.5001, 0.975, 0.0, 60], [0.75, 0.72, 0.14, 60], [1, 0.42, 0.13, 40]]);
 const divergingDark = ramp([[0, 0.88, 0.08, 235], [0.25, 0.6, 0.13, 250], [0.5, 0.25, 0.0, 250], [0.5001, 0.25, 0.0, 60], [0.75, 0.64, 0.14, 55], [1, 0.92, 0.1, 80]]);
 
-export const isDark = () => getComputedStyle(document.documentElement).getPropertyValue('--dark').trim() === '1';
+export const isDark = () => document.documentElement.dataset.theme === 'dark';
 /** @param {boolean} signed */
 export const colourMap = (signed) => (signed ? (isDark() ? divergingDark : divergingLight) : sequential);
 
@@ -54,11 +54,11 @@ export const ink = (name) => getComputedStyle(document.documentElement).getPrope
 /** @param {number} index one of eight kinds */
 export const kindColour = (index) => ink(`kind${((index % 8) + 8) % 8}`);
 
-// ---- canvas -------------------------------------------------------------------------------------------------------------------------------------
+// ---- canvas
 
 /** A canvas as sharp as the screen; draw() gets the size in CSS pixels. */
 export class Drawing {
-  /** @param {string} label @param {(pen: CanvasRenderingContext2D, width: number, height: number) => void} paint */
+  /** @param {string} label @param {Paint} paint */
   constructor(label, paint) {
     this.canvas = h('canvas', { role: 'img', 'aria-label': label });
     this.paint = paint;
@@ -74,7 +74,7 @@ export class Drawing {
     const ratio = devicePixelRatio || 1;
     const [w, tall] = [Math.round(width * ratio), Math.round(height * ratio)];
     if (this.canvas.width !== w || this.canvas.height !== tall) [this.canvas.width, this.canvas.height] = [w, tall];
-    const pen = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d'));
+    const pen = penOf(this.canvas);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.font = `11px ${ink('font')}`;
@@ -94,10 +94,20 @@ export function redrawAll() {
   }
 }
 
+/** A line across, with its value before it.
+ * @param {Pen} pen @param {number} left @param {number} width @param {number} y @param {string} text */
+function rule(pen, left, width, y, text) {
+  pen.fillStyle = ink('line');
+  pen.fillRect(left, Math.round(y), width, 1);
+  pen.fillStyle = ink('quiet');
+  pen.textAlign = 'right';
+  pen.fillText(text, left - 6, y);
+}
+
 /** @param {HTMLCanvasElement} canvas @param {string} name */
 export function savePng(canvas, name) {
   const copy = h('canvas', { width: canvas.width, height: canvas.height });
-  const pen = /** @type {CanvasRenderingContext2D} */ (copy.getContext('2d'));
+  const pen = penOf(copy);
   pen.fillStyle = ink('paper');
   pen.fillRect(0, 0, copy.width, copy.height);
   pen.drawImage(canvas, 0, 0);
@@ -107,12 +117,11 @@ export function savePng(canvas, name) {
 const TABLE_ROWS = 500;
 
 /** A drawing with its title, summary, [Data], [PNG] and [CSV]. `data` gives the columns and all rows; the table shows the first of them.
- * @param {{title: string, content: HTMLElement, canvas: HTMLCanvasElement, name: () => string, data: () => {columns: string[], rows: any[][]} | Promise<{columns: string[], rows: any[][]}>,
- *   tools?: HTMLElement[], cls?: string}} options */
+ * @param {FigureOptions} options */
 export function figure(options) {
   const summary = h('figcaption', { class: 'summary' });
   const holder = h('div', { class: 'data', hidden: true });
-  const toggle = button(t('data'), async () => {
+  const toggle = tool(t('data'), async () => {
     const show = holder.hidden;
     toggle.setAttribute('aria-pressed', String(show));
     if (show) {
@@ -122,20 +131,19 @@ export function figure(options) {
     }
     holder.hidden = !show;
     options.content.hidden = show;
-  }, { class: 'tool', 'aria-pressed': 'false', 'aria-label': t('dataOf', options.title) });
-  const png = button('PNG', () => savePng(options.canvas, `${options.name()}.png`), { class: 'tool', 'aria-label': t('pngOf', options.title) });
-  const csv = button('CSV', async () => {
+  }, `${t('data')}: ${options.title}`);
+  toggle.setAttribute('aria-pressed', 'false');
+  const png = tool('PNG', () => savePng(options.canvas, `${options.name()}.png`), `PNG: ${options.title}`);
+  const csv = tool('CSV', async () => {
     const { columns, rows } = await options.data();
     saveCsv([columns.map((column) => column.replace(/^#/, '')), ...rows], `${options.name()}.csv`);
-  }, { class: 'tool', 'aria-label': t('csvOf', options.title) });
+  }, `CSV: ${options.title}`);
   const element = h('figure', { class: `figure ${options.cls ?? ''}` },
     h('div', { class: 'bar' }, h('h3', null, options.title), h('span', { class: 'grow' }), options.tools ?? [], toggle, png, csv), options.content, holder, summary);
   return { element, summary };
 }
 
-// ---- histogram ----------------------------------------------------------------------------------------------------------------------------------
-
-/** @typedef {{edges: number[], counts: number[], below: number, above: number}} Histogram */
+// ---- histogram
 
 /** Where a value falls among the bins, 0 to their number.
  * @param {number[]} edges @param {number} value */
@@ -183,25 +191,17 @@ export function histogramDrawing(histogram, quantiles) {
     const bins = shown.counts.length;
     const most = Math.max(1, ...shown.counts);
     const decades = Math.max(1, Math.ceil(Math.log10(most + 1)));
-    const y = (/** @type {number} */ value) => top + tall - (value > 0 ? (Math.log10(value) + 0.3) / (decades + 0.3) : 0) * tall;
-    pen.strokeStyle = ink('line');
-    pen.fillStyle = ink('quiet');
-    pen.lineWidth = 1;
-    pen.textAlign = 'right';
+    const y = (value) => top + tall - (value > 0 ? (Math.log10(value) + 0.3) / (decades + 0.3) : 0) * tall;
     const every = Math.max(1, Math.ceil(decades / Math.max(1, tall / 28)));
     for (let power = 0; power <= decades; power += every) {
-      const line = Math.round(y(10 ** power)) + 0.5;
-      pen.beginPath();
-      pen.moveTo(left, line);
-      pen.lineTo(left + w, line);
-      pen.stroke();
-      pen.fillText(power < 4 ? String(10 ** power) : `10${[...String(power)].map((d) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(d)]).join('')}`, left - 6, line);
+      rule(pen, left, w, y(10 ** power), power < 4 ? String(10 ** power) : `10${[...String(power)].map((d) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(d)]).join('')}`);
     }
     pen.fillStyle = ink('accent');
+    const ratio = devicePixelRatio || 1;  // bars begin and end on whole pixels, or their edges would shimmer
+    const edge = (i) => Math.round((left + (i / bins) * w) * ratio) / ratio;
     for (let i = 0; i < bins; ++i) {
-      if (!shown.counts[i]) continue;
-      const from = left + (i / bins) * w;
-      pen.fillRect(from, y(shown.counts[i]), Math.max(1, w / bins - (w / bins > 3 ? 0.5 : 0)), top + tall - y(shown.counts[i]));
+      const line = y(shown.counts[i]);
+      if (shown.counts[i]) pen.fillRect(edge(i), line, Math.max(1 / ratio, edge(i + 1) - edge(i) - (w / bins > 3 ? 0.5 : 0)), top + tall - line);
     }
     pen.fillStyle = ink('quiet');
     pen.textAlign = 'center';
@@ -231,13 +231,11 @@ export function histogramData({ edges, counts, below, above }) {
 export function histogramSummary({ counts }, quantiles) {
   const all = counts.reduce((sum, value) => sum + value, 0);
   const fullest = counts.indexOf(Math.max(...counts));
-  const at = (/** @type {number} */ share) => number(quantiles.find(([q]) => q === share)?.[1], 3);
+  const at = (share) => number(quantiles.find(([q]) => q === share)?.[1], 3);
   return all ? t('histogramSummary', at(0.05), at(0.95), at(0.5), percent(counts[fullest], all)) : t('noFinite');
 }
 
-// ---- lines per layer ----------------------------------------------------------------------------------------------------------------------------
-
-/** @typedef {{name: string, points: {x: number, y: number, id: number, label: string}[]}} Series */
+// ---- lines per layer
 
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 
@@ -251,28 +249,18 @@ export function linesDrawing(series, marked) {
     const points = all.flatMap((one) => one.points);
     hits = [];
     if (!points.length) return;
-    const [left, bottom, top, right] = [52, 24, 10, 12];
+    const [left, bottom, top, right] = [52, 40, 10, 12];
     const [w, tall] = [width - left - right, height - bottom - top];
     const [x0, x1] = [Math.min(...points.map((p) => p.x)), Math.max(...points.map((p) => p.x))];
     const above = points.map((p) => p.y).filter((v) => v > 0);
     const [low, high] = [Math.floor(Math.log10(Math.min(...above, 1))), Math.ceil(Math.log10(Math.max(...above, 1e-9)) + 1e-9)];
     const bottomPower = Math.max(low, high - 6);
-    const px = (/** @type {number} */ x) => left + (x1 > x0 ? (x - x0) / (x1 - x0) : 0.5) * w;
-    const py = (/** @type {number} */ y) => top + tall - (y > 0 ? Math.max(0, (Math.log10(y) - bottomPower) / Math.max(1, high - bottomPower)) : 0) * tall;
-    pen.strokeStyle = ink('line');
-    pen.fillStyle = ink('quiet');
-    pen.textAlign = 'right';
-    for (let power = bottomPower; power <= high; ++power) {
-      const line = Math.round(py(10 ** power)) + 0.5;
-      pen.beginPath();
-      pen.moveTo(left, line);
-      pen.lineTo(left + w, line);
-      pen.stroke();
-      pen.fillText(number(10 ** power, 1), left - 6, line);
-    }
+    const px = (x) => left + (x1 > x0 ? (x - x0) / (x1 - x0) : 0.5) * w;
+    const py = (y) => top + tall + (y > 0 ? -Math.max(0, (Math.log10(y) - bottomPower) / Math.max(1, high - bottomPower)) * tall : 16);  // zero lies below the logarithm
+    for (const value of [0, ...Array.from({ length: high - bottomPower + 1 }, (_, i) => 10 ** (bottomPower + i))]) rule(pen, left, w, py(value), number(value, 1));
     pen.textAlign = 'center';
     const step = Math.max(1, Math.ceil((x1 - x0) / Math.max(1, w / 40)));
-    for (let x = x0; x <= x1; x += step) pen.fillText(String(x), px(x), top + tall + 14);
+    for (let x = x0; x <= x1; x += step) pen.fillText(String(x), px(x), top + tall + 31);
     all.forEach((one, i) => {
       pen.strokeStyle = pen.fillStyle = kindColour(i);
       pen.lineWidth = 1.75;
@@ -298,7 +286,7 @@ export function linesDrawing(series, marked) {
  * @param {string[]} names */
 export function legend(names) {
   return h('ul', { class: 'legend' }, names.map((name, i) => {
-    const swatch = h('span', { class: 'swatch' });
+    const swatch = h('span', { class: `swatch dash${Math.floor(i / 8) % 4}` });
     swatch.style.background = `var(--kind${i % 8})`;
     return h('li', null, swatch, name);
   }));

@@ -1,10 +1,6 @@
 // What every other module stands on: requests to the server, elements, numbers as text, downloads.
 import { lang, t } from './strings.js';
 
-/** @typedef {{dtype: string, tensors: number, parameters: number, bytes: number}} DtypeShare */
-/** @typedef {{name: string, format: string, bytes: number, tensors: number, parameters: number, dtypes: DtypeShare[], metadata: [string, string][],
- *   metadata_total: number, notes: string[], verdict: string, has_objects: boolean, has_pickle: boolean, has_onnx: boolean}} FileFacts */
-
 /** What the server answered instead of a result; status 0: it did not answer at all. */
 export class ApiError extends Error {
   /** @param {number} status @param {string} code @param {string} where @param {string} message */
@@ -86,9 +82,7 @@ export async function follow(job, signal, tell) {
 /** @param {unknown} error */
 export const aborted = (error) => error instanceof DOMException && error.name === 'AbortError';
 
-// ---- elements -----------------------------------------------------------------------------------------------------------------------------------
-
-/** @typedef {Node | string | number | null | undefined | false} Child */
+// ---- elements
 
 /** An element. Names with a dash, `role` and `for` are attributes, functions are listeners, the rest properties; text is never markup.
  * @template {keyof HTMLElementTagNameMap} K
@@ -102,7 +96,7 @@ export function h(tag, properties, ...children) {
     else if (name.includes('-') || name === 'role' || name === 'for' || name === 'scope' || name === 'lang') element.setAttribute(name, String(value));
     else /** @type {any} */ (element)[name] = value;
   }
-  for (const child of children.flat()) if (child !== null && child !== undefined && child !== false) element.append(child instanceof Node ? child : String(child));
+  for (const child of children.flat()) if (child != null && child !== false) element.append(child instanceof Node ? child : String(child));
   return element;
 }
 
@@ -120,11 +114,21 @@ export function choice(label, options, value, change) {
 /** @param {string} text @param {() => void} click @param {Record<string, any>} [more] */
 export const button = (text, click, more = {}) => h('button', { type: 'button', click, ...more }, text);
 
+/** A small button; its label says more than its text.
+ * @param {string} text @param {() => void} click @param {string} [label] */
+export const tool = (text, click, label) => button(text, click, { class: 'tool', 'aria-label': label, title: label });
+
+/** @param {HTMLCanvasElement} canvas */
+export const penOf = (canvas) => /** @type {Pen} */ (canvas.getContext('2d'));
+
+/** A name that may be broken at its dots. @param {string} name */
+export const dotted = (name) => name.split(/(?<=[._/])/).flatMap((part) => [part, h('wbr')]);
+
 /** A table of text; columns that begin with '#' are numbers.
  * @param {string} caption @param {string[]} columns @param {(Child | Child[])[][]} rows */
 export function table(caption, columns, rows) {
   const numeric = columns.map((column) => column.startsWith('#'));
-  const cell = (/** @type {Child | Child[]} */ content, /** @type {number} */ i) => h('td', numeric[i] ? { class: 'n' } : null, content);
+  const cell = (content, i) => h('td', numeric[i] ? { class: 'n' } : null, content);
   return h('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': caption },
     h('table', null, h('caption', { class: 'sr' }, caption),
       h('thead', null, h('tr', null, columns.map((column, i) => h('th', { scope: 'col', class: numeric[i] ? 'n' : '' }, column.replace(/^#/, ''))))),
@@ -135,7 +139,7 @@ export function table(caption, columns, rows) {
  * @param {[string, Child][]} pairs */
 export const facts = (pairs) => h('dl', { class: 'facts' }, pairs.flatMap(([name, value]) => [h('dt', null, name), h('dd', null, value)]));
 
-// ---- numbers as text ----------------------------------------------------------------------------------------------------------------------------
+// ---- numbers as text
 
 /** @param {number} value */
 export const count = (value) => value.toLocaleString(lang() === 'zh' ? 'zh-CN' : 'en');
@@ -162,7 +166,7 @@ export function short(value) {
 /** A value of a tensor: a number, or what JSON has no number for.
  * @param {number | string | null | undefined} value @param {number} [digits] */
 export function number(value, digits = 6) {
-  if (value === null || value === undefined) return '–';
+  if (value == null) return '–';
   const parsed = typeof value === 'number' ? value : Number(value);
   if (typeof value === 'string' && !Number.isFinite(parsed)) return value.replace('-', '−');
   if (Number.isInteger(parsed) && Math.abs(parsed) < 1e15) return count(parsed).replace('-', '−');
@@ -186,7 +190,7 @@ export function percent(part, whole) {
   return share < 0.01 ? '< 0.01 %' : share > 99.99 && part < whole ? '> 99.99 %' : `${Number(share.toPrecision(share > 99 ? 4 : 3))} %`;
 }
 
-// ---- downloads ----------------------------------------------------------------------------------------------------------------------------------
+// ---- downloads
 
 /** @param {Blob} blob @param {string} name */
 export function save(blob, name) {
@@ -199,7 +203,7 @@ export function save(blob, name) {
 /** What a spreadsheet would run as a formula is kept text.
  * @param {unknown[][]} rows @param {string} name */
 export function saveCsv(rows, name) {
-  const cell = (/** @type {unknown} */ value) => {
+  const cell = (value) => {
     const text = String(value ?? '');
     const safe = typeof value === 'string' && /^[=+@\t\r]|^-\D/.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
@@ -221,7 +225,7 @@ export async function saveFrom(path, name, size) {
   }
 }
 
-// ---- the one banner and the one live region --------------------------------------------------------------------------------------------------------
+// ---- the one banner and the one live region
 
 /** @type {(error: ApiError) => void} */
 let showError = () => {};

@@ -1,10 +1,7 @@
 // The heatmap: tiles of the server at the level that fits, down to the numbers themselves. Strips at its sides show the norms of rows and columns.
-import { aborted, getBytes, get, h, number, onFrame, parse, query, report, say } from './core.js';
+import { get, getBytes, h, number, onFrame, parse, penOf, query, report, say, tool } from './core.js';
 import { colourMap, css, Drawing, ink } from './charts.js';
 import { t } from './strings.js';
-
-/** @typedef {{rows: number, cols: number, levels: number, fold: number | null}} Plane */
-/** @typedef {{w: number, h: number, cells: Float32Array, exact: boolean, low: number, high: number, image: HTMLCanvasElement | null, painted: string}} Tile */
 
 const SIDE = 256;
 const NUMBERS_FROM = 24;  // pixels a cell
@@ -25,9 +22,10 @@ function limits(cells) {
 }
 
 export class Heatmap {
-  /** @param {{base: string, changed: (state: Record<string, string>) => void, signed: (stat: string) => boolean, strips: boolean, numbers: boolean}} options */
+  /** @param {HeatmapOptions} options */
   constructor(options) {
     this.options = options;
+    options.signal.addEventListener('abort', () => this.stop.abort());
     this.axes = '';
     this.at = '';
     this.stat = 'absmax';
@@ -60,6 +58,12 @@ export class Heatmap {
     this.#listen();
     this.fitted = true;
     new ResizeObserver(() => { if (this.fitted) this.fit(); }).observe(canvas);
+  }
+
+  /** Buttons for those without a wheel. */
+  tools() {
+    return [tool('−', () => this.zoom(1 / 1.5), t('zoomOut')), tool('+', () => this.zoom(1.5), t('zoomIn')),
+      tool(t('fit'), () => this.fit())];
   }
 
   get area() {
@@ -164,7 +168,6 @@ export class Heatmap {
     canvas.addEventListener('keydown', (event) => this.#key(event));
   }
 
-  /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { width, height } = this.area;
@@ -182,19 +185,17 @@ export class Heatmap {
     event.stopPropagation();
   }
 
-  /** Moves the cross by one cell and says its value.
-   * @param {number} dx @param {number} dy */
+  /** Moves the cross by one cell and says its value. */
   #step(dx, dy) {
     const cell = 2 ** this.level;
     const { row, col } = this.cursor ?? { row: Math.floor(this.y), col: Math.floor(this.x) };
-    const keep = (/** @type {number} */ value, /** @type {number} */ size) => Math.max(0, Math.min(size - 1, value));
+    const keep = (value, size) => Math.max(0, Math.min(size - 1, value));
     this.cursor = { row: keep(row + dy * cell, this.plane.rows), col: keep(col + dx * cell, this.plane.cols) };
     this.#read();
     say(this.readout.textContent ?? '');
     this.drawing.draw();
   }
 
-  /** @param {number} px @param {number} py */
   #point(px, py) {
     const { left, top, width, height } = this.area;
     const col = Math.floor(this.x + (px - left - width / 2) / this.scale);
@@ -218,8 +219,8 @@ export class Heatmap {
     let value = '…';
     if (level === 0 && this.scale >= NUMBERS_FROM && Array.isArray(block)) value = block[row % BLOCK]?.[col % BLOCK] ?? '…';
     else if (tile && tile !== 'coming') value = number(tile.cells[(Math.floor(row / cell) % SIDE) * tile.w + (Math.floor(col / cell) % SIDE)], 7);
-    const end = (/** @type {number} */ from, /** @type {number} */ size) => Math.min(size, (Math.floor(from / cell) + 1) * cell) - 1;
-    const span = (/** @type {number} */ from, /** @type {number} */ size) => (level ? `${Math.floor(from / cell) * cell}–${end(from, size)}` : String(from));
+    const end = (from, size) => Math.min(size, (Math.floor(from / cell) + 1) * cell) - 1;
+    const span = (from, size) => (level ? `${Math.floor(from / cell) * cell}–${end(from, size)}` : String(from));
     const where = this.plane.fold === null ? `[${span(row, this.plane.rows)}, ${span(col, this.plane.cols)}]` : `[${row * this.plane.cols + col}]`;
     this.readout.textContent = `${where}  ${level ? `${t(`stat_${this.stat}`)} ` : ''}${value}`;
   }
@@ -235,12 +236,11 @@ export class Heatmap {
         return { step: Math.max(1, head[3]), values: new Float32Array(buffer, 16, head[1]) };
       }));
     } catch (error) {
-      if (!aborted(error)) report(error);
+      report(error);
     }
     this.drawing.draw();
   }
 
-  /** @param {string} key @param {number} level @param {number} x @param {number} y */
   async #fetch(key, level, x, y) {
     this.tiles.set(key, 'coming');
     const { signal } = this.stop;
@@ -259,7 +259,7 @@ export class Heatmap {
       this.drawing.draw();
     } catch (error) {
       if (!signal.aborted) this.tiles.delete(key);
-      if (!aborted(error)) report(error);
+      report(error);
     }
   }
 
@@ -281,14 +281,13 @@ export class Heatmap {
     return low < high ? [low, high] : [Math.min(0, low), high || 1];
   }
 
-  /** @param {Tile} tile @param {number} low @param {number} high */
   #image(tile, low, high) {
     const signed = this.options.signed(this.stat);
     const painted = `${low},${high},${ink('paper')}`;
     if (tile.image && tile.painted === painted) return tile.image;
     const map = colourMap(signed);
     const image = tile.image ?? h('canvas', { width: tile.w, height: tile.h });
-    const pen = /** @type {CanvasRenderingContext2D} */ (image.getContext('2d'));
+    const pen = penOf(image);
     const pixels = pen.createImageData(tile.w, tile.h);
     const words = new Uint32Array(pixels.data.buffer);
     const factor = high > low ? 255 / (high - low) : 0;
@@ -304,7 +303,6 @@ export class Heatmap {
     return image;
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height */
   #paint(pen, width, height) {
     const { left, top, width: w, height: tall } = this.area;
     const { level, scale, plane } = this;
@@ -334,13 +332,12 @@ export class Heatmap {
     this.canvas.setAttribute('aria-label', t('heatmapLabel', plane.rows, plane.cols, Math.round(this.y), Math.round(this.x), t(`stat_${this.stat}`), 2 ** level));
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {number} level @param {number} x0 @param {number} y0 */
   #paintTiles(pen, level, x0, y0) {
     const { left, top, width, height } = this.area;
     for (const at of level < this.plane.levels - 1 ? [this.plane.levels - 1, level] : [level]) {  // the whole plane below, so that nothing flashes empty
       const [low, high] = this.#range(at);
       const side = SIDE * 2 ** at;
-      const span = (/** @type {number} */ from, /** @type {number} */ size, /** @type {number} */ origin, /** @type {number} */ all) =>
+      const span = (from, size, origin, all) =>
         [Math.max(0, Math.floor((from - origin) / this.scale / side)), Math.min(Math.ceil(all / side) - 1, Math.floor((from + size - origin) / this.scale / side))];
       const [xa, xb] = span(left, width, x0, this.plane.cols);
       const [ya, yb] = span(top, height, y0, this.plane.rows);
@@ -364,8 +361,7 @@ export class Heatmap {
     }
   }
 
-  /** NaN hatched, infinities dotted, where cells are large enough.
-   * @param {CanvasRenderingContext2D} pen @param {Tile} tile @param {number} px @param {number} py @param {number} cell */
+  /** NaN hatched, infinities dotted, where cells are large enough. */
   #paintOdd(pen, tile, px, py, cell) {
     for (let i = 0; i < tile.cells.length; ++i) {
       const value = tile.cells[i];
@@ -387,7 +383,6 @@ export class Heatmap {
     }
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {number} x0 @param {number} y0 */
   #paintNumbers(pen, x0, y0) {
     if (!this.options.numbers) return;
     const { left, top, width, height } = this.area;
@@ -421,7 +416,6 @@ export class Heatmap {
     }
   }
 
-  /** @param {number} bx @param {number} by */
   async #wantBlock(bx, by) {
     const key = `${bx},${by}`;
     if (this.blocks.has(key)) return;
@@ -435,35 +429,33 @@ export class Heatmap {
       this.drawing.draw();
     } catch (error) {
       if (!signal.aborted) this.blocks.delete(key);
-      if (!aborted(error)) report(error);
+      report(error);
     }
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {number} x0 @param {number} y0 @param {number} width @param {number} height */
   #paintStrips(pen, x0, y0, width, height) {
     const { left, top } = this.area;
     const { scale } = this;
     pen.fillStyle = ink('bars');
-    const bars = (/** @type {{step: number, values: Float32Array}} */ line, /** @type {number} */ origin, /** @type {number} */ from, /** @type {number} */ to,
-      /** @type {(at: number, wide: number, part: number) => void} */ bar) => {
+    const bars = (/** @type {{step: number, values: Float32Array}} */ line, origin, from, to,
+      bar) => {
       let most = 0;
       for (const value of line.values) if (Number.isFinite(value)) most = Math.max(most, value);
       if (!most) return;
       const per = line.step * scale;
-      const perPixel = Math.max(1, Math.ceil(1 / per));
-      for (let i = Math.max(0, Math.floor((from - origin) / per)); i < line.values.length && origin + i * per < to; i += perPixel) {
+      for (let px = Math.max(from, Math.floor(origin)); px < Math.min(to, origin + line.values.length * per);) {  // pixel by pixel, or bar by bar where they are wider
+        const first = Math.max(0, Math.floor((px - origin + 0.001) / per));
+        const end = Math.max(px + 1, Math.round(origin + (first + 1) * per));
         let value = 0;
-        for (let k = i; k < Math.min(i + perPixel, line.values.length); ++k) value = Math.max(value, line.values[k] || 0);
-        const start = Math.max(from, origin + i * per);
-        const end = Math.min(to, origin + (i + perPixel) * per);
-        if (end > start) bar(start, end - start, Math.min(1, value / most));
+        for (let k = first; k === first || origin + k * per < end - 0.5; ++k) value = Math.max(value, line.values[k] || 0);
+        bar(px, Math.min(to, end) - px, Math.min(1, value / most));
+        px = end;
       }
     };
-    bars(this.lines[0], y0, top, height, (at, wide, part) => pen.fillRect(left - 4 - part * (STRIP - 8), at, part * (STRIP - 8), Math.max(0.6, wide - (wide > 3 ? 1 : 0))));
-    bars(this.lines[1], x0, left, width, (at, wide, part) => pen.fillRect(at, top - 4 - part * (STRIP - 8), Math.max(0.6, wide - (wide > 3 ? 1 : 0)), part * (STRIP - 8)));
+    bars(this.lines[0], y0, top, height, (at, wide, part) => pen.fillRect(left - 4 - part * (STRIP - 8), at, part * (STRIP - 8), wide - (wide > 3 ? 1 : 0)));
+    bars(this.lines[1], x0, left, width, (at, wide, part) => pen.fillRect(at, top - 4 - part * (STRIP - 8), wide - (wide > 3 ? 1 : 0), part * (STRIP - 8)));
   }
 
-  /** @param {number} level */
   #paintScale(level) {
     const [low, high] = this.#range(level);
     const signed = this.options.signed(this.stat);
@@ -489,8 +481,8 @@ export class Heatmap {
     const cell = 2 ** level;
     const { left, top, width, height } = this.area;
     const [x0, y0] = [left + width / 2 - this.x * this.scale, top + height / 2 - this.y * this.scale];
-    const from = (/** @type {number} */ start, /** @type {number} */ origin) => Math.max(0, Math.floor((start - origin) / this.scale / cell));
-    const to = (/** @type {number} */ end, /** @type {number} */ origin, /** @type {number} */ all) => Math.min(Math.ceil(all / cell), Math.ceil((end - origin) / this.scale / cell));
+    const from = (start, origin) => Math.max(0, Math.floor((start - origin) / this.scale / cell));
+    const to = (end, origin, all) => Math.min(Math.ceil(all / cell), Math.ceil((end - origin) / this.scale / cell));
     const [ca, cb, ra, rb] = [from(left, x0), to(left + width, x0, this.plane.cols), from(top, y0), to(top + height, y0, this.plane.rows)];
     const columns = Array.from({ length: Math.max(0, Math.min(cb - ca, 64)) }, (_, i) => `#${(ca + i) * cell}`);
     const rows = Array.from({ length: Math.max(0, rb - ra) }, (_, r) => [String((ra + r) * cell), ...columns.map((_column, c) => {

@@ -1,10 +1,7 @@
 // One file at a glance: its facts, its bytes as a treemap, its largest tensors, its metadata.
-import { aborted, bytes, choice, count, facts, get, getBytes, h, percent, query, report, say, shapeText, short, table } from './core.js';
+import { bytes, choice, count, dotted, facts, get, getBytes, h, percent, query, report, say, shapeText, short, table } from './core.js';
 import { Drawing, figure, ink, kindColour, legend } from './charts.js';
 import { t } from './strings.js';
-
-/** @typedef {import('./app.js').Context} Context */
-/** @typedef {{x: number, y: number, w: number, h: number, node: number, dtype: number}} Rect */
 
 /** @param {Context} context @param {HTMLElement} pane @param {URLSearchParams} parameters */
 export function overview(context, pane, parameters) {
@@ -27,10 +24,10 @@ export function overview(context, pane, parameters) {
 async function fillLargest(context, section) {
   const { rows } = await get(`${context.base()}/find${query({ q: '', mode: 'text', sort: 'bytes', offset: 0, limit: 12 })}`, context.signal());
   section.append(h('h3', null, t('largest')), table(t('largest'), [t('name'), t('dtype'), t('shape'), `#${t('size')}`],
-    rows.map((/** @type {any} */ row) => [h('a', { href: context.tensorLink(row.n), class: 'name' }, row.path), row.dtype, shapeText(row.shape), bytes(row.bytes)])));
+    rows.map((row) => [h('a', { href: context.tensorLink(row.n), class: 'name' }, dotted(row.path)), row.dtype, shapeText(row.shape), bytes(row.bytes)])));
 }
 
-/** @param {import('./core.js').FileFacts} file */
+/** @param {FileFacts} file */
 function metadata(file) {
   if (!file.metadata.length) return h('p', { class: 'quiet' }, t('noMetadata'));
   const more = file.metadata_total - file.metadata.length;
@@ -44,6 +41,9 @@ class Treemap {
     this.context = context;
     this.path = path;
     this.by = 'bytes';
+    this.colour = context.file().dtypes.filter((row) => row.bytes > 0.05 * context.file().bytes).length > 1 ? 'dtype' : 'role';
+    /** @type {string[]} the kinds that have a colour of their own */
+    this.kinds = [];
     /** @type {Rect[]} */
     this.rects = [];
     /** @type {string[]} */
@@ -54,6 +54,7 @@ class Treemap {
     this.names = new Map();
     this.chosen = -1;
     this.asked = '';
+    this.rest = 0;
     this.drawing = new Drawing(t('treemap'), (pen, w, tall) => this.#paint(pen, w, tall));
     const { canvas } = this.drawing;
     canvas.className = 'treemap';
@@ -69,7 +70,8 @@ class Treemap {
     this.key = h('div', null);
     const frame = figure({ title: t('treemap'), content: h('div', null, this.crumbs, canvas, h('div', { class: 'under' }, this.told, this.key)), canvas, cls: 'wide',
       name: () => `treemap${this.path ? '-' + this.path : ''}`, data: () => this.#data(),
-      tools: [choice(t('by'), [['bytes', t('size')], ['parameters', t('parameters')]], this.by, (by) => { this.by = by; this.load(); })] });
+      tools: [choice(t('by'), [['bytes', t('size')], ['parameters', t('parameters')]], this.by, (by) => { this.by = by; this.load(); }),
+        choice(t('colour'), [['dtype', t('dtype')], ['role', t('role')]], this.colour, (colour) => { this.colour = colour; this.#describe(); })] });
     this.summary = frame.summary;
     this.element = frame.element;
     new ResizeObserver(() => this.load()).observe(canvas);
@@ -96,31 +98,44 @@ class Treemap {
       this.chosen = -1;
       this.#trail();
       await this.#learn();
-      this.#describe(head.rest ?? 0);
-      this.drawing.draw();
+      this.rest = head.rest ?? 0;
+      this.#describe();
     } catch (error) {
-      if (!aborted(error)) report(error);
+      report(error);
     }
   }
 
-  /** Names of the tensors that are drawn: those large enough to be read come in one page, the others when pointed at. */
+  /** Names of the tensors that are drawn: the largest come in pages, the others when pointed at. */
   async #learn() {
-    const answer = await get(`${this.context.base()}/find${query({ q: '', mode: 'text', sort: this.by, offset: 0, limit: 500 })}`, this.context.signal());
-    for (const row of answer.rows) this.names.set(row.n, row);
+    for (let offset = 0; offset < 2000 && this.rects.some((rect) => rect.node >= 0 && !this.names.has(rect.node)); offset += 500) {
+      const answer = await get(`${this.context.base()}/find${query({ q: '', mode: 'text', sort: this.by, offset, limit: 500 })}`, this.context.signal());
+      for (const row of answer.rows) this.names.set(row.n, row);
+      if (answer.rows.length < 500) break;
+    }
   }
 
-  /** @param {number} rest */
-  #describe(rest) {
-    const shown = count(this.rects.length);
-    const kinds = [...new Set(this.rects.map((rect) => this.dtypes[rect.dtype]))].filter(Boolean);
-    this.summary.textContent = t('treemapSummary', shown, kinds.join(', ') || '–') + (rest > 0 ? ' ' + t('treemapRest', count(rest)) : '');
-    this.key.replaceChildren(legend(this.dtypes));
+  /** What the colour tells. */
+  #kind(rect) {
+    if (this.colour === 'dtype') return this.dtypes[rect.dtype] ?? t('other');
+    const name = rect.node < 0 ? this.#name(rect) : this.names.get(rect.node)?.path;
+    return name?.split('.').filter((part) => !/^(\d+|#|weight|bias)$/.test(part)).pop() ?? t('other');
+  }
+
+  #describe() {
+    /** @type {Map<string, number>} */
+    const areas = new Map();
+    for (const rect of this.rects) areas.set(this.#kind(rect), (areas.get(this.#kind(rect)) ?? 0) + rect.w * rect.h);
+    const all = [...areas].sort((a, b) => b[1] - a[1]).map(([kind]) => kind);
+    this.kinds = all.length > 8 ? [...all.slice(0, 7), t('other')] : all;
+    this.summary.textContent = t('treemapSummary', count(this.rects.length), t(this.colour)) + (this.rest > 0 ? ' ' + t('treemapRest', count(this.rest)) : '');
+    this.key.replaceChildren(legend(this.kinds));
+    this.drawing.draw();
     this.drawing.canvas.setAttribute('aria-label', `${t('treemap')}. ${this.summary.textContent} ${t('treemapKeys')}`);
   }
 
   #trail() {
     const parts = this.path ? this.path.split('.') : [];
-    const link = (/** @type {string} */ text, /** @type {string} */ path) => h('button', { type: 'button', class: 'crumb', click: () => this.go(path) }, text);
+    const link = (text, path) => h('button', { type: 'button', class: 'crumb', click: () => this.go(path) }, text);
     this.crumbs.replaceChildren(link(t('all'), ''), ...parts.map((part, i) => link(part, parts.slice(0, i + 1).join('.'))));
   }
 
@@ -131,26 +146,24 @@ class Treemap {
     this.load();
   }
 
-  /** @param {Rect} rect */
   #name(rect) {
     if (rect.node >= 0) return this.names.get(rect.node)?.path ?? `#${rect.node}`;
     return this.groups[-rect.node - 1] ?? '';
   }
 
-  /** @param {Rect} rect the part of the name below the shown path */
   #label(rect) {
     const name = this.#name(rect);
     return this.path && name.startsWith(`${this.path}.`) ? name.slice(this.path.length + 1) : name;
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height */
   #paint(pen, width, height) {
     pen.fillStyle = ink('sunk');
     pen.fillRect(0, 0, width, height);
     this.rects.forEach((rect, i) => {
-      pen.fillStyle = kindColour(rect.dtype);
+      const kind = this.kinds.indexOf(this.#kind(rect));
+      pen.fillStyle = kindColour(kind < 0 ? 7 : kind);
       const gap = rect.w > 3 && rect.h > 3 ? 1 : rect.w > 1 && rect.h > 1 ? 0.4 : 0;
-      pen.globalAlpha = i === this.chosen ? 1 : rect.node < 0 ? 0.55 : 0.8;
+      pen.globalAlpha = i === this.chosen ? 1 : rect.node < 0 ? 0.6 : 0.75;
       pen.fillRect(rect.x, rect.y, rect.w - gap, rect.h - gap);
       pen.globalAlpha = 1;
       if (rect.w < 44 || rect.h < 16) return;
@@ -161,8 +174,7 @@ class Treemap {
       pen.fillStyle = ink('onkind');
       pen.font = `11px ${ink('font')}`;
       pen.textAlign = 'left';
-      const text = fit(pen, this.#label(rect), rect.w - 10);
-      pen.fillText(text, rect.x + 5, rect.y + 10);
+      pen.fillText(fit(pen, this.#label(rect), rect.w - 10), rect.x + 5, rect.y + 10);
       const known = this.names.get(rect.node);
       if (rect.h > 32 && rect.w > 70) pen.fillText(fit(pen, known ? `${known.dtype} ${shapeText(known.shape)}` : this.dtypes[rect.dtype] ?? '', rect.w - 10), rect.x + 5, rect.y + 24);
       pen.restore();
@@ -174,12 +186,10 @@ class Treemap {
     pen.strokeRect(rect.x + 1, rect.y + 1, Math.max(1, rect.w - 3), Math.max(1, rect.h - 3));
   }
 
-  /** @param {number} x @param {number} y */
   #at(x, y) {
     return this.rects.findIndex((rect) => x >= rect.x && y >= rect.y && x < rect.x + rect.w && y < rect.y + rect.h);
   }
 
-  /** @param {number} index @param {boolean} [aloud] */
   #choose(index, aloud = false) {
     if (index === this.chosen) return;
     this.chosen = index;
@@ -205,7 +215,6 @@ class Treemap {
     else this.go(this.#name(rect));
   }
 
-  /** @param {KeyboardEvent} event */
   #key(event) {
     /** @type {Record<string, [number, number]>} */
     const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -222,7 +231,7 @@ class Treemap {
   #step([dx, dy]) {
     const from = this.rects[this.chosen];
     if (!from) return this.#choose(0, true);
-    const middle = (/** @type {Rect} */ rect) => [rect.x + rect.w / 2, rect.y + rect.h / 2];
+    const middle = (rect) => [rect.x + rect.w / 2, rect.y + rect.h / 2];
     const [x, y] = middle(from);
     let best = this.chosen;
     let least = Infinity;
@@ -238,22 +247,24 @@ class Treemap {
   async #data() {
     const answer = await get(`${this.context.base()}/tree${query({ path: this.path, offset: 0, limit: 500, sort: this.by, fold: 1 })}`, this.context.signal());
     return { columns: [t('name'), t('dtype'), `#${t('tensors')}`, `#${t('parameters')}`, `#${t('size')}`],
-      rows: answer.rows.map((/** @type {any} */ row) => [row.path, row.kind === 'tensor' ? row.dtype : Object.keys(row.dtypes ?? {}).join(' '), row.tensors ?? 1, row.parameters, row.bytes]) };
+      rows: answer.rows.map((row) => [row.path, row.kind === 'tensor' ? row.dtype : Object.keys(row.dtypes ?? {}).join(' '), row.tensors ?? 1, row.parameters, row.bytes]) };
   }
 }
 
-/** @param {CanvasRenderingContext2D} pen @param {string} text @param {number} room */
+/** As many of the last components as there is room for; ".weight" goes first.
+ * @param {Pen} pen @param {string} text @param {number} room */
 function fit(pen, text, room) {
-  if (pen.measureText(text).width <= room) return text;
-  let [low, high] = [0, text.length];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (pen.measureText('…' + text.slice(text.length - middle)).width <= room) low = middle;
-    else high = middle - 1;
-  }
-  return low ? '…' + text.slice(text.length - low) : '';
+  const wide = (tried) => pen.measureText(tried).width > room;
+  text = text.slice(-200);
+  if (!wide(text)) return text;
+  let parts = text.replace(/\.weight$/, '').split('.');
+  while (parts.length > 1 && wide(parts.join('.'))) parts = parts.slice(1);
+  let last = parts.join('.');
+  if (!wide(last)) return last;
+  while (last && wide(last + '…')) last = last.slice(0, -1);
+  return last.length > 1 ? last + '…' : '';
 }
 
 /** The line of facts in the header.
- * @param {import('./core.js').FileFacts} file */
+ * @param {FileFacts} file */
 export const glance = (file) => [file.format, t('nTensors', count(file.tensors)), short(file.parameters), bytes(file.bytes), file.dtypes.map((row) => row.dtype).slice(0, 3).join(' ')].filter(Boolean).join(' · ');

@@ -1,10 +1,8 @@
 // What a file holds besides tensors: the object tree of a pickle, its opcodes and what they would do, the layout of the bytes, the nodes of an ONNX graph.
-import { button, bytes, count, facts, get, h, percent, query, report, table } from './core.js';
+import { bytes, count, facts, get, h, percent, query, report, table, tool } from './core.js';
 import { Drawing, figure, ink, legend } from './charts.js';
 import { Grid, nameCell } from './tree.js';
 import { t } from './strings.js';
-
-/** @typedef {import('./app.js').Context} Context */
 
 /** @param {Context} context @param {HTMLElement} pane */
 export function objectsPage(context, pane) {
@@ -14,13 +12,13 @@ export function objectsPage(context, pane) {
     columns: [
       { key: 'name', label: t('key'), fill: (cell, row) => nameCell(cell, row.children > 0 || (parents.includes(row.kind) && row.children > 0), row.key, row.children ? ` ${count(row.children)}` : '') },
       { key: 'kind', label: t('type'), fill: (cell, row) => { cell.textContent = row.kind; } },
-      { key: 'text', label: t('value'), fill: (cell, row) => { cell.textContent = row.text ?? ''; cell.title = row.text ?? ''; cell.classList.toggle('link', row.n !== null && row.n !== undefined); } },
+      { key: 'text', label: t('value'), fill: (cell, row) => { cell.textContent = row.text ?? ''; cell.title = row.text ?? ''; cell.classList.toggle('link', row.n != null); } },
     ],
     load: async (path, offset, limit, signal) => {
       const answer = await get(`${context.base()}/objects${query({ path, offset, limit })}`, signal);
-      return { total: answer.total, rows: answer.rows.map((/** @type {any} */ row) => ({ path: row.path, parent: row.children > 0, data: row })) };
+      return { total: answer.total, rows: answer.rows.map((row) => ({ path: row.path, parent: row.children > 0, data: row })) };
     },
-    open: (item) => { if (item.data.n !== null && item.data.n !== undefined) context.go(context.tensorLink(item.data.n)); },
+    open: (item) => { if (item.data.n != null) context.go(context.tensorLink(item.data.n)); },
   });
   pane.append(h('p', { class: 'quiet' }, t('objectsSummary')), h('div', { class: 'fill' }, grid.element));
   grid.reset().then(() => grid.unfold());
@@ -33,7 +31,7 @@ export async function picklePage(context, pane, parameters) {
   let entry = Number(parameters.get('entry') ?? 0);
   const offset = Number(parameters.get('offset') ?? 0);
   const list = h('div', null);
-  const jump = (/** @type {any} */ finding) => {
+  const jump = (finding) => {
     entry = finding.entry ?? 0;
     context.remember({ entry: String(entry), offset: String(finding.offset ?? 0) });
     opcodes(context, list, entry, finding.offset ?? 0, entries, scan.findings).catch(report);
@@ -42,9 +40,9 @@ export async function picklePage(context, pane, parameters) {
   const findings = scan.findings ?? [];
   pane.append(
     h('section', null, h('div', { class: 'verdict' }, h('span', { class: `badge ${scan.verdict}` }, t(`verdict_${scan.verdict}`)), ' ', t(`verdictTold_${scan.verdict}`)),
-      findings.length ? table(t('findings'), [t('level'), t('what'), t('where'), `#${t('offset')}`], findings.map((/** @type {any} */ each) => [
+      findings.length ? table(t('findings'), [t('level'), t('what'), t('where'), `#${t('offset')}`], findings.map((each) => [
         h('span', { class: `badge ${each.level}` }, t(`level_${each.level}`)), h('span', { class: 'wrap' }, each.what), h('span', { class: 'wrap' }, each.where ?? ''),
-        each.offset === null || each.offset === undefined ? '' : button(count(each.offset), () => jump(each), { class: 'tool', 'aria-label': t('jumpTo', each.offset) })]))
+        each.offset == null ? '' : tool(count(each.offset), () => jump(each), t('jumpTo', count(each.offset)))]))
         : h('p', { class: 'quiet' }, t('noFindings'))),
     list);
   if (entries.length) await opcodes(context, list, Math.min(entry, entries.length - 1), offset, entries, findings);
@@ -53,26 +51,26 @@ export async function picklePage(context, pane, parameters) {
 /** @param {Context} context @param {HTMLElement} place @param {number} entry @param {number} from @param {any[]} entries @param {any[]} findings */
 async function opcodes(context, place, entry, from, entries, findings) {
   const body = h('tbody', null);
-  const more = button(t('showMore'), () => load().catch(report), { class: 'tool' });
+  const more = tool(t('showMore'), () => load().catch(report));
   const where = h('span', { class: 'quiet' });
   /** @type {number | null} */
   let next = Math.max(0, from);
   const load = async () => {
     const answer = await get(`${context.base()}/pickle${query({ entry, offset: next ?? 0, limit: 200 })}`, context.signal());
     for (const row of answer.rows) {
-      const finding = row.finding === null || row.finding === undefined ? null : findings[row.finding];
+      const finding = row.finding == null ? null : findings[row.finding];
       const line = h('tr', finding ? { class: `marked ${finding.level}` } : null, h('td', { class: 'n' }, count(row.offset)), h('td', null, h('code', null, row.opcode)),
         h('td', null, h('span', { class: 'wrap' }, row.argument ?? '')), h('td', null, finding ? [h('span', { class: `badge ${finding.level}` }, t(`level_${finding.level}`)), ' ', finding.what] : ''));
       body.append(line);
     }
     next = answer.next;
-    more.hidden = next === null || next === undefined;
+    more.hidden = next == null;
     where.textContent = t('bytesOf', count(next ?? answer.total_bytes), count(answer.total_bytes));
   };
   const choose = h('select', { 'aria-label': t('entry'), change: () => opcodes(context, place, Number(choose.value), 0, entries, findings).catch(report) },
     entries.map((each, i) => h('option', { value: String(i) }, `${each.name} (${bytes(each.bytes)})`)));
   choose.value = String(entry);
-  const start = from > 0 ? button(t('fromStart'), () => opcodes(context, place, entry, 0, entries, findings).catch(report), { class: 'tool' }) : null;
+  const start = from > 0 ? tool(t('fromStart'), () => opcodes(context, place, entry, 0, entries, findings).catch(report)) : null;
   place.replaceChildren(h('section', null, h('div', { class: 'bar' }, h('h3', null, t('opcodes')), choose, start, h('span', { class: 'grow' }), where),
     h('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': t('opcodes') }, h('table', { class: 'code' },
       h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'n' }, t('offset')), h('th', { scope: 'col' }, t('opcode')), h('th', { scope: 'col' }, t('argument')), h('th', { scope: 'col' }, t('finding')))), body)), more));
@@ -86,7 +84,7 @@ export async function filePage(context, pane) {
   const layout = await get(`${context.base()}/layout`, context.signal());
   const parts = /** @type {any[]} */ (layout.parts);
   const names = /** @type {string[]} */ (layout.files?.length ? layout.files : [context.file().name]);
-  const kindOf = (/** @type {any} */ part) => Math.max(0, PARTS.indexOf(part.kind === 'tensors' ? 'tensor' : part.kind));
+  const kindOf = (part) => Math.max(0, PARTS.indexOf(part.kind === 'tensors' ? 'tensor' : part.kind));
   const lanes = names.map((_, file) => parts.filter((part) => (part.file ?? 0) === file));
   const ends = lanes.map((lane) => lane.reduce((end, part) => Math.max(end, part.offset + part.bytes), 1));
   const LANE = 46;
@@ -118,7 +116,7 @@ export async function filePage(context, pane) {
   canvas.className = 'layout';
   canvas.style.height = `${lanes.length * LANE}px`;
   const told = h('output', { class: 'readout' });
-  const hit = (/** @type {PointerEvent | MouseEvent} */ event) => {
+  const hit = (event) => {
     const lane = Math.floor(event.offsetY / LANE);
     if (!lanes[lane]) return null;
     const at = (event.offsetX / (canvas.clientWidth * (ends[lane] / Math.max(...ends)))) * ends[lane];
@@ -131,11 +129,11 @@ export async function filePage(context, pane) {
   });
   canvas.addEventListener('click', (event) => {
     const part = hit(event);
-    if (part && part.n !== null && part.n !== undefined) context.go(context.tensorLink(part.n));
+    if (part && part.n != null) context.go(context.tensorLink(part.n));
   });
   const frame = figure({ title: t('layoutStrip'), content: h('div', null, canvas, h('div', { class: 'under' }, told), legend(PARTS.map((kind) => t(`part_${kind}`)))), canvas, cls: 'wide', name: () => 'layout',
     data: () => ({ columns: [t('part'), t('name'), t('file'), `#${t('offset')}`, `#${t('size')}`], rows: parts.map((part) => [t(`part_${part.kind}`), part.name ?? '', names[part.file ?? 0], part.offset, part.bytes]) }) });
-  const sum = (/** @type {string[]} */ kinds) => parts.filter((part) => kinds.includes(part.kind)).reduce((total, part) => total + part.bytes, 0);
+  const sum = (kinds) => parts.filter((part) => kinds.includes(part.kind)).reduce((total, part) => total + part.bytes, 0);
   const all = layout.bytes || 1;
   frame.summary.textContent = t('layoutSummary', count(names.length), percent(sum(['tensor', 'tensors']), all), bytes(sum(['header'])), bytes(sum(['padding', 'hole']))) + (layout.folded ? ' ' + t('layoutFolded', count(layout.folded)) : '');
   canvas.setAttribute('aria-label', `${t('layoutStrip')}. ${frame.summary.textContent}`);
@@ -149,7 +147,7 @@ export async function filePage(context, pane) {
 /** @param {Context} context @param {HTMLElement} pane */
 export async function onnxPage(context, pane) {
   const first = await get(`${context.base()}/onnx${query({ offset: 0, limit: 1 })}`, context.signal());
-  const values = (/** @type {any[]} */ list) => list.map((each) => (typeof each === 'string' ? each : [each.name, each.dtype, Array.isArray(each.shape) ? `[${each.shape.join(', ')}]` : each.shape].filter(Boolean).join(' ')));
+  const values = (list) => list.map((each) => (typeof each === 'string' ? each : [each.name, each.dtype, Array.isArray(each.shape) ? `[${each.shape.join(', ')}]` : each.shape].filter(Boolean).join(' ')));
   const grid = new Grid({
     label: t('nodes'), tree: false, name: (row) => row.op,
     columns: [
@@ -160,7 +158,7 @@ export async function onnxPage(context, pane) {
     ],
     load: async (_path, offset, limit, signal) => {
       const answer = await get(`${context.base()}/onnx${query({ offset, limit })}`, signal);
-      return { total: answer.total, rows: answer.nodes.map((/** @type {any} */ row, /** @type {number} */ i) => ({ path: String(offset + i), parent: false, data: row })) };
+      return { total: answer.total, rows: answer.nodes.map((row, i) => ({ path: String(offset + i), parent: false, data: row })) };
     },
     open: () => {},
   });
@@ -169,7 +167,7 @@ export async function onnxPage(context, pane) {
     h('div', { class: 'columns' },
       h('section', null, h('h3', null, t('inputs')), h('ul', { class: 'plain' }, values(first.inputs).map((text) => h('li', null, h('code', null, text))))),
       h('section', null, h('h3', null, t('outputs')), h('ul', { class: 'plain' }, values(first.outputs).map((text) => h('li', null, h('code', null, text))))),
-      h('section', null, h('h3', null, t('operators')), table(t('operators'), [t('operator'), `#${t('nodes')}`], first.operators.map((/** @type {any} */ each) => [each.op, count(each.count)])))),
+      h('section', null, h('h3', null, t('operators')), table(t('operators'), [t('operator'), `#${t('nodes')}`], first.operators.map((each) => [each.op, count(each.count)])))),
     h('section', null, h('h3', null, t('nodes')), h('div', { class: 'fill' }, grid.element)));
   grid.reset();
 }

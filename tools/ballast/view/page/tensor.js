@@ -1,10 +1,8 @@
 // One tensor: where it lies, its summary, its histogram, its heatmap. A sample first; everything is read when asked for.
-import { aborted, bytes, button, choice, count, facts, follow, get, h, number, percent, query, report, request, saveFrom, say, shapeText, table } from './core.js';
+import { aborted, bytes, button, choice, count, dotted, facts, follow, get, h, number, percent, query, report, request, saveFrom, say, shapeText, table, tool } from './core.js';
 import { figure, histogramData, histogramDrawing, histogramSummary } from './charts.js';
 import { Heatmap } from './heatmap.js';
 import { t } from './strings.js';
-
-/** @typedef {import('./app.js').Context} Context */
 
 /** @param {Context} context @param {HTMLElement} pane @param {number} n @param {URLSearchParams} parameters */
 export async function tensorPage(context, pane, n, parameters) {
@@ -22,12 +20,12 @@ export async function tensorPage(context, pane, n, parameters) {
   if (tensor.layout && tensor.layout !== 'strided') known.push([t('layout'), tensor.layout]);
   if (tensor.tied?.length) known.push([t('tied'), tensor.tied.join(', ')]);
   const tools = [
-    button('NPY', () => saveFrom(`${base}/npy`, `${tensor.name}.npy`, tensor.bytes).catch(report), { class: 'tool', 'aria-label': t('npy') }),
-    button('CSV', () => saveFrom(`${base}/csv${plane.where()}`, `${tensor.name}.csv`, 0).catch(report), { class: 'tool', 'aria-label': t('csvPlane') }),
-    button(t('link'), () => copy(location.href), { class: 'tool', title: t('linkTip') }),
+    tool('NPY', () => saveFrom(`${base}/npy`, `${tensor.name}.npy`, tensor.bytes).catch(report), t('npy')),
+    tool('CSV', () => saveFrom(`${base}/csv${plane.where()}`, `${tensor.name}.csv`, 0).catch(report), t('csvPlane')),
+    tool(t('link'), () => copy(location.href), t('linkTip')),
   ];
   pane.append(
-    h('header', { class: 'tensor-head' }, h('h2', { class: 'name' }, tensor.name), h('span', { class: 'grow' }), tools),
+    h('header', { class: 'tensor-head' }, h('h2', { class: 'name' }, dotted(tensor.name)), h('span', { class: 'grow' }), tools),
     facts(known),
     ...(tensor.note ? [h('p', { class: 'quiet' }, tensor.note)] : []),
     summary.status,
@@ -68,18 +66,17 @@ class Summary {
     this.#take(await get(`${this.base}/summary?exact=0`, this.signal));
   }
 
-  /** @param {any} answer */
   #take(answer) {
     this.answer = answer;
     const { elements } = answer;
-    const share = (/** @type {number} */ part) => [count(part), part ? h('span', { class: 'quiet' }, ` ${percent(part, answer.exact ? elements : answer.sampled)}`) : null];
-    const label = (/** @type {number} */ q) => (q === 0 ? t('min') : q === 1 ? t('max') : q === 0.5 ? t('median') : `p${Number((q * 100).toFixed(3))}`);
+    const share = (part) => [count(part), part ? h('span', { class: 'quiet' }, ` ${percent(part, answer.exact ? elements : answer.sampled)}`) : null];
+    const label = (q) => (q === 0 ? t('min') : q === 1 ? t('max') : q === 0.5 ? t('median') : `p${Number((q * 100).toFixed(3))}`);
     this.numbers.replaceChildren(h('div', { class: 'pair' },
       h('section', null, h('h3', null, t('summary')), table(t('summary'), [t('what'), `#${t('value')}`], [
         [t('min'), number(answer.min)], [t('max'), number(answer.max)], [t('mean'), number(answer.mean)], [t('std'), number(answer.std)], ['L2', number(answer.l2)],
         ['NaN', share(answer.nan)], ['+Inf', share(answer.pos_inf)], ['−Inf', share(answer.neg_inf)], [t('zeros'), share(answer.zeros)]])),
       h('section', null, h('h3', null, t('quantiles')), table(t('quantiles'), [t('share'), `#${t('value')}`],
-        (answer.quantiles ?? []).map((/** @type {[number, string]} */ [q, value]) => [label(q), number(value)])))));
+        (answer.quantiles ?? []).map((/** @type {[number, string]} */ [q, value]) => [label(q), number(value, 5)])))));
     this.numbers.dataset.exact = String(answer.exact);
     this.caption.textContent = answer.histogram ? histogramSummary(answer.histogram, answer.quantiles ?? []) : '';
     this.drawing.canvas.setAttribute('aria-label', `${t('histogram')}. ${this.caption.textContent}`);
@@ -95,7 +92,7 @@ class Summary {
     const { job } = await request('POST', `${this.base}/exact`, {}, stop.signal);
     const bar = h('progress', { max: 1, value: 0, 'aria-label': t('reading') });
     const told = h('span', { class: 'n' });
-    const cancel = button(t('cancel'), () => { request('DELETE', `jobs/${job}`).catch(report); }, { class: 'tool' });
+    const cancel = tool(t('cancel'), () => { request('DELETE', `jobs/${job}`).catch(report); });
     this.status.replaceChildren(t('reading'), ' ', bar, ' ', told, ' ', cancel);
     cancel.focus();
     try {
@@ -136,14 +133,13 @@ class PlanePart {
     const stat = parameters.get('stat') ?? 'absmax';
     this.stat = STATS.includes(stat) ? stat : 'absmax';
     this.wanted = parameters.has('level') ? ['level', 'x', 'y'].map((key) => Number(parameters.get(key))) : null;
-    this.heat = new Heatmap({ base, changed: (state) => context.remember(state), signed: (shown) => shown === 'mean' || shown === 'value', strips: true, numbers: true });
+    this.heat = new Heatmap({ base, changed: (state) => context.remember(state), signed: (shown) => shown === 'mean' || shown === 'value', strips: true, numbers: true, signal });
     this.picker = h('div', { class: 'axes' });
     const empty = tensor.parameters === 0;
     const frame = figure({ title: t('heatmap'), content: empty ? h('p', { class: 'quiet' }, t('emptyTensor')) : this.heat.element, canvas: this.heat.canvas, name: () => `${tensor.name}-heatmap`, data: () => this.heat.data(),
       tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), this.stat, (value) => { this.stat = value; this.#show(true); }),
         choice(t('range'), [['robust', t('robust')], ['full', t('full')]], 'robust', (value) => { this.heat.full = value === 'full'; this.heat.drawing.draw(); }),
-        button('−', () => this.heat.zoom(1 / 1.5), { class: 'tool', 'aria-label': t('zoomOut') }), button('+', () => this.heat.zoom(1.5), { class: 'tool', 'aria-label': t('zoomIn') }),
-        button(t('fit'), () => this.heat.fit(), { class: 'tool' })], cls: 'heat-figure' });
+        ...this.heat.tools()], cls: 'heat-figure' });
     frame.summary.textContent = t('heatmapSummary');
     frame.element.insertBefore(this.picker, frame.element.children[1]);
     this.element = frame.element;
@@ -172,7 +168,6 @@ class PlanePart {
     this.#show(true);
   }
 
-  /** @param {boolean} keep the view */
   async #show(keep) {
     try {
       const plane = await get(`${this.base}/plane${this.where()}`, this.signal);
@@ -180,7 +175,7 @@ class PlanePart {
       if (this.wanted) this.heat.place(this.wanted[0], this.wanted[1], this.wanted[2]);
       this.wanted = null;
     } catch (error) {
-      if (!aborted(error)) report(error);
+      report(error);
     }
   }
 
@@ -188,7 +183,7 @@ class PlanePart {
     const rank = this.shape.length;
     if (rank < 2) return;
     const options = /** @type {[string, string][]} */ (this.shape.map((size, axis) => [String(axis), t('dimension', axis, count(size))]));
-    const choose = (/** @type {number} */ which) => (/** @type {string} */ value) => {
+    const choose = (which) => (value) => {
       const axis = Number(value);
       if (this.axes[1 - which] === axis) this.axes[1 - which] = this.axes[which];
       this.axes[which] = axis;
@@ -200,11 +195,10 @@ class PlanePart {
       ...this.rest().map((axis) => this.#index(axis)));
   }
 
-  /** @param {number} axis */
   #index(axis) {
     const most = Math.max(0, this.shape[axis] - 1);
     const value = String(this.others.get(axis) ?? 0);
-    const change = (/** @type {Event} */ event) => {
+    const change = (event) => {
       const given = Math.min(most, Math.max(0, Math.round(Number(/** @type {HTMLInputElement} */ (event.target).value)) || 0));
       this.others.set(axis, given);
       [slider.value, box.value] = [String(given), String(given)];

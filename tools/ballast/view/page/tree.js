@@ -2,12 +2,6 @@
 import { aborted, h, onFrame, report, say } from './core.js';
 import { t } from './strings.js';
 
-/** @typedef {{path: string, parent: boolean, data: any}} Item a row: its path, and whether it has children */
-/** @typedef {{total: number, rows: Item[]}} Page */
-/** @typedef {{key: string, label: string, numeric?: boolean, sort?: string, fill: (cell: HTMLElement, data: any, level: number) => void}} Column */
-/** @typedef {{label: string, columns: Column[], load: (path: string, offset: number, limit: number, signal: AbortSignal) => Promise<Page>, open: (item: Item) => void,
- *   failed?: (error: unknown) => void, sort?: (key: string) => void, sorted?: () => string, tree?: boolean, name?: (data: any) => string, empty?: string}} GridOptions */
-
 const PAGE = 200;
 const ROW = 26;
 const TALLEST = 12_000_000;  // browsers end elements somewhat above that; beyond it the scrollbar is scaled
@@ -54,14 +48,12 @@ export class Grid {
     this.head = h('div', { class: 'row head', role: 'row', 'aria-rowindex': 1 }, options.columns.map((column) => this.#headCell(column)));
     this.body = h('div', { class: 'rows', role: 'rowgroup', scroll: onFrame(() => this.#draw()) }, this.spacer);
     this.element = h('div', { class: 'grid', role: options.tree === false ? 'grid' : 'treegrid', 'aria-label': options.label, 'aria-readonly': 'true', tabIndex: 0,
-      keydown: (/** @type {KeyboardEvent} */ event) => this.#key(event), focus: () => this.#focusActive() },
+      keydown: (event) => this.#key(event), focus: () => this.#focusActive() },
     h('div', { role: 'rowgroup' }, this.head), this.body);
-    this.element.classList.add(...options.columns.map((column) => `with-${column.key}`));
     this.draw = onFrame(() => this.#draw());
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
 
-  /** @param {Column} column */
   #headCell(column) {
     const { sort } = column;
     const cell = h('div', { class: `cell ${column.key}${column.numeric ? ' n' : ''}`, role: 'columnheader' });
@@ -98,13 +90,11 @@ export class Grid {
     this.#draw();
   }
 
-  /** @param {unknown} error */
   #failed(error) {
     if (this.options.failed) this.options.failed(error);
     else report(error);
   }
 
-  /** @param {Branch} branch @param {number} page */
   async #fetch(branch, page) {
     branch.pages.set(page, 'coming');
     try {
@@ -146,7 +136,7 @@ export class Grid {
 
   /** @param {Branch} wanted @returns {number} the line of the row that opened it, or -1 */
   #lineOf(wanted) {
-    const search = (/** @type {Branch} */ branch, /** @type {number} */ start) => {
+    const search = (branch, start) => {
       let before = 0;
       for (const child of branch.open) {
         const line = start + child.at + before;
@@ -234,14 +224,13 @@ export class Grid {
 
   #newRow() {
     const row = h('div', { class: 'row', role: 'row', tabIndex: -1,
-      click: (/** @type {MouseEvent} */ event) => this.#click(row, event),
+      click: (event) => this.#click(row, event),
       dblclick: () => this.toggle(Number(row.dataset.line)) },
     this.options.columns.map((column) => h('div', { class: `cell ${column.key}${column.numeric ? ' n' : ''}`, role: 'gridcell' })));
     this.body.append(row);
     return row;
   }
 
-  /** @param {HTMLElement} row @param {number} line */
   #fill(row, line) {
     const { branch, at } = this.#find(line);
     const item = branch.item(at);
@@ -267,13 +256,11 @@ export class Grid {
     first.style.paddingInlineStart = this.options.tree === false ? '' : `${4 + (branch.level - 1) * 14}px`;
   }
 
-  /** @param {Branch} branch @param {number} page */
   #want(branch, page) {
     if (branch.pages.has(page)) return;
     this.#fetch(branch, page).then(() => this.draw(), (error) => { if (!aborted(error)) this.#failed(error); });
   }
 
-  /** @param {HTMLElement} row @param {MouseEvent} event */
   #click(row, event) {
     const line = Number(row.dataset.line);
     const { branch, at } = this.#find(line);
@@ -287,7 +274,6 @@ export class Grid {
     if (!onTwisty) this.#open(item);
   }
 
-  /** @param {Item} item */
   #open(item) {
     this.choose(item.path);
     this.options.open(item);
@@ -317,7 +303,6 @@ export class Grid {
     this.#focusActive();
   }
 
-  /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.target instanceof HTMLButtonElement && (event.key === 'Enter' || event.key === ' ')) return;
     if (event.ctrlKey || event.altKey || event.metaKey) return;
@@ -345,8 +330,7 @@ export class Grid {
     event.stopPropagation();
   }
 
-  /** Moves to the next loaded row whose name begins with what was typed within a second.
-   * @param {string} key */
+  /** Moves to the next loaded row whose name begins with what was typed within a second. */
   #typeAhead(key) {
     const now = performance.now();
     this.typed = now - this.typedAt > 1000 ? key : this.typed + key;
