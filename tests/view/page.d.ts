@@ -12,6 +12,9 @@ interface Context {
   remember: (state: Record<string, string>) => void; title: (text: string) => void;
 }
 
+/** Fills a pane; n is the tensor, or the pair, of the address. */
+type Show = (context: Context, pane: HTMLElement, parameters: URLSearchParams, n?: number) => void | Promise<void>;
+
 type Child = Node | string | number | null | undefined | false;
 type Pen = CanvasRenderingContext2D;
 type Paint = (pen: Pen, width: number, height: number) => void;

@@ -1,5 +1,5 @@
 // The frame of the page: header, tree, tabs, keys, and the way from the address to what is shown.
-import { ApiError, button, bytes, choice, count, get, h, onError, openSession, percent, penOf, query, report, request, say, shapeText, short, tool } from './core.js';
+import { ApiError, baseName, button, bytes, choice, count, get, h, onError, openSession, percent, penOf, query, report, request, say, shapeText, short, tool } from './core.js';
 import { isDark, redrawAll } from './charts.js';
 import { changesPage } from './changes.js';
 import { glance, overview } from './overview.js';
@@ -156,7 +156,6 @@ function drawTabs() {
   pane.setAttribute('aria-labelledby', `tab-${tab}`);
 }
 
-/** @param {KeyboardEvent} event */
 function tabKey(event) {
   const all = tabList();
   const at = all.findIndex(({ key }) => key === tab);
@@ -169,12 +168,12 @@ function tabKey(event) {
 
 function header() {
   const file = files[current];
-  const pick = files.length > 1 ? h('select', { 'aria-label': t('file'), class: 'files', change: () => context.go(`#/f${pick?.value}/overview`) }, files.map((each, i) => h('option', { value: String(i) }, each.name))) : null;
+  const pick = files.length > 1 ? h('select', { 'aria-label': t('file'), class: 'files', change: () => context.go(`#/f${pick?.value}/overview`) }, files.map((each, i) => h('option', { value: String(i), title: each.name }, baseName(each.name)))) : null;
   if (pick) pick.value = String(current);
   const verdict = file.verdict && file.verdict !== 'none' ? h('a', { class: `badge ${file.verdict}`, href: file.has_pickle ? `#/f${current}/pickle` : `#/f${current}/file` }, h('span', { class: 'prefix' }, `${t('scan')}: `), t(`verdict_${file.verdict}`)) : null;
   return h('header', { class: 'top' },
     button('☰', () => shell.classList.toggle('tree-open'), { class: 'tool menu', 'aria-label': t('tensors') }),
-    h('h1', null, 'ballast view'), pick ?? h('span', { class: 'files', title: file.name }, file.name), h('span', { class: 'glance-line' }, glance(file)), verdict, h('span', { class: 'grow' }),
+    h('h1', null, 'ballast view'), pick ?? h('span', { class: 'files', title: file.name }, baseName(file.name)), h('span', { class: 'glance-line' }, glance(file)), verdict, h('span', { class: 'grow' }),
     button(lang() === 'zh' ? 'EN' : '中文', () => { kept('lang', setLang(lang() === 'zh' ? 'en' : 'zh')); frame(); route(); }, { class: 'tool', 'aria-label': lang() === 'zh' ? 'English' : '中文', lang: lang() === 'zh' ? 'en' : 'zh-CN' }),
     tool('◐', nextTheme, t('theme')),
     tool('?', showKeys, t('keys')),
@@ -183,7 +182,7 @@ function header() {
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 
-/** The theme chosen, else the system's. @param {string} [theme] */
+/** The theme chosen, else the system's. */
 function setTheme(theme = kept('theme')) {
   document.documentElement.dataset.theme = theme || (system.matches ? 'dark' : 'light');
   requestAnimationFrame(redrawAll);
@@ -245,6 +244,9 @@ document.addEventListener('keydown', (event) => {
 
 // ---- from the address to the pane
 
+/** @type {Show} */
+const noTensor = (_, body) => body.append(h('p', { class: 'quiet hint' }, t('chooseTensor')));
+
 async function route() {
   const [path, search] = location.hash.slice(1).split('?');
   const parameters = new URLSearchParams(search);
@@ -261,20 +263,16 @@ async function route() {
   if (tensor) lastTensor.set(current, Number(tensor[1]));
   stop.abort();
   stop = new AbortController();
-  document.title = `${files[current].name} · ballast view`;
+  document.title = `${baseName(files[current].name)} · ballast view`;
   drawTabs();
   const body = h('div', { class: `pane pane-${tab}` });
   pane.replaceChildren(body);
   pane.scrollTop = 0;
   try {
-    if (tensor) await tensorPage(context, body, Number(tensor[1]), parameters);
-    else if (tab === 'tensor') body.append(h('p', { class: 'quiet hint' }, t('chooseTensor')));
-    else if (tab === 'changes') await changesPage(context, body, Number(/^t(\d+)$/.exec(parts[1] ?? '')?.[1] ?? -1), parameters);
-    else if (tab === 'objects') objectsPage(context, body);
-    else if (tab === 'pickle') await picklePage(context, body, parameters);
-    else if (tab === 'file') await filePage(context, body);
-    else if (tab === 'onnx') await onnxPage(context, body);
-    else overview(context, body, parameters);
+    /** @type {Record<string, Show>} */
+    const shows = { overview, tensor: noTensor, changes: changesPage, objects: objectsPage, pickle: picklePage, file: filePage, onnx: onnxPage };
+    const n = /^t(\d+)$/.exec(tensor?.[0] ?? parts[1] ?? '')?.[1];
+    await (tensor ? tensorPage : shows[tab])(context, body, parameters, n === undefined ? undefined : Number(n));
   } catch (error) {
     report(error);
   }

@@ -1,5 +1,5 @@
 // Two files: which tensors changed, and by how much, along the layers.
-import { bytes, choice, count, follow, get, h, number, percent, query, report, saveCsv, say, tool } from './core.js';
+import { baseName, bytes, choice, count, follow, get, h, number, percent, query, report, saveCsv, say, tool } from './core.js';
 import { figure, legend, linesDrawing } from './charts.js';
 import { Heatmap } from './heatmap.js';
 import { Grid } from './tree.js';
@@ -8,12 +8,13 @@ import { t } from './strings.js';
 const PAGE = 500;
 const MOST_LINES = 2000;
 const MOST_KINDS = 16;
+const KINDS = ['changed', 'equal', 'only_a', 'only_b', 'shape', 'dtype', 'renamed'];
 
-/** @param {Context} context @param {HTMLElement} pane @param {number} chosen @param {URLSearchParams} parameters */
-export async function changesPage(context, pane, chosen, parameters) {
+/** @type {Show} */
+export async function changesPage(context, pane, parameters, chosen = -1) {
   const signal = context.signal();
   const [a, b] = [0, 1];
-  const names = context.files().map((file) => file.name);
+  const names = context.files().map((file) => baseName(file.name));
   const waiting = h('div', { class: 'status' });
   pane.append(h('header', { class: 'tensor-head' }, h('h2', null, t('changesOf', names[a], names[b]))), waiting);
   const ask = (more) => `diff${query({ a, b, ...more })}`;
@@ -91,10 +92,11 @@ const mean = (one) => one.points.reduce((sum, p) => sum + p.y, 0) / one.points.l
 
 /** @param {(more: Record<string, any>) => string} ask @param {(i: number) => void} open @param {number} chosen */
 function grid(ask, open, chosen) {
-  let sort = 'rel_l2';
+  const asked = { sort: 'rel_l2', q: '', kind: '' };
   const value = (key) => (cell, row) => { cell.textContent = number(row[key], 4); };
+  const again = (more) => { Object.assign(asked, more); made.reset(); };
   const made = new Grid({
-    label: t('changes'), tree: false, sorted: () => sort, sort: (key) => { sort = key; made.reset(); }, name: (row) => row.name,
+    label: t('changes'), tree: false, sorted: () => asked.sort, sort: (key) => again({ sort: key }), name: (row) => row.name,
     columns: [
       { key: 'name', label: t('name'), sort: 'name', fill: (cell, row) => { cell.textContent = cell.title = row.name_b && row.name_b !== row.name ? `${row.name} → ${row.name_b}` : row.name; } },
       { key: 'kind', label: t('change'), fill: (cell, row) => { cell.textContent = t(`kind_${row.kind}`); cell.dataset.kind = row.kind; } },
@@ -104,14 +106,16 @@ function grid(ask, open, chosen) {
       { key: 'value', label: t('differing'), numeric: true, fill: (cell, row) => { cell.textContent = row.differing == null ? '–' : percent(row.differing, row.elements); } },
     ],
     load: async (_path, offset, limit, signal) => {
-      const answer = await get(ask({ sort, offset, limit }), signal);
+      const answer = await get(ask({ ...asked, offset, limit }), signal);
       return { total: answer.total, rows: answer.rows.map((row) => ({ path: String(row.i), parent: false, data: row })) };
     },
     open: (item) => open(item.data.i),
   });
   if (chosen >= 0) made.choose(String(chosen));
   made.reset();
-  return h('section', { class: 'changes-table' }, h('div', { class: 'bar' }, h('h3', null, t('tensors')), h('span', { class: 'grow' }), tool('CSV', () => exportAll(ask).catch(report), `CSV: ${t('changes')}`)), made.element);
+  return h('section', { class: 'changes-table' }, h('div', { class: 'bar' }, h('h3', null, t('tensors')), h('span', { class: 'grow' }),
+    h('input', { type: 'search', placeholder: t('filter'), 'aria-label': t('filter'), input: (event) => again({ q: event.target.value }) }),
+    choice(t('change'), [['', t('all')], ...KINDS.map((kind) => /** @type {[string, string]} */ ([kind, t(`kind_${kind}`)]))], '', (kind) => again({ kind })), tool('CSV', () => exportAll(ask).catch(report), `CSV: ${t('changes')}`)), made.element);
 }
 
 /** @param {(more: Record<string, any>) => string} ask */

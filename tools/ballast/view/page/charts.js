@@ -41,14 +41,12 @@ const divergingLight = ramp([[0, 0.34, 0.14, 262], [0.25, 0.62, 0.13, 250], [0.5
 const divergingDark = ramp([[0, 0.88, 0.08, 235], [0.25, 0.6, 0.13, 250], [0.5, 0.25, 0.0, 250], [0.5001, 0.25, 0.0, 60], [0.75, 0.64, 0.14, 55], [1, 0.92, 0.1, 80]]);
 
 export const isDark = () => document.documentElement.dataset.theme === 'dark';
-/** @param {boolean} signed */
 export const colourMap = (signed) => (signed ? (isDark() ? divergingDark : divergingLight) : sequential);
 
 /** @param {number} colour @returns {string} */
 export const css = (colour) => `rgb(${colour & 255} ${(colour >> 8) & 255} ${(colour >> 16) & 255})`;
 
-/** A colour of the style sheet.
- * @param {string} name */
+/** A colour of the style sheet. */
 export const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 /** @param {number} index one of eight kinds */
@@ -94,8 +92,7 @@ export function redrawAll() {
   }
 }
 
-/** A line across, with its value before it.
- * @param {Pen} pen @param {number} left @param {number} width @param {number} y @param {string} text */
+/** A line across, with its value before it. */
 function rule(pen, left, width, y, text) {
   pen.fillStyle = ink('line');
   pen.fillRect(left, Math.round(y), width, 1);
@@ -145,8 +142,7 @@ export function figure(options) {
 
 // ---- histogram
 
-/** Where a value falls among the bins, 0 to their number.
- * @param {number[]} edges @param {number} value */
+/** Where a value falls among the bins, 0 to their number. */
 function place(edges, value) {
   let [low, high] = [0, edges.length - 1];
   if (value <= edges[0]) return 0;
@@ -160,8 +156,7 @@ function place(edges, value) {
   return low + (width > 0 ? (value - edges[low]) / width : 0);
 }
 
-/** Powers of ten of both signs and zero, those that lie within, far enough from each other.
- * @param {number[]} edges @param {number} width */
+/** Powers of ten of both signs and zero, those that lie within, far enough from each other. */
 function valueTicks(edges, width) {
   const bins = edges.length - 1;
   const [least, most] = [edges[0], edges[bins]];
@@ -277,13 +272,11 @@ export function linesDrawing(series, marked) {
       }
     });
   });
-  /** @param {number} x @param {number} y */
   const nearest = (x, y) => hits.map((hit) => ({ hit, far: Math.hypot(hit.x - x, hit.y - y) })).filter(({ far }) => far < 24).sort((a, b) => a.far - b.far)[0]?.hit;
   return { drawing, nearest };
 }
 
-/** Names beside their colours.
- * @param {string[]} names */
+/** Names beside their colours. */
 export function legend(names) {
   return h('ul', { class: 'legend' }, names.map((name, i) => {
     const swatch = h('span', { class: `swatch dash${Math.floor(i / 8) % 4}` });

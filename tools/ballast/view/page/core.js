@@ -3,7 +3,6 @@ import { lang, t } from './strings.js';
 
 /** What the server answered instead of a result; status 0: it did not answer at all. */
 export class ApiError extends Error {
-  /** @param {number} status @param {string} code @param {string} where @param {string} message */
   constructor(status, code, where, message) {
     super(message);
     this.status = status;
@@ -79,7 +78,6 @@ export async function follow(job, signal, tell) {
   }
 }
 
-/** @param {unknown} error */
 export const aborted = (error) => error instanceof DOMException && error.name === 'AbortError';
 
 // ---- elements
@@ -114,14 +112,13 @@ export function choice(label, options, value, change) {
 /** @param {string} text @param {() => void} click @param {Record<string, any>} [more] */
 export const button = (text, click, more = {}) => h('button', { type: 'button', click, ...more }, text);
 
-/** A small button; its label says more than its text.
- * @param {string} text @param {() => void} click @param {string} [label] */
+/** A small button; its label says more than its text. */
 export const tool = (text, click, label) => button(text, click, { class: 'tool', 'aria-label': label, title: label });
 
 /** @param {HTMLCanvasElement} canvas */
 export const penOf = (canvas) => /** @type {Pen} */ (canvas.getContext('2d'));
 
-/** A name that may be broken at its dots. @param {string} name */
+/** A name that may be broken at its dots. */
 export const dotted = (name) => name.split(/(?<=[._/])/).flatMap((part) => [part, h('wbr')]);
 
 /** A table of text; columns that begin with '#' are numbers.
@@ -141,10 +138,8 @@ export const facts = (pairs) => h('dl', { class: 'facts' }, pairs.flatMap(([name
 
 // ---- numbers as text
 
-/** @param {number} value */
 export const count = (value) => value.toLocaleString(lang() === 'zh' ? 'zh-CN' : 'en');
 
-/** @param {number} value */
 export function bytes(value) {
   if (value < 1024) return `${value} B`;
   const power = Math.min(5, Math.floor(Math.log2(value) / 10));
@@ -180,10 +175,11 @@ export function parse(value) {
   return value === 'Inf' ? Infinity : value === '-Inf' ? -Infinity : Number(value);
 }
 
-/** @param {number[]} shape */
+/** The last piece of a path. */
+export const baseName = (path) => /[^/]*\/?$/.exec(path)?.[0] || path;
+
 export const shapeText = (shape) => (shape.length ? shape.join('×') : t('scalar'));
 
-/** @param {number} part @param {number} whole */
 export function percent(part, whole) {
   if (!whole || !part) return '0 %';
   const share = (100 * part) / whole;
@@ -192,7 +188,6 @@ export function percent(part, whole) {
 
 // ---- downloads
 
-/** @param {Blob} blob @param {string} name */
 export function save(blob, name) {
   const url = URL.createObjectURL(blob);
   const link = h('a', { href: url, download: name.replace(/[^\w.\-]+/g, '_').slice(-120) });
@@ -211,8 +206,7 @@ export function saveCsv(rows, name) {
   save(new Blob([rows.map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n'], { type: 'text/csv' }), name);
 }
 
-/** Big answers go to the disk as they come where the browser can do that.
- * @param {string} path @param {string} name @param {number} size */
+/** Big answers go to the disk as they come where the browser can do that. */
 export async function saveFrom(path, name, size) {
   const picker = /** @type {any} */ (window).showSaveFilePicker;
   if (size > 2 ** 28 && picker) {
@@ -232,21 +226,18 @@ let showError = () => {};
 /** @param {(error: ApiError) => void} show */
 export const onError = (show) => { showError = show; };
 
-/** @param {unknown} error */
 export function report(error) {
   if (aborted(error)) return;
   showError(error instanceof ApiError ? error : new ApiError(500, 'page', '', error instanceof Error ? error.message : String(error)));
 }
 
 const live = h('div', { class: 'sr', role: 'status', 'aria-live': 'polite' });
-/** @param {string} text */
 export function say(text) {
   if (!live.isConnected) document.body.append(live);
   live.textContent = text;
 }
 
-/** Runs on the next frame, once, however often it is asked for.
- * @param {() => void} work */
+/** Runs on the next frame, once, however often it is asked for. */
 export function onFrame(work) {
   let asked = false;
   return () => {

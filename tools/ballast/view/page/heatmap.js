@@ -35,9 +35,9 @@ export class Heatmap {
     this.scale = 1;  // CSS pixels an element
     this.x = 0;      // the element in the middle of the view
     this.y = 0;
-    /** @type {Map<string, Tile | 'coming'>} */
+    /** @type {Map<string, Tile | null>} null: on its way */
     this.tiles = new Map();
-    /** @type {Map<string, string[][] | 'coming'>} */
+    /** @type {Map<string, string[][] | null>} */
     this.blocks = new Map();
     /** @type {{row: number, col: number} | null} */
     this.cursor = null;
@@ -71,6 +71,15 @@ export class Heatmap {
     const left = strips ? STRIP : 0;
     const { clientWidth, clientHeight } = this.canvas;
     return { left, top: left, width: Math.max(1, clientWidth - left), height: Math.max(1, clientHeight - left) };
+  }
+
+  /** Where element 0 lies in the canvas. */
+  get x0() {
+    return this.area.left + this.area.width / 2 - this.x * this.scale;
+  }
+
+  get y0() {
+    return this.area.top + this.area.height / 2 - this.y * this.scale;
   }
 
   /** Another tensor, other axes or another statistic.
@@ -197,9 +206,9 @@ export class Heatmap {
   }
 
   #point(px, py) {
-    const { left, top, width, height } = this.area;
-    const col = Math.floor(this.x + (px - left - width / 2) / this.scale);
-    const row = Math.floor(this.y + (py - top - height / 2) / this.scale);
+    const { left, top } = this.area;
+    const col = Math.floor((px - this.x0) / this.scale);
+    const row = Math.floor((py - this.y0) / this.scale);
     const inside = px >= left && py >= top && col >= 0 && row >= 0 && col < this.plane.cols && row < this.plane.rows;
     this.cursor = inside ? { row, col } : null;
     this.#read();
@@ -215,10 +224,9 @@ export class Heatmap {
     const { level } = this;
     const block = this.blocks.get(`${Math.floor(col / BLOCK)},${Math.floor(row / BLOCK)}`);
     const cell = 2 ** level;
-    const tile = this.tiles.get(`${level},${Math.floor(col / cell / SIDE)},${Math.floor(row / cell / SIDE)}`);
     let value = '…';
-    if (level === 0 && this.scale >= NUMBERS_FROM && Array.isArray(block)) value = block[row % BLOCK]?.[col % BLOCK] ?? '…';
-    else if (tile && tile !== 'coming') value = number(tile.cells[(Math.floor(row / cell) % SIDE) * tile.w + (Math.floor(col / cell) % SIDE)], 7);
+    if (level === 0 && this.scale >= NUMBERS_FROM && block) value = block[row % BLOCK]?.[col % BLOCK] ?? '…';
+    else value = number(this.#cell(level, Math.floor(row / cell), Math.floor(col / cell)), 7);
     const end = (from, size) => Math.min(size, (Math.floor(from / cell) + 1) * cell) - 1;
     const span = (from, size) => (level ? `${Math.floor(from / cell) * cell}–${end(from, size)}` : String(from));
     const where = this.plane.fold === null ? `[${span(row, this.plane.rows)}, ${span(col, this.plane.cols)}]` : `[${row * this.plane.cols + col}]`;
@@ -242,7 +250,7 @@ export class Heatmap {
   }
 
   async #fetch(key, level, x, y) {
-    this.tiles.set(key, 'coming');
+    this.tiles.set(key, null);
     const { signal } = this.stop;
     try {
       const buffer = await getBytes(`${this.options.base}/tile${query({ axes: this.axes, at: this.at, level, x, y, stat: this.stat })}`, signal);
@@ -253,7 +261,7 @@ export class Heatmap {
       this.tiles.set(key, { w, h: tall, cells, exact: head.getUint32(24, true) === 1, low, high, image: null, painted: '' });
       for (const old of this.tiles.keys()) {
         if (this.tiles.size <= TILES_KEPT) break;
-        if (old !== key && this.tiles.get(old) !== 'coming') this.tiles.delete(old);
+        if (old !== key && this.tiles.get(old)) this.tiles.delete(old);
       }
       this.element.dataset.tiles = String(this.tiles.size);
       this.drawing.draw();
@@ -268,7 +276,7 @@ export class Heatmap {
   #range(level) {
     let [low, high] = [Infinity, -Infinity];
     for (const [key, tile] of this.tiles) {
-      if (tile === 'coming' || !key.startsWith(`${level},`)) continue;
+      if (!tile || !key.startsWith(`${level},`)) continue;
       if (this.full) for (const value of tile.cells) { if (Number.isFinite(value)) [low, high] = [Math.min(low, value), Math.max(high, value)]; }
       else [low, high] = [Math.min(low, tile.low), Math.max(high, tile.high)];
     }
@@ -306,8 +314,7 @@ export class Heatmap {
   #paint(pen, width, height) {
     const { left, top, width: w, height: tall } = this.area;
     const { level, scale, plane } = this;
-    const x0 = left + w / 2 - this.x * scale;  // where element 0 lies
-    const y0 = top + tall / 2 - this.y * scale;
+    const { x0, y0 } = this;
     pen.save();
     pen.beginPath();
     pen.rect(left, top, w, tall);
@@ -332,33 +339,39 @@ export class Heatmap {
     this.canvas.setAttribute('aria-label', t('heatmapLabel', plane.rows, plane.cols, Math.round(this.y), Math.round(this.x), t(`stat_${this.stat}`), 2 ** level));
   }
 
-  #paintTiles(pen, level, x0, y0) {
+  /** The first and last columns and rows in sight, in units of so many elements. @returns {[number, number, number, number]} */
+  #sight(unit) {
     const { left, top, width, height } = this.area;
-    for (const at of level < this.plane.levels - 1 ? [this.plane.levels - 1, level] : [level]) {  // the whole plane below, so that nothing flashes empty
+    const side = unit * this.scale;
+    const span = (from, size, origin, all) => [Math.max(0, Math.floor((from - origin) / side)), Math.min(Math.ceil(all / unit), Math.ceil((from + size - origin) / side)) - 1];
+    return /** @type {any} */ ([...span(left, width, this.x0, this.plane.cols), ...span(top, height, this.y0, this.plane.rows)]);
+  }
+
+  #cell(level, row, col) {
+    const tile = this.tiles.get(`${level},${Math.floor(col / SIDE)},${Math.floor(row / SIDE)}`);
+    return tile?.cells[(row % SIDE) * tile.w + (col % SIDE)];
+  }
+
+  #paintTiles(pen, level, x0, y0) {
+    pen.save();
+    pen.beginPath();  // the last cell of an edge may stand for fewer elements than the others: the plane's border cuts it
+    pen.rect(x0, y0, this.plane.cols * this.scale, this.plane.rows * this.scale);
+    pen.clip();
+    for (const at of new Set([this.plane.levels - 1, level])) {  // the whole plane below, so that nothing flashes empty
       const [low, high] = this.#range(at);
-      const side = SIDE * 2 ** at;
-      const span = (from, size, origin, all) =>
-        [Math.max(0, Math.floor((from - origin) / this.scale / side)), Math.min(Math.ceil(all / side) - 1, Math.floor((from + size - origin) / this.scale / side))];
-      const [xa, xb] = span(left, width, x0, this.plane.cols);
-      const [ya, yb] = span(top, height, y0, this.plane.rows);
+      const [xa, xb, ya, yb] = this.#sight(SIDE * 2 ** at);
+      const cell = this.scale * 2 ** at;
       for (let y = ya; y <= yb; ++y) for (let x = xa; x <= xb; ++x) {
         const key = `${at},${x},${y}`;
         const tile = this.tiles.get(key);
-        if (!tile) this.#fetch(key, at, x, y);
-        else if (tile !== 'coming') {
-          const cell = this.scale * 2 ** at;
-          // The last cell of an edge may stand for fewer elements than the others: the plane's border cuts it.
-          pen.save();
-          pen.beginPath();
-          pen.rect(x0, y0, this.plane.cols * this.scale, this.plane.rows * this.scale);
-          pen.clip();
-          const [px, py] = [x0 + x * SIDE * cell, y0 + y * SIDE * cell];
-          pen.drawImage(this.#image(tile, low, high), px, py, tile.w * cell, tile.h * cell);
-          if (at === level && cell >= 6) this.#paintOdd(pen, tile, px, py, cell);
-          pen.restore();
-        }
+        if (tile === undefined) this.#fetch(key, at, x, y);
+        if (!tile) continue;
+        const [px, py] = [x0 + x * SIDE * cell, y0 + y * SIDE * cell];
+        pen.drawImage(this.#image(tile, low, high), px, py, tile.w * cell, tile.h * cell);
+        if (at === level && cell >= 6) this.#paintOdd(pen, tile, px, py, cell);
       }
     }
+    pen.restore();
   }
 
   /** NaN hatched, infinities dotted, where cells are large enough. */
@@ -385,10 +398,8 @@ export class Heatmap {
 
   #paintNumbers(pen, x0, y0) {
     if (!this.options.numbers) return;
-    const { left, top, width, height } = this.area;
-    const { scale, plane } = this;
-    const [ca, cb] = [Math.max(0, Math.floor((left - x0) / scale)), Math.min(plane.cols - 1, Math.floor((left + width - x0) / scale))];
-    const [ra, rb] = [Math.max(0, Math.floor((top - y0) / scale)), Math.min(plane.rows - 1, Math.floor((top + height - y0) / scale))];
+    const { scale } = this;
+    const [ca, cb, ra, rb] = this.#sight(1);
     for (let by = Math.floor(ra / BLOCK); by <= Math.floor(rb / BLOCK); ++by) for (let bx = Math.floor(ca / BLOCK); bx <= Math.floor(cb / BLOCK); ++bx) this.#wantBlock(bx, by);
     const size = scale < 34 ? 8.5 : scale < 60 ? 10 : 12;
     pen.font = `${size}px ${ink('mono')}`;
@@ -398,7 +409,7 @@ export class Heatmap {
     const map = colourMap(this.options.signed(this.stat));
     for (let row = ra; row <= rb; ++row) for (let col = ca; col <= cb; ++col) {
       const block = this.blocks.get(`${Math.floor(col / BLOCK)},${Math.floor(row / BLOCK)}`);
-      const text = Array.isArray(block) ? block[row % BLOCK]?.[col % BLOCK] : undefined;
+      const text = block?.[row % BLOCK]?.[col % BLOCK];
       if (text === undefined) continue;
       const value = parse(text);
       const shown = Math.max(low, Math.min(high, this.stat === 'absmax' ? Math.abs(value) : value));
@@ -419,7 +430,7 @@ export class Heatmap {
   async #wantBlock(bx, by) {
     const key = `${bx},${by}`;
     if (this.blocks.has(key)) return;
-    this.blocks.set(key, 'coming');
+    this.blocks.set(key, null);
     const [x, y] = [bx * BLOCK, by * BLOCK];
     const [w, tall] = [Math.min(BLOCK, this.plane.cols - x), Math.min(BLOCK, this.plane.rows - y)];
     const { signal } = this.stop;
@@ -437,8 +448,7 @@ export class Heatmap {
     const { left, top } = this.area;
     const { scale } = this;
     pen.fillStyle = ink('bars');
-    const bars = (/** @type {{step: number, values: Float32Array}} */ line, origin, from, to,
-      bar) => {
+    const bars = (line, origin, from, to, bar) => {
       let most = 0;
       for (const value of line.values) if (Number.isFinite(value)) most = Math.max(most, value);
       if (!most) return;
@@ -459,8 +469,7 @@ export class Heatmap {
   #paintScale(level) {
     const [low, high] = this.#range(level);
     const signed = this.options.signed(this.stat);
-    const here = [...this.tiles].filter(([key, tile]) => tile !== 'coming' && key.startsWith(`${level},`)).map(([, tile]) => /** @type {Tile} */ (tile));
-    const exact = here.every((tile) => tile.exact);
+    const exact = [...this.tiles].every(([key, tile]) => !tile || tile.exact || !key.startsWith(`${level},`));
     const key = `${low},${high},${signed},${exact},${level},${ink('paper')}`;
     if (this.scaleBar.dataset.key === key) return;
     this.scaleBar.dataset.key = key;
@@ -475,22 +484,14 @@ export class Heatmap {
     this.element.dataset.level = String(level);
   }
 
-  /** What is in sight, as rows of the table: the numbers when they are shown, else the cells. */
+  /** What is in sight, as rows of the table. */
   data() {
     const { level } = this;
-    const cell = 2 ** level;
-    const { left, top, width, height } = this.area;
-    const [x0, y0] = [left + width / 2 - this.x * this.scale, top + height / 2 - this.y * this.scale];
-    const from = (start, origin) => Math.max(0, Math.floor((start - origin) / this.scale / cell));
-    const to = (end, origin, all) => Math.min(Math.ceil(all / cell), Math.ceil((end - origin) / this.scale / cell));
-    const [ca, cb, ra, rb] = [from(left, x0), to(left + width, x0, this.plane.cols), from(top, y0), to(top + height, y0, this.plane.rows)];
-    const columns = Array.from({ length: Math.max(0, Math.min(cb - ca, 64)) }, (_, i) => `#${(ca + i) * cell}`);
-    const rows = Array.from({ length: Math.max(0, rb - ra) }, (_, r) => [String((ra + r) * cell), ...columns.map((_column, c) => {
-      const [row, col] = [ra + r, ca + c];
-      const tile = this.tiles.get(`${level},${Math.floor(col / SIDE)},${Math.floor(row / SIDE)}`);
-      return tile && tile !== 'coming' ? tile.cells[(row % SIDE) * tile.w + (col % SIDE)] : '';
-    })]);
-    return { columns: [t('row'), ...columns], rows };
+    const size = 2 ** level;
+    const [ca, cb, ra, rb] = this.#sight(size);
+    const columns = Array.from({ length: Math.max(0, Math.min(cb - ca + 1, 64)) }, (_, i) => ca + i);
+    const rows = Array.from({ length: Math.max(0, rb - ra + 1) }, (_, i) => [String((ra + i) * size), ...columns.map((col) => this.#cell(level, ra + i, col) ?? '')]);
+    return { columns: [t('row'), ...columns.map((col) => `#${col * size}`)], rows };
   }
 }
 

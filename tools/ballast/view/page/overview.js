@@ -3,7 +3,7 @@ import { bytes, choice, count, dotted, facts, get, getBytes, h, percent, query, 
 import { Drawing, figure, ink, kindColour, legend } from './charts.js';
 import { t } from './strings.js';
 
-/** @param {Context} context @param {HTMLElement} pane @param {URLSearchParams} parameters */
+/** @type {Show} */
 export function overview(context, pane, parameters) {
   const file = context.file();
   const treemap = new Treemap(context, parameters.get('path') ?? '');
@@ -139,7 +139,6 @@ class Treemap {
     this.crumbs.replaceChildren(link(t('all'), ''), ...parts.map((part, i) => link(part, parts.slice(0, i + 1).join('.'))));
   }
 
-  /** @param {string} path */
   go(path) {
     this.path = path;
     this.context.remember({ path });
@@ -251,8 +250,7 @@ class Treemap {
   }
 }
 
-/** As many of the last components as there is room for; ".weight" goes first.
- * @param {Pen} pen @param {string} text @param {number} room */
+/** As many of the last components as there is room for; ".weight" goes first. */
 function fit(pen, text, room) {
   const wide = (tried) => pen.measureText(tried).width > room;
   text = text.slice(-200);

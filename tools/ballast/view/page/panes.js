@@ -4,14 +4,13 @@ import { Drawing, figure, ink, legend } from './charts.js';
 import { Grid, nameCell } from './tree.js';
 import { t } from './strings.js';
 
-/** @param {Context} context @param {HTMLElement} pane */
+/** @type {Show} */
 export function objectsPage(context, pane) {
-  const parents = ['dict', 'list', 'tuple', 'set', 'object'];
   const grid = new Grid({
     label: t('objects'), name: (row) => row.key,
     columns: [
-      { key: 'name', label: t('key'), fill: (cell, row) => nameCell(cell, row.children > 0 || (parents.includes(row.kind) && row.children > 0), row.key, row.children ? ` ${count(row.children)}` : '') },
-      { key: 'kind', label: t('type'), fill: (cell, row) => { cell.textContent = row.kind; } },
+      { key: 'name', label: t('key'), fill: (cell, row) => nameCell(cell, row.children > 0, row.key, row.children ? ` ${count(row.children)}` : '') },
+      { key: 'kind', label: t('type'), fill: (cell, row) => { cell.textContent = row.type || row.kind; } },
       { key: 'text', label: t('value'), fill: (cell, row) => { cell.textContent = row.text ?? ''; cell.title = row.text ?? ''; cell.classList.toggle('link', row.n != null); } },
     ],
     load: async (path, offset, limit, signal) => {
@@ -24,7 +23,7 @@ export function objectsPage(context, pane) {
   grid.reset().then(() => grid.unfold());
 }
 
-/** @param {Context} context @param {HTMLElement} pane @param {URLSearchParams} parameters */
+/** @type {Show} */
 export async function picklePage(context, pane, parameters) {
   const scan = await get(`${context.base()}/scan`, context.signal());
   const entries = scan.entries ?? [];
@@ -79,7 +78,7 @@ async function opcodes(context, place, entry, from, entries, findings) {
 
 const PARTS = ['tensor', 'header', 'padding', 'hole', 'other'];
 
-/** @param {Context} context @param {HTMLElement} pane */
+/** @type {Show} */
 export async function filePage(context, pane) {
   const layout = await get(`${context.base()}/layout`, context.signal());
   const parts = /** @type {any[]} */ (layout.parts);
@@ -135,7 +134,7 @@ export async function filePage(context, pane) {
     data: () => ({ columns: [t('part'), t('name'), t('file'), `#${t('offset')}`, `#${t('size')}`], rows: parts.map((part) => [t(`part_${part.kind}`), part.name ?? '', names[part.file ?? 0], part.offset, part.bytes]) }) });
   const sum = (kinds) => parts.filter((part) => kinds.includes(part.kind)).reduce((total, part) => total + part.bytes, 0);
   const all = layout.bytes || 1;
-  frame.summary.textContent = t('layoutSummary', count(names.length), percent(sum(['tensor', 'tensors']), all), bytes(sum(['header'])), bytes(sum(['padding', 'hole']))) + (layout.folded ? ' ' + t('layoutFolded', count(layout.folded)) : '');
+  frame.summary.textContent = t('layoutSummary', count(names.length), percent(sum(['tensor', 'tensors']), all), bytes(sum(['header'])), bytes(sum(['padding', 'hole']))) + (layout.folded ? ' ' + t('layoutFolded', count(layout.folded)) : '') + (layout.elsewhere ? ' ' + t('layoutElsewhere', count(layout.elsewhere)) : '');
   canvas.setAttribute('aria-label', `${t('layoutStrip')}. ${frame.summary.textContent}`);
   pane.append(frame.element, h('section', null, h('h3', null, t('byKind')), table(t('byKind'), [t('part'), `#${t('parts')}`, `#${t('size')}`, '#%'],
     PARTS.map((kind) => [kind, parts.filter((part) => PARTS[kindOf(part)] === kind)]).filter(([, own]) => own.length).map(([kind, own]) => {
@@ -144,10 +143,10 @@ export async function filePage(context, pane) {
     }))));
 }
 
-/** @param {Context} context @param {HTMLElement} pane */
+/** @type {Show} */
 export async function onnxPage(context, pane) {
   const first = await get(`${context.base()}/onnx${query({ offset: 0, limit: 1 })}`, context.signal());
-  const values = (list) => list.map((each) => (typeof each === 'string' ? each : [each.name, each.dtype, Array.isArray(each.shape) ? `[${each.shape.join(', ')}]` : each.shape].filter(Boolean).join(' ')));
+  const values = (list) => h('ul', { class: 'plain' }, list.map((each) => h('li', null, h('code', null, [each.name, each.type, each.shape && `[${each.shape.map((size) => size ?? '?').join(', ')}]`].filter(Boolean).join(' ')))));
   const grid = new Grid({
     label: t('nodes'), tree: false, name: (row) => row.op,
     columns: [
@@ -163,10 +162,10 @@ export async function onnxPage(context, pane) {
     open: () => {},
   });
   pane.append(
-    facts([[t('opset'), typeof first.opset === 'object' ? JSON.stringify(first.opset) : first.opset], [t('producer'), first.producer || '–'], [t('nodes'), count(first.total)]]),
+    facts([[t('opset'), Object.entries(first.opset).map((pair) => pair.join(' ')).join(', ')], [t('producer'), first.producer || '–'], [t('nodes'), count(first.total)]]),
     h('div', { class: 'columns' },
-      h('section', null, h('h3', null, t('inputs')), h('ul', { class: 'plain' }, values(first.inputs).map((text) => h('li', null, h('code', null, text))))),
-      h('section', null, h('h3', null, t('outputs')), h('ul', { class: 'plain' }, values(first.outputs).map((text) => h('li', null, h('code', null, text))))),
+      h('section', null, h('h3', null, t('inputs')), values(first.inputs)),
+      h('section', null, h('h3', null, t('outputs')), values(first.outputs)),
       h('section', null, h('h3', null, t('operators')), table(t('operators'), [t('operator'), `#${t('nodes')}`], first.operators.map((each) => [each.op, count(each.count)])))),
     h('section', null, h('h3', null, t('nodes')), h('div', { class: 'fill' }, grid.element)));
   grid.reset();

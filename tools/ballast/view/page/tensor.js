@@ -4,8 +4,8 @@ import { figure, histogramData, histogramDrawing, histogramSummary } from './cha
 import { Heatmap } from './heatmap.js';
 import { t } from './strings.js';
 
-/** @param {Context} context @param {HTMLElement} pane @param {number} n @param {URLSearchParams} parameters */
-export async function tensorPage(context, pane, n, parameters) {
+/** @type {Show} */
+export async function tensorPage(context, pane, parameters, n) {
   const base = `${context.base()}/t/${n}`;
   const signal = context.signal();
   const tensor = await get(base, signal);
@@ -17,7 +17,7 @@ export async function tensorPage(context, pane, n, parameters) {
   const known = [[t('dtype'), tensor.dtype], [t('shape'), shapeText(tensor.shape)], [t('parameters'), count(tensor.parameters)], [t('size'), bytes(tensor.bytes)]];
   if (tensor.file) known.push([t('file'), tensor.file]);
   if (typeof tensor.offset === 'number') known.push([t('offset'), count(tensor.offset)]);
-  if (tensor.layout && tensor.layout !== 'strided') known.push([t('layout'), tensor.layout]);
+  if (tensor.layout !== 'contiguous' && tensor.strides?.length) known.push([t('strides'), tensor.strides.join(', ')]);
   if (tensor.tied?.length) known.push([t('tied'), tensor.tied.join(', ')]);
   const tools = [
     tool('NPY', () => saveFrom(`${base}/npy`, `${tensor.name}.npy`, tensor.bytes).catch(report), t('npy')),
@@ -33,7 +33,6 @@ export async function tensorPage(context, pane, n, parameters) {
   await Promise.all([summary.load(), plane.load()]);
 }
 
-/** @param {string} text */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -8,12 +8,11 @@ const TALLEST = 12_000_000;  // browsers end elements somewhat above that; beyon
 
 /** The rows below one path. Open children lie at their places among the rows, in order. */
 class Branch {
-  /** @param {string} path @param {number} level */
   constructor(path, level) {
     this.path = path;
     this.level = level;
     this.total = 0;
-    /** @type {Map<number, Item[] | 'coming'>} */
+    /** @type {Map<number, Item[] | null>} null: on its way */
     this.pages = new Map();
     /** @type {{at: number, branch: Branch}[]} */
     this.open = [];
@@ -24,10 +23,8 @@ class Branch {
     return this.open.reduce((sum, { branch }) => sum + branch.size, this.total);
   }
 
-  /** @param {number} at */
   item(at) {
-    const page = this.pages.get(Math.floor(at / PAGE));
-    return page && page !== 'coming' ? page[at % PAGE] : undefined;
+    return this.pages.get(Math.floor(at / PAGE))?.[at % PAGE];
   }
 }
 
@@ -96,7 +93,7 @@ export class Grid {
   }
 
   async #fetch(branch, page) {
-    branch.pages.set(page, 'coming');
+    branch.pages.set(page, null);
     try {
       const { total, rows } = await this.options.load(branch.path, page * PAGE, PAGE, this.stop.signal);
       branch.total = total;
@@ -150,7 +147,6 @@ export class Grid {
     return search(this.root, 0);
   }
 
-  /** @param {number} line @param {boolean} [wanted] */
   async toggle(line, wanted) {
     const { branch, at } = this.#find(line);
     const item = branch.item(at);
@@ -279,7 +275,6 @@ export class Grid {
     this.options.open(item);
   }
 
-  /** @param {string} path */
   choose(path) {
     this.chosen = path;
     this.draw();
@@ -290,7 +285,6 @@ export class Grid {
     if (row) row.focus({ preventScroll: true });
   }
 
-  /** @param {number} line */
   moveTo(line) {
     if (!this.size) return;
     this.active = Math.max(0, Math.min(this.size - 1, line));
@@ -347,8 +341,7 @@ export class Grid {
   }
 }
 
-/** The first cell of a tree: a twisty where there are children, then the name.
- * @param {HTMLElement} cell @param {boolean} parent @param {string} text @param {string} [after] */
+/** The first cell of a tree: a twisty where there are children, then the name. */
 export function nameCell(cell, parent, text, after = '') {
   if (cell.childElementCount !== 3) cell.replaceChildren(h('span', { class: 'twisty', 'aria-hidden': 'true' }), h('span', { class: 'label' }), h('span', { class: 'after' }));
   const [twisty, label, tail] = /** @type {HTMLCollectionOf<HTMLElement>} */ (cell.children);
