@@ -56,10 +56,9 @@ function lines(rows, chosen, open) {
   /** @type {Map<string, Series>} */
   const kinds = new Map();
   for (const row of rows) {
-    if (row.layer == null || row.rel_l2 == null) continue;
     const name = row.role || t('other');
-    const y = Number(row.rel_l2);
-    if (!Number.isFinite(y)) continue;
+    const y = row.kind === 'equal' ? 0 : Number(row.rel_l2 ?? NaN);
+    if (row.layer == null || !Number.isFinite(y)) continue;
     if (!kinds.has(name)) kinds.set(name, { name, points: [] });
     kinds.get(name)?.points.push({ x: row.layer, y, id: row.i, label: row.name });
   }

@@ -2,6 +2,8 @@
 import { count, h, number, onFrame, penOf, percent, save, saveCsv, table, tool } from './core.js';
 import { t } from './strings.js';
 
+const { log10, max, min, round } = Math;
+
 // ---- colours
 
 /** OKLCH to sRGB bytes.
@@ -13,8 +15,8 @@ function oklch(l, c, hue) {
   const linear = [4.0767416621 * x - 3.3077115913 * y + 0.2309699292 * z, -1.2684380046 * x + 2.6097574011 * y - 0.3413193965 * z,
     -0.0041960863 * x - 0.7034186147 * y + 1.707614701 * z];
   return /** @type {[number, number, number]} */ (linear.map((v) => {
-    const clear = Math.min(1, Math.max(0, v));
-    return Math.round(255 * (clear <= 0.0031308 ? 12.92 * clear : 1.055 * clear ** (1 / 2.4) - 0.055));
+    const clear = min(1, max(0, v));
+    return round(255 * (clear <= 0.0031308 ? 12.92 * clear : 1.055 * clear ** (1 / 2.4) - 0.055));
   }));
 }
 
@@ -24,7 +26,7 @@ function ramp(stations) {
   const colours = new Uint32Array(256);
   for (let i = 0; i < 256; ++i) {
     const place = i / 255;
-    const next = Math.max(1, stations.findIndex(([at]) => at >= place));
+    const next = max(1, stations.findIndex(([at]) => at >= place));
     const [from, to] = [stations[next - 1], stations[next]];
     const part = (place - from[0]) / (to[0] - from[0]);
     const [l, c, hue] = [1, 2, 3].map((k) => from[k] + part * (to[k] - from[k]));
@@ -70,7 +72,7 @@ export class Drawing {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width || !height) return;
     const ratio = devicePixelRatio || 1;
-    const [w, tall] = [Math.round(width * ratio), Math.round(height * ratio)];
+    const [w, tall] = [round(width * ratio), round(height * ratio)];
     if (this.canvas.width !== w || this.canvas.height !== tall) [this.canvas.width, this.canvas.height] = [w, tall];
     const pen = penOf(this.canvas);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -95,7 +97,7 @@ export function redrawAll() {
 /** A line across, with its value before it. */
 function rule(pen, left, width, y, text) {
   pen.fillStyle = ink('line');
-  pen.fillRect(left, Math.round(y), width, 1);
+  pen.fillRect(left, round(y), width, 1);
   pen.fillStyle = ink('quiet');
   pen.textAlign = 'right';
   pen.fillText(text, left - 6, y);
@@ -162,8 +164,8 @@ function valueTicks(edges, width) {
   const [least, most] = [edges[0], edges[bins]];
   /** @type {number[]} */
   const wanted = least <= 0 && most >= 0 ? [0] : [];
-  const largest = Math.max(Math.abs(least), Math.abs(most));
-  for (let power = Math.floor(Math.log10(largest || 1)); power > Math.log10(largest || 1) - 14; --power) {
+  const largest = max(Math.abs(least), Math.abs(most));
+  for (let power = Math.floor(log10(largest || 1)); power > log10(largest || 1) - 14; --power) {
     for (const value of [10 ** power, -(10 ** power)]) if (value >= least && value <= most) wanted.push(value);
   }
   wanted.push(least, most);
@@ -184,24 +186,24 @@ export function histogramDrawing(histogram, quantiles) {
     const [left, bottom, top, right] = [46, 34, 8, 8];
     const [w, tall] = [width - left - right, height - bottom - top];
     const bins = shown.counts.length;
-    const most = Math.max(1, ...shown.counts);
-    const decades = Math.max(1, Math.ceil(Math.log10(most + 1)));
-    const y = (value) => top + tall - (value > 0 ? (Math.log10(value) + 0.3) / (decades + 0.3) : 0) * tall;
-    const every = Math.max(1, Math.ceil(decades / Math.max(1, tall / 28)));
+    const most = max(1, ...shown.counts);
+    const decades = max(1, Math.ceil(log10(most + 1)));
+    const y = (value) => top + tall - (value > 0 ? (log10(value) + 0.3) / (decades + 0.3) : 0) * tall;
+    const every = max(1, Math.ceil(decades / max(1, tall / 28)));
     for (let power = 0; power <= decades; power += every) {
       rule(pen, left, w, y(10 ** power), power < 4 ? String(10 ** power) : `10${[...String(power)].map((d) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(d)]).join('')}`);
     }
     pen.fillStyle = ink('accent');
     const ratio = devicePixelRatio || 1;  // bars begin and end on whole pixels, or their edges would shimmer
-    const edge = (i) => Math.round((left + (i / bins) * w) * ratio) / ratio;
+    const edge = (i) => round((left + (i / bins) * w) * ratio) / ratio;
     for (let i = 0; i < bins; ++i) {
       const line = y(shown.counts[i]);
-      if (shown.counts[i]) pen.fillRect(edge(i), line, Math.max(1 / ratio, edge(i + 1) - edge(i) - (w / bins > 3 ? 0.5 : 0)), top + tall - line);
+      if (shown.counts[i]) pen.fillRect(edge(i), line, max(1 / ratio, edge(i + 1) - edge(i) - (w / bins > 3 ? 0.5 : 0)), top + tall - line);
     }
     pen.fillStyle = ink('quiet');
     pen.textAlign = 'center';
     for (const { value, x } of valueTicks(shown.edges, w)) {
-      pen.fillRect(Math.round(left + x), top + tall, 1, 5);
+      pen.fillRect(round(left + x), top + tall, 1, 5);
       pen.textAlign = x < 24 ? 'left' : x > w - 24 ? 'right' : 'center';
       pen.fillText(number(value, 2), left + x, top + tall + 24);
     }
@@ -209,7 +211,7 @@ export function histogramDrawing(histogram, quantiles) {
     for (const [share, value] of quantiles()) {
       if (share <= 0 || share >= 1) continue;
       const x = left + (place(shown.edges, Number(value)) / bins) * w;
-      pen.fillRect(Math.round(x), top + tall + 6, 1, share === 0.5 ? 9 : 5);
+      pen.fillRect(round(x), top + tall + 6, 1, share === 0.5 ? 9 : 5);
     }
   });
 }
@@ -225,7 +227,7 @@ export function histogramData({ edges, counts, below, above }) {
 /** @param {Histogram} histogram @param {[number, string][]} quantiles */
 export function histogramSummary({ counts }, quantiles) {
   const all = counts.reduce((sum, value) => sum + value, 0);
-  const fullest = counts.indexOf(Math.max(...counts));
+  const fullest = counts.indexOf(max(...counts));
   const at = (share) => number(quantiles.find(([q]) => q === share)?.[1], 3);
   return all ? t('histogramSummary', at(0.05), at(0.95), at(0.5), percent(counts[fullest], all)) : t('noFinite');
 }
@@ -246,15 +248,15 @@ export function linesDrawing(series, marked) {
     if (!points.length) return;
     const [left, bottom, top, right] = [52, 40, 10, 12];
     const [w, tall] = [width - left - right, height - bottom - top];
-    const [x0, x1] = [Math.min(...points.map((p) => p.x)), Math.max(...points.map((p) => p.x))];
+    const [x0, x1] = [min(...points.map((p) => p.x)), max(...points.map((p) => p.x))];
     const above = points.map((p) => p.y).filter((v) => v > 0);
-    const [low, high] = [Math.floor(Math.log10(Math.min(...above, 1))), Math.ceil(Math.log10(Math.max(...above, 1e-9)) + 1e-9)];
-    const bottomPower = Math.max(low, high - 6);
+    const [low, high] = [Math.floor(log10(min(...above, 1))), Math.ceil(log10(max(...above, 1e-9)) + 1e-9)];
+    const bottomPower = max(low, high - 6);
     const px = (x) => left + (x1 > x0 ? (x - x0) / (x1 - x0) : 0.5) * w;
-    const py = (y) => top + tall + (y > 0 ? -Math.max(0, (Math.log10(y) - bottomPower) / Math.max(1, high - bottomPower)) * tall : 16);  // zero lies below the logarithm
+    const py = (y) => top + tall + (y > 0 ? -max(0, (log10(y) - bottomPower) / max(1, high - bottomPower)) * tall : 16);  // zero lies below the logarithm
     for (const value of [0, ...Array.from({ length: high - bottomPower + 1 }, (_, i) => 10 ** (bottomPower + i))]) rule(pen, left, w, py(value), number(value, 1));
     pen.textAlign = 'center';
-    const step = Math.max(1, Math.ceil((x1 - x0) / Math.max(1, w / 40)));
+    const step = max(1, Math.ceil((x1 - x0) / max(1, w / 40)));
     for (let x = x0; x <= x1; x += step) pen.fillText(String(x), px(x), top + tall + 31);
     all.forEach((one, i) => {
       pen.strokeStyle = pen.fillStyle = kindColour(i);

@@ -237,6 +237,9 @@ export function say(text) {
   live.textContent = text;
 }
 
+/** @type {Record<string, [number, number]>} */
+export const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
 /** Runs on the next frame, once, however often it is asked for. */
 export function onFrame(work) {
   let asked = false;

@@ -1,8 +1,9 @@
 // The heatmap: tiles of the server at the level that fits, down to the numbers themselves. Strips at its sides show the norms of rows and columns.
-import { get, getBytes, h, number, onFrame, parse, penOf, query, report, say, tool } from './core.js';
+import { ARROWS, get, getBytes, h, number, onFrame, parse, penOf, query, report, say, tool } from './core.js';
 import { colourMap, css, Drawing, ink } from './charts.js';
 import { t } from './strings.js';
 
+const { ceil, floor, max, min } = Math;
 const SIDE = 256;
 const NUMBERS_FROM = 24;  // pixels a cell
 const LARGEST = 112;
@@ -13,12 +14,12 @@ const STRIP = 44;
 /** Limits that a few outliers do not stretch: the 1st and the 99.5th of a hundred, of at most 4096 cells.
  * @param {Float32Array} cells @returns {[number, number]} */
 function limits(cells) {
-  const step = Math.max(1, Math.floor(cells.length / 4096));
-  const sample = new Float32Array(Math.ceil(cells.length / step));
+  const step = max(1, floor(cells.length / 4096));
+  const sample = new Float32Array(ceil(cells.length / step));
   let used = 0;
   for (let i = 0; i < cells.length; i += step) if (Number.isFinite(cells[i])) sample[used++] = cells[i];
   const sorted = sample.subarray(0, used).sort();
-  return used ? [sorted[Math.floor((used - 1) * 0.01)], sorted[Math.ceil((used - 1) * 0.995)]] : [0, 0];
+  return used ? [sorted[floor((used - 1) * 0.01)], sorted[ceil((used - 1) * 0.995)]] : [0, 0];
 }
 
 export class Heatmap {
@@ -70,7 +71,7 @@ export class Heatmap {
     const strips = this.options.strips && this.plane.fold === null;
     const left = strips ? STRIP : 0;
     const { clientWidth, clientHeight } = this.canvas;
-    return { left, top: left, width: Math.max(1, clientWidth - left), height: Math.max(1, clientHeight - left) };
+    return { left, top: left, width: max(1, clientWidth - left), height: max(1, clientHeight - left) };
   }
 
   /** Where element 0 lies in the canvas. */
@@ -101,7 +102,7 @@ export class Heatmap {
     const { width, height } = this.area;
     const { rows, cols } = this.plane;
     if (!this.canvas.clientWidth) return;
-    this.scale = Math.min(LARGEST / 2, Math.min(width / Math.max(1, cols), height / Math.max(1, rows)));
+    this.scale = min(LARGEST / 2, min(width / max(1, cols), height / max(1, rows)));
     [this.x, this.y] = [cols / 2, rows / 2];
     this.fitted = true;
     this.drawing.draw();
@@ -121,16 +122,16 @@ export class Heatmap {
   }
 
   get level() {
-    const wanted = Math.ceil(-Math.log2(this.scale * (devicePixelRatio || 1)) - 0.01);
-    return Math.max(0, Math.min(this.plane.levels - 1, wanted));
+    const wanted = ceil(-Math.log2(this.scale * (devicePixelRatio || 1)) - 0.01);
+    return max(0, min(this.plane.levels - 1, wanted));
   }
 
   /** @param {number} by @param {number} [px] @param {number} [py] the point that stays, in the canvas */
   zoom(by, px, py) {
     const { left, top, width, height } = this.area;
     const [dx, dy] = [(px ?? left + width / 2) - left - width / 2, (py ?? top + height / 2) - top - height / 2];
-    const least = Math.min(1, Math.min(width / this.plane.cols, height / this.plane.rows)) / 1.5;
-    const scale = Math.max(least, Math.min(LARGEST, this.scale * by));
+    const least = min(1, min(width / this.plane.cols, height / this.plane.rows)) / 1.5;
+    const scale = max(least, min(LARGEST, this.scale * by));
     this.x += dx / this.scale - dx / scale;
     this.y += dy / this.scale - dy / scale;
     this.scale = scale;
@@ -145,8 +146,8 @@ export class Heatmap {
   }
 
   #settle() {
-    this.x = Math.max(0, Math.min(this.plane.cols, this.x));
-    this.y = Math.max(0, Math.min(this.plane.rows, this.y));
+    this.x = max(0, min(this.plane.cols, this.x));
+    this.y = max(0, min(this.plane.rows, this.y));
     this.fitted = false;
     this.drawing.draw();
     this.tell();
@@ -154,22 +155,13 @@ export class Heatmap {
 
   #listen() {
     const { canvas } = this;
-    /** @type {{x: number, y: number} | null} */
-    let held = null;
     canvas.addEventListener('wheel', (event) => {
       event.preventDefault();
       this.zoom(2 ** (-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), event.offsetX, event.offsetY);
     }, { passive: false });
-    canvas.addEventListener('pointerdown', (event) => {
-      held = { x: event.clientX, y: event.clientY };
-      canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener('pointerup', () => { held = null; });
+    canvas.addEventListener('pointerdown', (event) => canvas.setPointerCapture(event.pointerId));
     canvas.addEventListener('pointermove', (event) => {
-      if (held) {
-        this.pan(held.x - event.clientX, held.y - event.clientY);
-        held = { x: event.clientX, y: event.clientY };
-      }
+      if (event.buttons & 1) this.pan(-event.movementX, -event.movementY);
       this.#point(event.offsetX, event.offsetY);
     });
     canvas.addEventListener('pointerleave', () => { this.cursor = null; this.readout.textContent = ''; this.drawing.draw(); });
@@ -180,10 +172,8 @@ export class Heatmap {
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { width, height } = this.area;
-    /** @type {Record<string, [number, number]>} */
-    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (event.key in ways) {
-      const [dx, dy] = ways[event.key];
+    if (event.key in ARROWS) {
+      const [dx, dy] = ARROWS[event.key];
       if (event.shiftKey) this.#step(dx, dy);
       else this.pan((dx * width) / 8, (dy * height) / 8);
     } else if (event.key === '+' || event.key === '=') this.zoom(1.5);
@@ -197,8 +187,8 @@ export class Heatmap {
   /** Moves the cross by one cell and says its value. */
   #step(dx, dy) {
     const cell = 2 ** this.level;
-    const { row, col } = this.cursor ?? { row: Math.floor(this.y), col: Math.floor(this.x) };
-    const keep = (value, size) => Math.max(0, Math.min(size - 1, value));
+    const { row, col } = this.cursor ?? { row: floor(this.y), col: floor(this.x) };
+    const keep = (value, size) => max(0, min(size - 1, value));
     this.cursor = { row: keep(row + dy * cell, this.plane.rows), col: keep(col + dx * cell, this.plane.cols) };
     this.#read();
     say(this.readout.textContent ?? '');
@@ -207,8 +197,8 @@ export class Heatmap {
 
   #point(px, py) {
     const { left, top } = this.area;
-    const col = Math.floor((px - this.x0) / this.scale);
-    const row = Math.floor((py - this.y0) / this.scale);
+    const col = floor((px - this.x0) / this.scale);
+    const row = floor((py - this.y0) / this.scale);
     const inside = px >= left && py >= top && col >= 0 && row >= 0 && col < this.plane.cols && row < this.plane.rows;
     this.cursor = inside ? { row, col } : null;
     this.#read();
@@ -216,19 +206,17 @@ export class Heatmap {
   }
 
   #read() {
-    if (!this.cursor) {
-      this.readout.textContent = '';
-      return;
-    }
+    this.readout.textContent = '';
+    if (!this.cursor) return;
     const { row, col } = this.cursor;
     const { level } = this;
-    const block = this.blocks.get(`${Math.floor(col / BLOCK)},${Math.floor(row / BLOCK)}`);
+    const block = this.blocks.get(`${floor(col / BLOCK)},${floor(row / BLOCK)}`);
     const cell = 2 ** level;
     let value = '…';
     if (level === 0 && this.scale >= NUMBERS_FROM && block) value = block[row % BLOCK]?.[col % BLOCK] ?? '…';
-    else value = number(this.#cell(level, Math.floor(row / cell), Math.floor(col / cell)), 7);
-    const end = (from, size) => Math.min(size, (Math.floor(from / cell) + 1) * cell) - 1;
-    const span = (from, size) => (level ? `${Math.floor(from / cell) * cell}–${end(from, size)}` : String(from));
+    else value = number(this.#cell(level, floor(row / cell), floor(col / cell)), 7);
+    const end = (from, size) => min(size, (floor(from / cell) + 1) * cell) - 1;
+    const span = (from, size) => (level ? `${floor(from / cell) * cell}–${end(from, size)}` : String(from));
     const where = this.plane.fold === null ? `[${span(row, this.plane.rows)}, ${span(col, this.plane.cols)}]` : `[${row * this.plane.cols + col}]`;
     this.readout.textContent = `${where}  ${level ? `${t(`stat_${this.stat}`)} ` : ''}${value}`;
   }
@@ -241,7 +229,7 @@ export class Heatmap {
       this.lines = await Promise.all([0, 1].map(async (axis) => {
         const buffer = await getBytes(`${this.options.base}/lines${query({ axis, axes: this.axes, at: this.at, of })}`, this.stop.signal);
         const head = new Uint32Array(buffer, 0, 4);
-        return { step: Math.max(1, head[3]), values: new Float32Array(buffer, 16, head[1]) };
+        return { step: max(1, head[3]), values: new Float32Array(buffer, 16, head[1]) };
       }));
     } catch (error) {
       report(error);
@@ -277,16 +265,16 @@ export class Heatmap {
     let [low, high] = [Infinity, -Infinity];
     for (const [key, tile] of this.tiles) {
       if (!tile || !key.startsWith(`${level},`)) continue;
-      if (this.full) for (const value of tile.cells) { if (Number.isFinite(value)) [low, high] = [Math.min(low, value), Math.max(high, value)]; }
-      else [low, high] = [Math.min(low, tile.low), Math.max(high, tile.high)];
+      if (this.full) for (const value of tile.cells) { if (Number.isFinite(value)) [low, high] = [min(low, value), max(high, value)]; }
+      else [low, high] = [min(low, tile.low), max(high, tile.high)];
     }
     if (!(low <= high)) return [0, 1];
     if (this.options.signed(this.stat)) {
-      const most = Math.max(Math.abs(low), Math.abs(high)) || 1;
+      const most = max(Math.abs(low), Math.abs(high)) || 1;
       return [-most, most];
     }
-    if (this.full || this.stat === 'nan') low = Math.min(0, low);
-    return low < high ? [low, high] : [Math.min(0, low), high || 1];
+    if (this.full || this.stat === 'nan') low = min(0, low);
+    return low < high ? [low, high] : [min(0, low), high || 1];
   }
 
   #image(tile, low, high) {
@@ -302,9 +290,9 @@ export class Heatmap {
     const { cells, w } = tile;
     for (let i = 0; i < cells.length; ++i) {
       const value = cells[i];
-      if (value - value === 0) words[i] = map[Math.max(0, Math.min(255, Math.round((value - low) * factor)))];
-      else if (value !== value) words[i] = (i % w + Math.floor(i / w)) % 2 ? 0xff5a1fd6 : 0xffffffff;  // NaN: a checker of magenta and white, hatched when large
-      else words[i] = (i % w) % 2 || Math.floor(i / w) % 2 ? 0xff000000 : 0xff00e5ff;                  // infinite: dots
+      if (value - value === 0) words[i] = map[max(0, min(255, Math.round((value - low) * factor)))];
+      else if (value !== value) words[i] = (i % w + floor(i / w)) % 2 ? 0xff5a1fd6 : 0xffffffff;  // NaN: a checker of magenta and white, hatched when large
+      else words[i] = (i % w) % 2 || floor(i / w) % 2 ? 0xff000000 : 0xff00e5ff;                  // infinite: dots
     }
     pen.putImageData(pixels, 0, 0);
     Object.assign(tile, { image, painted });
@@ -327,11 +315,11 @@ export class Heatmap {
     pen.strokeStyle = ink('edge');
     pen.strokeRect(x0 - 0.5, y0 - 0.5, plane.cols * scale + 1, plane.rows * scale + 1);
     if (this.cursor) {
-      const size = Math.max(2, scale * 2 ** level);
+      const size = max(2, scale * 2 ** level);
       const cell = 2 ** level;
       pen.strokeStyle = ink('ink');
       pen.lineWidth = 2;
-      pen.strokeRect(x0 + Math.floor(this.cursor.col / cell) * cell * scale, y0 + Math.floor(this.cursor.row / cell) * cell * scale, size, size);
+      pen.strokeRect(x0 + floor(this.cursor.col / cell) * cell * scale, y0 + floor(this.cursor.row / cell) * cell * scale, size, size);
     }
     pen.restore();
     if (this.lines.length) this.#paintStrips(pen, x0, y0, width, height);
@@ -343,12 +331,12 @@ export class Heatmap {
   #sight(unit) {
     const { left, top, width, height } = this.area;
     const side = unit * this.scale;
-    const span = (from, size, origin, all) => [Math.max(0, Math.floor((from - origin) / side)), Math.min(Math.ceil(all / unit), Math.ceil((from + size - origin) / side)) - 1];
+    const span = (from, size, origin, all) => [max(0, floor((from - origin) / side)), min(ceil(all / unit), ceil((from + size - origin) / side)) - 1];
     return /** @type {any} */ ([...span(left, width, this.x0, this.plane.cols), ...span(top, height, this.y0, this.plane.rows)]);
   }
 
   #cell(level, row, col) {
-    const tile = this.tiles.get(`${level},${Math.floor(col / SIDE)},${Math.floor(row / SIDE)}`);
+    const tile = this.tiles.get(`${level},${floor(col / SIDE)},${floor(row / SIDE)}`);
     return tile?.cells[(row % SIDE) * tile.w + (col % SIDE)];
   }
 
@@ -379,7 +367,7 @@ export class Heatmap {
     for (let i = 0; i < tile.cells.length; ++i) {
       const value = tile.cells[i];
       if (Number.isFinite(value)) continue;
-      const [x, y] = [px + (i % tile.w) * cell, py + Math.floor(i / tile.w) * cell];
+      const [x, y] = [px + (i % tile.w) * cell, py + floor(i / tile.w) * cell];
       if (x + cell < 0 || y + cell < 0 || x > this.canvas.clientWidth || y > this.canvas.clientHeight) continue;
       pen.save();
       pen.beginPath();
@@ -400,19 +388,19 @@ export class Heatmap {
     if (!this.options.numbers) return;
     const { scale } = this;
     const [ca, cb, ra, rb] = this.#sight(1);
-    for (let by = Math.floor(ra / BLOCK); by <= Math.floor(rb / BLOCK); ++by) for (let bx = Math.floor(ca / BLOCK); bx <= Math.floor(cb / BLOCK); ++bx) this.#wantBlock(bx, by);
+    for (let by = floor(ra / BLOCK); by <= floor(rb / BLOCK); ++by) for (let bx = floor(ca / BLOCK); bx <= floor(cb / BLOCK); ++bx) this.#wantBlock(bx, by);
     const size = scale < 34 ? 8.5 : scale < 60 ? 10 : 12;
     pen.font = `${size}px ${ink('mono')}`;
     pen.textAlign = 'center';
-    const room = Math.floor((scale - 3) / (size * 0.6));
+    const room = floor((scale - 3) / (size * 0.6));
     const [low, high] = this.#range(0);
     const map = colourMap(this.options.signed(this.stat));
     for (let row = ra; row <= rb; ++row) for (let col = ca; col <= cb; ++col) {
-      const block = this.blocks.get(`${Math.floor(col / BLOCK)},${Math.floor(row / BLOCK)}`);
+      const block = this.blocks.get(`${floor(col / BLOCK)},${floor(row / BLOCK)}`);
       const text = block?.[row % BLOCK]?.[col % BLOCK];
       if (text === undefined) continue;
       const value = parse(text);
-      const shown = Math.max(low, Math.min(high, this.stat === 'absmax' ? Math.abs(value) : value));
+      const shown = max(low, min(high, this.stat === 'absmax' ? Math.abs(value) : value));
       const colour = map[Math.round(((shown - low) / (high - low || 1)) * 255)] ?? 0xffffff;
       const light = 0.299 * (colour & 255) + 0.587 * ((colour >> 8) & 255) + 0.114 * ((colour >> 16) & 255);
       const [x, y] = [x0 + (col + 0.5) * scale, y0 + (row + 0.5) * scale];
@@ -432,7 +420,7 @@ export class Heatmap {
     if (this.blocks.has(key)) return;
     this.blocks.set(key, null);
     const [x, y] = [bx * BLOCK, by * BLOCK];
-    const [w, tall] = [Math.min(BLOCK, this.plane.cols - x), Math.min(BLOCK, this.plane.rows - y)];
+    const [w, tall] = [min(BLOCK, this.plane.cols - x), min(BLOCK, this.plane.rows - y)];
     const { signal } = this.stop;
     try {
       const answer = await get(`${this.options.base}/values${query({ axes: this.axes, at: this.at, x, y, w, h: tall })}`, signal);
@@ -450,15 +438,15 @@ export class Heatmap {
     pen.fillStyle = ink('bars');
     const bars = (line, origin, from, to, bar) => {
       let most = 0;
-      for (const value of line.values) if (Number.isFinite(value)) most = Math.max(most, value);
+      for (const value of line.values) if (Number.isFinite(value)) most = max(most, value);
       if (!most) return;
       const per = line.step * scale;
-      for (let px = Math.max(from, Math.floor(origin)); px < Math.min(to, origin + line.values.length * per);) {  // pixel by pixel, or bar by bar where they are wider
-        const first = Math.max(0, Math.floor((px - origin + 0.001) / per));
-        const end = Math.max(px + 1, Math.round(origin + (first + 1) * per));
+      for (let px = max(from, floor(origin)); px < min(to, origin + line.values.length * per);) {  // pixel by pixel, or bar by bar where they are wider
+        const first = max(0, floor((px - origin + 0.001) / per));
+        const end = max(px + 1, Math.round(origin + (first + 1) * per));
         let value = 0;
-        for (let k = first; k === first || origin + k * per < end - 0.5; ++k) value = Math.max(value, line.values[k] || 0);
-        bar(px, Math.min(to, end) - px, Math.min(1, value / most));
+        for (let k = first; k === first || origin + k * per < end - 0.5; ++k) value = max(value, line.values[k] || 0);
+        bar(px, min(to, end) - px, min(1, value / most));
         px = end;
       }
     };
@@ -489,8 +477,8 @@ export class Heatmap {
     const { level } = this;
     const size = 2 ** level;
     const [ca, cb, ra, rb] = this.#sight(size);
-    const columns = Array.from({ length: Math.max(0, Math.min(cb - ca + 1, 64)) }, (_, i) => ca + i);
-    const rows = Array.from({ length: Math.max(0, rb - ra + 1) }, (_, i) => [String((ra + i) * size), ...columns.map((col) => this.#cell(level, ra + i, col) ?? '')]);
+    const columns = Array.from({ length: max(0, min(cb - ca + 1, 64)) }, (_, i) => ca + i);
+    const rows = Array.from({ length: max(0, rb - ra + 1) }, (_, i) => [String((ra + i) * size), ...columns.map((col) => this.#cell(level, ra + i, col) ?? '')]);
     return { columns: [t('row'), ...columns.map((col) => `#${col * size}`)], rows };
   }
 }
@@ -500,8 +488,8 @@ export class Heatmap {
 function squeeze(text, value, room) {
   const plain = text.replace('-', '−');
   if (plain.length <= room) return plain;
-  if (!Number.isFinite(value)) return plain.slice(0, Math.max(3, room));
-  for (let digits = Math.min(8, room); digits >= 1; --digits) {
+  if (!Number.isFinite(value)) return plain.slice(0, max(3, room));
+  for (let digits = min(8, room); digits >= 1; --digits) {
     for (const tried of [String(Number(value.toPrecision(digits))), value.toExponential(digits - 1).replace('e+', 'e')]) {
       const short = tried.replace(/^(-?)0\./, '$1.').replaceAll('-', '−');
       if (short.length <= room) return short;

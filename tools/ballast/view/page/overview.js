@@ -1,5 +1,5 @@
 // One file at a glance: its facts, its bytes as a treemap, its largest tensors, its metadata.
-import { bytes, choice, count, dotted, facts, get, getBytes, h, percent, query, report, say, shapeText, short, table } from './core.js';
+import { ARROWS, bytes, choice, count, dotted, facts, get, getBytes, h, percent, query, report, say, shapeText, short, table } from './core.js';
 import { Drawing, figure, ink, kindColour, legend } from './charts.js';
 import { t } from './strings.js';
 
@@ -215,9 +215,7 @@ class Treemap {
   }
 
   #key(event) {
-    /** @type {Record<string, [number, number]>} */
-    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (event.key in ways) this.#step(ways[event.key]);
+    if (event.key in ARROWS) this.#step(ARROWS[event.key]);
     else if (event.key === 'Enter') this.#enter();
     else if (event.key === 'Backspace') this.go(this.path.split('.').slice(0, -1).join('.'));
     else return;

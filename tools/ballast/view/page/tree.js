@@ -2,6 +2,7 @@
 import { aborted, h, onFrame, report, say } from './core.js';
 import { t } from './strings.js';
 
+const { floor, max, min } = Math;
 const PAGE = 200;
 const ROW = 26;
 const TALLEST = 12_000_000;  // browsers end elements somewhat above that; beyond it the scrollbar is scaled
@@ -24,7 +25,7 @@ class Branch {
   }
 
   item(at) {
-    return this.pages.get(Math.floor(at / PAGE))?.[at % PAGE];
+    return this.pages.get(floor(at / PAGE))?.[at % PAGE];
   }
 }
 
@@ -194,13 +195,13 @@ export class Grid {
     const scale = this.#scale;
     const height = this.body.clientHeight;
     this.element.setAttribute('aria-rowcount', String(size + 1));
-    this.spacer.style.height = `${Math.min(size * ROW, TALLEST)}px`;
+    this.spacer.style.height = `${min(size * ROW, TALLEST)}px`;
     this.element.classList.toggle('empty', this.ready && size === 0);
     if (this.ready && size === 0) this.spacer.dataset.empty = this.options.empty ?? t('nothing');
     const top = this.body.scrollTop;
-    const from = scale === 1 ? Math.floor(top / ROW) : Math.round((top / Math.max(1, TALLEST - height)) * Math.max(0, size - height / ROW));
-    const first = Math.max(0, from - 4);
-    const last = Math.min(size, from + Math.ceil(height / ROW) + 5);
+    const from = scale === 1 ? floor(top / ROW) : Math.round((top / max(1, TALLEST - height)) * max(0, size - height / ROW));
+    const first = max(0, from - 4);
+    const last = min(size, from + Math.ceil(height / ROW) + 5);
     while (this.pool.length < last - first) this.pool.push(this.#newRow());
     const used = new Set();
     for (let line = first; line < last; ++line) {
@@ -231,7 +232,7 @@ export class Grid {
     const { branch, at } = this.#find(line);
     const item = branch.item(at);
     row.hidden = false;
-    if (!item) this.#want(branch, Math.floor(at / PAGE));
+    if (!item) this.#want(branch, floor(at / PAGE));
     row.dataset.line = String(line);
     row.setAttribute('aria-rowindex', String(line + 2));
     row.setAttribute('aria-selected', String(!!item && item.path === this.chosen));
@@ -287,10 +288,10 @@ export class Grid {
 
   moveTo(line) {
     if (!this.size) return;
-    this.active = Math.max(0, Math.min(this.size - 1, line));
+    this.active = max(0, min(this.size - 1, line));
     const height = this.body.clientHeight;
     const top = this.active * ROW;
-    if (this.#scale !== 1) this.body.scrollTop = (this.active / Math.max(1, this.size - height / ROW)) * (TALLEST - height);
+    if (this.#scale !== 1) this.body.scrollTop = (this.active / max(1, this.size - height / ROW)) * (TALLEST - height);
     else if (top < this.body.scrollTop) this.body.scrollTop = top;
     else if (top + ROW > this.body.scrollTop + height) this.body.scrollTop = top + ROW - height;
     this.#draw();
@@ -303,7 +304,7 @@ export class Grid {
     const { branch, at } = this.#find(this.active);
     const item = branch.item(at);
     const isOpen = branch.open.some((child) => child.at === at);
-    const page = Math.max(1, Math.floor(this.body.clientHeight / ROW) - 1);
+    const page = max(1, floor(this.body.clientHeight / ROW) - 1);
     /** @type {Record<string, () => void>} */
     const moves = {
       ArrowDown: () => this.moveTo(this.active + 1),
@@ -331,7 +332,7 @@ export class Grid {
     this.typedAt = now;
     const name = /** @type {(data: any) => string} */ (this.options.name);
     const { size } = this;
-    for (let step = this.typed.length === 1 ? 1 : 0; step < Math.min(size, 5000); ++step) {
+    for (let step = this.typed.length === 1 ? 1 : 0; step < min(size, 5000); ++step) {
       const line = (this.active + step) % size;
       const { branch, at } = this.#find(line);
       const item = branch.item(at);
