@@ -8,7 +8,8 @@ interface FileFacts {
 
 /** What a pane may ask of the frame. */
 interface Context {
-  files: () => FileFacts[]; file: () => FileFacts; base: () => string; signal: () => AbortSignal; go: (hash: string) => void; tensorLink: (n: number) => string;
+  files: () => FileFacts[]; file: () => FileFacts; base: () => string; signal: () => AbortSignal;
+  ask: (what: string, values?: Record<string, string | number | undefined>, signal?: AbortSignal) => Promise<any>; go: (hash: string) => void; tensorLink: (n: number) => string;
   remember: (state: Record<string, string>) => void; title: (text: string) => void;
 }
 

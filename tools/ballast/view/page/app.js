@@ -22,6 +22,7 @@ const context = {
   file: () => files[current],
   base: () => `files/${current}`,
   signal: () => stop.signal,
+  ask: (what, values = {}, signal = stop.signal) => get(`files/${current}/${what}${query(values)}`, signal),
   go: (hash) => { if (location.hash === hash) route(); else location.hash = hash; },
   tensorLink: (n) => `#/f${current}/t${n}`,
   remember: (state) => {
@@ -73,8 +74,8 @@ const makeGrid = () => new Grid({
   ],
   load: async (path, offset, limit, signal) => {
     const { q, mode, dtype, sort, fold } = asked;
-    const answer = searching() ? await get(`${context.base()}/find${query({ q, mode, dtype: dtype || undefined, sort, offset, limit })}`, signal)
-      : await get(`${context.base()}/tree${query({ path, offset, limit, sort, fold })}`, signal);
+    const answer = searching() ? await context.ask('find', { q, mode, dtype, sort, offset, limit }, signal)
+      : await context.ask('tree', { path, offset, limit, sort, fold }, signal);
     if (path === '') {
       found.textContent = searching() ? t('found', count(answer.total)) : '';
       found.classList.remove('bad');
@@ -153,6 +154,7 @@ function drawTabs() {
   const made = tabList().map(({ key, hash }, i) => h('button', { type: 'button', role: 'tab', id: `tab-${key}`, 'aria-selected': String(key === tab), 'aria-controls': 'pane', tabIndex: key === tab ? 0 : -1,
     title: `${t('key')} ${i + 1}`, click: () => context.go(hash) }, t(`tab_${key}`)));
   tabs.replaceChildren(...made);
+  made.find((each) => each.tabIndex === 0)?.scrollIntoView({ block: 'nearest' });
   pane.setAttribute('aria-labelledby', `tab-${tab}`);
 }
 

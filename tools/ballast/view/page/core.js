@@ -58,8 +58,8 @@ export const getBytes = async (path, signal) => (await send('GET', path, undefin
 
 /** @param {Record<string, string | number | undefined>} values @returns {string} */
 export function query(values) {
-  const kept = Object.entries(values).filter(([, value]) => value !== undefined);
-  return '?' + kept.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&').replaceAll('%2C', ',');
+  const kept = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
+  return (kept.length ? '?' : '') + kept.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&').replaceAll('%2C', ',');
 }
 
 /** Follows a job until it ends.

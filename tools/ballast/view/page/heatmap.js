@@ -467,7 +467,7 @@ export class Heatmap {
     const more = this.full ? '' : '≤ ';
     const clip = this.full ? '' : '≥ ';
     this.scaleBar.replaceChildren(h('span', { class: 'n' }, more + number(low, 3)), swatch, h('span', { class: 'n' }, clip + number(high, 3)),
-      h('span', { class: 'quiet' }, [t('cellIs', 2 ** level), exact ? t('exact') : t('sampledShort')].join(' · ')));
+      h('span', { class: 'quiet' }, [t('cellIs', 2 ** level), exact ? t('exact') : t('sampled')].join(' · ')));
     this.element.dataset.exact = String(exact);
     this.element.dataset.level = String(level);
   }

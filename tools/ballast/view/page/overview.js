@@ -1,5 +1,5 @@
 // One file at a glance: its facts, its bytes as a treemap, its largest tensors, its metadata.
-import { ARROWS, bytes, choice, count, dotted, facts, get, getBytes, h, percent, query, report, say, shapeText, short, table } from './core.js';
+import { ARROWS, bytes, choice, count, dotted, facts, getBytes, h, percent, query, report, say, shapeText, short, table } from './core.js';
 import { Drawing, figure, ink, kindColour, legend } from './charts.js';
 import { t } from './strings.js';
 
@@ -22,7 +22,7 @@ export function overview(context, pane, parameters) {
 
 /** @param {Context} context @param {HTMLElement} section */
 async function fillLargest(context, section) {
-  const { rows } = await get(`${context.base()}/find${query({ q: '', mode: 'text', sort: 'bytes', offset: 0, limit: 12 })}`, context.signal());
+  const { rows } = await context.ask('find', { sort: 'bytes', offset: 0, limit: 12 });
   section.append(h('h3', null, t('largest')), table(t('largest'), [t('name'), t('dtype'), t('shape'), `#${t('size')}`],
     rows.map((row) => [h('a', { href: context.tensorLink(row.n), class: 'name' }, dotted(row.path)), row.dtype, shapeText(row.shape), bytes(row.bytes)])));
 }
@@ -108,7 +108,7 @@ class Treemap {
   /** Names of the tensors that are drawn: the largest come in pages, the others when pointed at. */
   async #learn() {
     for (let offset = 0; offset < 2000 && this.rects.some((rect) => rect.node >= 0 && !this.names.has(rect.node)); offset += 500) {
-      const answer = await get(`${this.context.base()}/find${query({ q: '', mode: 'text', sort: this.by, offset, limit: 500 })}`, this.context.signal());
+      const answer = await this.context.ask('find', { sort: this.by, offset, limit: 500 });
       for (const row of answer.rows) this.names.set(row.n, row);
       if (answer.rows.length < 500) break;
     }
@@ -134,7 +134,7 @@ class Treemap {
   }
 
   #trail() {
-    const parts = this.path ? this.path.split('.') : [];
+    const parts = !this.path ? [] : this.path[0] === '@' ? [this.path] : this.path.split('.');
     const link = (text, path) => h('button', { type: 'button', class: 'crumb', click: () => this.go(path) }, text);
     this.crumbs.replaceChildren(link(t('all'), ''), ...parts.map((part, i) => link(part, parts.slice(0, i + 1).join('.'))));
   }
@@ -198,7 +198,7 @@ class Treemap {
     if (aloud) say(this.told.textContent);
     this.drawing.draw();
     if (rect && rect.node >= 0 && !known) {
-      get(`${this.context.base()}/t/${rect.node}`, this.context.signal()).then((answer) => {
+      this.context.ask(`t/${rect.node}`).then((answer) => {
         this.names.set(rect.node, { path: answer.name, dtype: answer.dtype, shape: answer.shape, bytes: answer.bytes });
         if (this.chosen !== index) return;
         this.chosen = -1;
@@ -242,7 +242,7 @@ class Treemap {
   }
 
   async #data() {
-    const answer = await get(`${this.context.base()}/tree${query({ path: this.path, offset: 0, limit: 500, sort: this.by, fold: 1 })}`, this.context.signal());
+    const answer = await this.context.ask('tree', { path: this.path, offset: 0, limit: 500, sort: this.by, fold: 1 });
     return { columns: [t('name'), t('dtype'), `#${t('tensors')}`, `#${t('parameters')}`, `#${t('size')}`],
       rows: answer.rows.map((row) => [row.path, row.kind === 'tensor' ? row.dtype : Object.keys(row.dtypes ?? {}).join(' '), row.tensors ?? 1, row.parameters, row.bytes]) };
   }

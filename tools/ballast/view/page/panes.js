@@ -1,5 +1,5 @@
 // What a file holds besides tensors: the object tree of a pickle, its opcodes and what they would do, the layout of the bytes, the nodes of an ONNX graph.
-import { bytes, count, facts, get, h, percent, query, report, table, tool } from './core.js';
+import { bytes, count, facts, h, percent, report, table, tool } from './core.js';
 import { Drawing, figure, ink, legend } from './charts.js';
 import { Grid, nameCell } from './tree.js';
 import { t } from './strings.js';
@@ -14,7 +14,7 @@ export function objectsPage(context, pane) {
       { key: 'text', label: t('value'), fill: (cell, row) => { cell.textContent = row.text ?? ''; cell.title = row.text ?? ''; cell.classList.toggle('link', row.n != null); } },
     ],
     load: async (path, offset, limit, signal) => {
-      const answer = await get(`${context.base()}/objects${query({ path, offset, limit })}`, signal);
+      const answer = await context.ask('objects', { path, offset, limit }, signal);
       return { total: answer.total, rows: answer.rows.map((row) => ({ path: row.path, parent: row.children > 0, data: row })) };
     },
     open: (item) => { if (item.data.n != null) context.go(context.tensorLink(item.data.n)); },
@@ -25,7 +25,7 @@ export function objectsPage(context, pane) {
 
 /** @type {Show} */
 export async function picklePage(context, pane, parameters) {
-  const scan = await get(`${context.base()}/scan`, context.signal());
+  const scan = await context.ask('scan');
   const entries = scan.entries ?? [];
   let entry = Number(parameters.get('entry') ?? 0);
   const offset = Number(parameters.get('offset') ?? 0);
@@ -55,7 +55,7 @@ async function opcodes(context, place, entry, from, entries, findings) {
   /** @type {number | null} */
   let next = Math.max(0, from);
   const load = async () => {
-    const answer = await get(`${context.base()}/pickle${query({ entry, offset: next ?? 0, limit: 200 })}`, context.signal());
+    const answer = await context.ask('pickle', { entry, offset: next ?? 0, limit: 200 });
     for (const row of answer.rows) {
       const finding = row.finding == null ? null : findings[row.finding];
       const line = h('tr', finding ? { class: `marked ${finding.level}` } : null, h('td', { class: 'n' }, count(row.offset)), h('td', null, h('code', null, row.opcode)),
@@ -80,7 +80,7 @@ const PARTS = ['tensor', 'header', 'padding', 'hole', 'other'];
 
 /** @type {Show} */
 export async function filePage(context, pane) {
-  const layout = await get(`${context.base()}/layout`, context.signal());
+  const layout = await context.ask('layout');
   const parts = /** @type {any[]} */ (layout.parts);
   const names = /** @type {string[]} */ (layout.files?.length ? layout.files : [context.file().name]);
   const kindOf = (part) => Math.max(0, PARTS.indexOf(part.kind === 'tensors' ? 'tensor' : part.kind));
@@ -145,7 +145,7 @@ export async function filePage(context, pane) {
 
 /** @type {Show} */
 export async function onnxPage(context, pane) {
-  const first = await get(`${context.base()}/onnx${query({ offset: 0, limit: 1 })}`, context.signal());
+  const first = await context.ask('onnx', { offset: 0, limit: 1 });
   const values = (list) => h('ul', { class: 'plain' }, list.map((each) => h('li', null, h('code', null, [each.name, each.type, each.shape && `[${each.shape.map((size) => size ?? '?').join(', ')}]`].filter(Boolean).join(' ')))));
   const grid = new Grid({
     label: t('nodes'), tree: false, name: (row) => row.op,
@@ -156,7 +156,7 @@ export async function onnxPage(context, pane) {
       { key: 'text', label: t('outputs'), fill: (cell, row) => { cell.textContent = cell.title = row.outputs.join(', '); } },
     ],
     load: async (_path, offset, limit, signal) => {
-      const answer = await get(`${context.base()}/onnx${query({ offset, limit })}`, signal);
+      const answer = await context.ask('onnx', { offset, limit }, signal);
       return { total: answer.total, rows: answer.nodes.map((row, i) => ({ path: String(offset + i), parent: false, data: row })) };
     },
     open: () => {},

@@ -153,7 +153,6 @@ const strings = {
   rowsAre: ['rows', '行'],
   sampled: ['sampled', '抽样'],
   sampledOf: ['{0} of {1} values', '{0} / {1} 个值'],
-  sampledShort: ['sampled', '抽样'],
   scalar: ['scalar', '标量'],
   scan: ['Scan', '扫描'],
   search: ['Search tensors', '搜索张量'],
