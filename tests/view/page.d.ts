@@ -16,6 +16,7 @@ interface Context {
 /** Fills a pane; n is the tensor, or the pair, of the address. */
 type Show = (context: Context, pane: HTMLElement, parameters: URLSearchParams, n?: number) => void | Promise<void>;
 
+type Ask = (more: Record<string, any>) => string;
 type Child = Node | string | number | null | undefined | false;
 type Pen = CanvasRenderingContext2D;
 type Paint = (pen: Pen, width: number, height: number) => void;

@@ -58,17 +58,17 @@ const makeGrid = () => new Grid({
   sort: (key) => { asked.sort = asked.sort === key ? 'file' : key; refreshTree(); },
   columns: [
     { key: 'name', label: t('name'), sort: 'name', fill: (cell, row) => {
-      // Of a long name found, the end is what tells it from the others.
-      const cut = searching() ? row.path.search(/[^.]*\.[^.]*$|\d+(\.\D[^.]*)*$/) : 0;
-      cell.classList.toggle('split', cut > 0);
-      if (cut > 0) nameCell(cell, false, row.path.slice(0, cut), row.path.slice(cut));
-      else nameCell(cell, row.kind === 'group', row.label ?? row.path, row.count > 1 ? ` ×${row.count}` : row.tied?.length ? ' ⧉' : '');
+      const text = (searching() ? row.path : row.label) ?? row.path;
+      const cut = row.kind === 'tensor' && text.length > 24 ? text.search(/[^.]*\.[^.]*$|\d+(\.\D[^.]*)*$/) : 0;
+      cell.classList.toggle('split', cut > 0);  // of a long name, the end is what tells it from the others
+      if (cut > 0) nameCell(cell, false, text.slice(0, cut), text.slice(cut));
+      else nameCell(cell, row.kind === 'group', text, row.count > 1 ? ` ×${row.count}` : row.tied?.length ? ' ⧉' : '');
       cell.title = row.path + (row.tied?.length ? `\n${t('tied')}: ${row.tied.join(', ')}` : '');
     } },
     { key: 'what', label: t('shape'), numeric: true, fill: (cell, row) => { cell.textContent = row.kind === 'tensor' ? `${row.dtype} ${shapeText(row.shape)}` : short(row.parameters); } },
     { key: 'size', label: t('size'), numeric: true, sort: 'bytes', fill: (cell, row) => {
       cell.textContent = bytes(row.bytes);
-      cell.style.setProperty('--share', String(Math.min(1, row.bytes / Math.max(1, files[current].dtypes.reduce((sum, each) => sum + each.bytes, 0)))));
+      cell.style.setProperty('--share', String(row.bytes > 0.01 * files[current].bytes ? Math.min(1, row.bytes / files[current].bytes) : 0));
       cell.title = `${count(row.parameters)} · ${percent(row.bytes, files[current].bytes)}`;
     } },
   ],
@@ -285,10 +285,7 @@ async function route() {
 function icon() {
   const canvas = h('canvas', { width: 32, height: 32 });
   const pen = penOf(canvas);
-  ['#1f3a6e', '#3b7fc4', '#7fb8e0', '#e0a04a'].forEach((colour, i) => {
-    pen.fillStyle = colour;
-    pen.fillRect(2 + (i % 2) * 15, 2 + (i >> 1) * 15, 13, 13);
-  });
+  ['#1f3a6e', '#3b7fc4', '#7fb8e0', '#e0a04a'].forEach((colour, i) => { pen.fillStyle = colour; pen.fillRect(2 + (i % 2) * 15, 2 + (i >> 1) * 15, 13, 13); });
   canvas.toBlob((blob) => { if (blob) document.head.append(h('link', { rel: 'icon', href: URL.createObjectURL(blob) })); });
 }
 

@@ -39,7 +39,6 @@ export async function changesPage(context, pane, parameters, chosen = -1) {
   }
 }
 
-/** @param {number | string} job @param {HTMLElement} place @param {AbortSignal} signal */
 async function wait(job, place, signal) {
   const bar = h('progress', { max: 1, value: 0, 'aria-label': t('comparing') });
   const told = h('span', { class: 'n' });
@@ -51,7 +50,7 @@ async function wait(job, place, signal) {
 }
 
 /** rel-L2 along the layers, one line per kind of weight.
- * @param {any[]} rows @param {number} chosen @param {(i: number) => void} open */
+ * @param {any[]} rows */
 function lines(rows, chosen, open) {
   /** @type {Map<string, Series>} */
   const kinds = new Map();
@@ -89,7 +88,7 @@ function lines(rows, chosen, open) {
 /** @param {Series} one */
 const mean = (one) => one.points.reduce((sum, p) => sum + p.y, 0) / one.points.length;
 
-/** @param {(more: Record<string, any>) => string} ask @param {(i: number) => void} open @param {number} chosen */
+/** @param {Ask} ask @param {(i: number) => void} open */
 function grid(ask, open, chosen) {
   const asked = { sort: 'rel_l2', q: '', kind: '' };
   const value = (key) => (cell, row) => { cell.textContent = number(row[key], 4); };
@@ -117,7 +116,7 @@ function grid(ask, open, chosen) {
     choice(t('change'), [['', t('all')], ...KINDS.map((kind) => /** @type {[string, string]} */ ([kind, t(`kind_${kind}`)]))], '', (kind) => again({ kind })), tool('CSV', () => exportAll(ask).catch(report), `CSV: ${t('changes')}`)), made.element);
 }
 
-/** @param {(more: Record<string, any>) => string} ask */
+/** @param {Ask} ask */
 async function exportAll(ask) {
   const keys = ['name', 'name_b', 'kind', 'rel_l2', 'cosine', 'max_abs', 'differing', 'elements'];
   /** @type {unknown[][]} */
@@ -135,7 +134,7 @@ async function exportAll(ask) {
 const STATS = ['delta', 'ratio', 'sign', 'absmax'];
 
 /** The difference of one pair as a heatmap.
- * @param {Context} context @param {HTMLElement} place @param {any} row @param {URLSearchParams} parameters */
+ * @param {Context} context @param {HTMLElement} place @param {any} row */
 async function showDelta(context, place, row, parameters) {
   const signal = context.signal();
   const title = t('deltaOf', row.name);
@@ -158,7 +157,7 @@ async function showDelta(context, place, row, parameters) {
   const show = (keep) => heat.show({ axes, at, stat }, { rows: plane.rows, cols: plane.cols, levels: Math.max(1, plane.levels), fold: plane.fold ?? null }, keep);
   const frame = figure({ title, content: heat.element, canvas: heat.canvas, name: () => `${row.name}-delta`, data: () => heat.data(), cls: 'heat-figure wide',
     tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), stat, (value) => { stat = value; show(true); }),
-      ...heat.tools()] });
+      heat.tools()] });
   frame.summary.textContent = t('deltaSummary', number(row.rel_l2, 4), number(row.cosine, 6), number(row.max_abs, 4), percent(row.differing, row.elements));
   place.replaceChildren(frame.element);
   show(false);

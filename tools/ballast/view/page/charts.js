@@ -138,7 +138,7 @@ export function figure(options) {
     saveCsv([columns.map((column) => column.replace(/^#/, '')), ...rows], `${options.name()}.csv`);
   }, `CSV: ${options.title}`);
   const element = h('figure', { class: `figure ${options.cls ?? ''}` },
-    h('div', { class: 'bar' }, h('h3', null, options.title), h('span', { class: 'grow' }), options.tools ?? [], toggle, png, csv), options.content, holder, summary);
+    h('div', { class: 'bar' }, h('h3', null, options.title), h('span', { class: 'grow' }), options.tools ?? [], h('span', { class: 'group' }, toggle, png, csv)), options.content, holder, summary);
   return { element, summary };
 }
 

@@ -50,10 +50,8 @@ export async function request(method, path, body, signal) {
   return response.status === 202 ? { ...answer, waiting: true } : answer;
 }
 
-/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const get = (path, signal) => request('GET', path, undefined, signal);
 
-/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<ArrayBuffer>} */
 export const getBytes = async (path, signal) => (await send('GET', path, undefined, signal)).arrayBuffer();
 
 /** @param {Record<string, string | number | undefined>} values @returns {string} */
@@ -166,7 +164,7 @@ export function number(value, digits = 6) {
   if (typeof value === 'string' && !Number.isFinite(parsed)) return value.replace('-', '−');
   if (Number.isInteger(parsed) && Math.abs(parsed) < 1e15) return count(parsed).replace('-', '−');
   const size = Math.abs(parsed);
-  const text = size !== 0 && (size < 1e-4 || size >= 1e7) ? parsed.toExponential(digits - 1).replace(/\.?0+e/, 'e') : String(Number(parsed.toPrecision(digits)));
+  const text = size !== 0 && (size < 1e-3 || size >= 1e7) ? parsed.toExponential(digits - 1).replace(/\.?0+e/, 'e') : String(Number(parsed.toPrecision(digits)));
   return text.replaceAll('-', '−').replace('e+', 'e');
 }
 

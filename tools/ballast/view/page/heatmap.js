@@ -63,8 +63,7 @@ export class Heatmap {
 
   /** Buttons for those without a wheel. */
   tools() {
-    return [tool('−', () => this.zoom(1 / 1.5), t('zoomOut')), tool('+', () => this.zoom(1.5), t('zoomIn')),
-      tool(t('fit'), () => this.fit())];
+    return h('span', { class: 'group' }, tool('−', () => this.zoom(1 / 1.5), t('zoomOut')), tool('+', () => this.zoom(1.5), t('zoomIn')), tool(t('fit'), () => this.fit()));
   }
 
   get area() {
@@ -93,6 +92,9 @@ export class Heatmap {
     this.tiles.clear();
     this.blocks.clear();
     this.cursor = null;
+    const { canvas } = this;
+    canvas.style.height = '';  // as tall as the page gives, or as a wide plane needs
+    canvas.style.height = `${min(canvas.clientHeight, max(260, (this.area.width * plane.rows) / max(1, plane.cols) + this.area.top))}px`;
     if (!keep) this.fit();
     this.#loadLines();
     this.drawing.draw();

@@ -11,7 +11,7 @@ export function overview(context, pane, parameters) {
   pane.append(
     h('section', { class: 'glance' }, facts([[t('format'), file.format], [t('size'), bytes(file.bytes)], [t('tensors'), count(file.tensors)], [t('parameters'), count(file.parameters)]])),
     ...file.notes.length ? [h('section', { class: 'notes' }, h('h3', null, t('notes')), h('ul', null, file.notes.map((note) => h('li', null, note))))] : [],
-    treemap.element,
+    ...file.tensors ? [treemap.element] : [],
     h('div', { class: 'columns' },
       h('section', null, h('h3', null, t('dtypes')), table(t('dtypes'), [t('dtype'), `#${t('tensors')}`, `#${t('parameters')}`, `#${t('size')}`, '#%'],
         file.dtypes.map((row) => [row.dtype, count(row.tensors), count(row.parameters), bytes(row.bytes), percent(row.bytes, file.dtypes.reduce((sum, each) => sum + each.bytes, 0))]))),

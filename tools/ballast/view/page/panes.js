@@ -1,5 +1,5 @@
 // What a file holds besides tensors: the object tree of a pickle, its opcodes and what they would do, the layout of the bytes, the nodes of an ONNX graph.
-import { bytes, count, facts, h, percent, report, table, tool } from './core.js';
+import { baseName, bytes, count, facts, h, percent, report, table, tool } from './core.js';
 import { Drawing, figure, ink, legend } from './charts.js';
 import { Grid, nameCell } from './tree.js';
 import { t } from './strings.js';
@@ -47,7 +47,7 @@ export async function picklePage(context, pane, parameters) {
   if (entries.length) await opcodes(context, list, Math.min(entry, entries.length - 1), offset, entries, findings);
 }
 
-/** @param {Context} context @param {HTMLElement} place @param {number} entry @param {number} from @param {any[]} entries @param {any[]} findings */
+/** @param {Context} context @param {HTMLElement} place */
 async function opcodes(context, place, entry, from, entries, findings) {
   const body = h('tbody', null);
   const more = tool(t('showMore'), () => load().catch(report));
@@ -67,7 +67,7 @@ async function opcodes(context, place, entry, from, entries, findings) {
     where.textContent = t('bytesOf', count(next ?? answer.total_bytes), count(answer.total_bytes));
   };
   const choose = h('select', { 'aria-label': t('entry'), change: () => opcodes(context, place, Number(choose.value), 0, entries, findings).catch(report) },
-    entries.map((each, i) => h('option', { value: String(i) }, `${each.name} (${bytes(each.bytes)})`)));
+    entries.map((each, i) => h('option', { value: String(i) }, `${each.name || baseName(context.file().name)} (${bytes(each.bytes)})`)));
   choose.value = String(entry);
   const start = from > 0 ? tool(t('fromStart'), () => opcodes(context, place, entry, 0, entries, findings).catch(report)) : null;
   place.replaceChildren(h('section', null, h('div', { class: 'bar' }, h('h3', null, t('opcodes')), choose, start, h('span', { class: 'grow' }), where),

@@ -138,7 +138,7 @@ class PlanePart {
     const frame = figure({ title: t('heatmap'), content: empty ? h('p', { class: 'quiet' }, t('emptyTensor')) : this.heat.element, canvas: this.heat.canvas, name: () => `${tensor.name}-heatmap`, data: () => this.heat.data(),
       tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), this.stat, (value) => { this.stat = value; this.#show(true); }),
         choice(t('range'), [['robust', t('robust')], ['full', t('full')]], 'robust', (value) => { this.heat.full = value === 'full'; this.heat.drawing.draw(); }),
-        ...this.heat.tools()], cls: 'heat-figure' });
+        this.heat.tools()], cls: 'heat-figure' });
     frame.summary.textContent = t('heatmapSummary');
     frame.element.insertBefore(this.picker, frame.element.children[1]);
     this.element = frame.element;

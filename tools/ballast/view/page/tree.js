@@ -177,7 +177,7 @@ export class Grid {
     for (let line = 0, steps = 0; line < this.size && steps < 24; ++line) {
       const { branch, at } = this.#find(line);
       const item = branch.item(at);
-      if (!item?.parent || branch.level > 3) continue;
+      if (!item?.parent || branch.level > 3 || (item.data.count > 1 && !item.path.endsWith('#'))) continue;
       if (this.size > 30 && branch.level > 1) break;
       ++steps;
       await this.toggle(line, true);
