@@ -48,8 +48,10 @@ export function json(...words) {
 }
 
 /** Starts the server. @returns {Promise<{url: string, end: () => Promise<void>}>} */
-export function serve(...files) {
-  const child = spawn(ballast, ['view', '--no-open', '--json', ...files], { stdio: ['ignore', 'pipe', 'pipe'] });
+export const serve = (...files) => serveWith({}, ...files);
+
+export function serveWith({ open = false, env = process.env }, ...files) {
+  const child = spawn(ballast, ['view', ...(open ? [] : ['--no-open']), '--json', ...files], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise((resolve) => child.on('exit', resolve));
   return new Promise((resolve, reject) => {
     let [out, err] = ['', ''];

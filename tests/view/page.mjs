@@ -3,13 +3,21 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { axeSource, go, json, launch, put, root, safetensors, serve, settled, visit, weights } from './browser.mjs';
+import { axeSource, go, json, launch, put, root, safetensors, serve, serveWith, settled, visit, weights } from './browser.mjs';
 
 const browser = await launch();
 const fixture = (name) => path.join(root, 'tests/fixtures', name);
 
 /** What the Summary table of a tensor's page shows. */
 const shownSummary = (page) => page.$$eval('.summary-part section:first-child tr', (rows) => Object.fromEntries(rows.slice(1).map((row) => [row.children[0].textContent, row.children[1].firstChild?.textContent ?? ''])));
+/** The beginning of a file with one tensor `w`, whose bytes are a hole. */
+function sparseHeader(shape) {
+  const text = JSON.stringify({ w: { dtype: 'F32', shape, data_offsets: [0, 4 * shape[0] * shape[1]] } }).padEnd(96);
+  const head = Buffer.alloc(8);
+  head.writeBigUInt64LE(BigInt(text.length));
+  return Buffer.concat([head, Buffer.from(text)]);
+}
+
 const asNumber = (text) => Number(text.replaceAll('−', '-').replaceAll(',', ''));
 const close = (shown, told) => (typeof told !== 'number' || !Number.isFinite(told) ? true : Math.abs(asNumber(shown) - told) <= 1e-5 * Math.abs(told) + 1e-12);
 
@@ -135,6 +143,7 @@ const tests = {
   async hundredThousandTensorsScroll() {
     const server = await serve(put('many.safetensors', safetensors(Array.from({ length: 100_000 }, (_, i) => [`block${i % 7}x${i}.weight`, 'U8', [1 + (i % 5)]]))));
     const { page, seen, close: leave } = await visit(browser, server.url);
+    const first = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0);
     await page.fill('#search', 'weight');
     await page.waitForFunction(() => document.querySelector('.found')?.textContent?.includes('100,000'));
     const times = await page.evaluate(async () => {
@@ -155,10 +164,12 @@ const tests = {
     assert.equal(await page.getAttribute('.tree .grid', 'aria-rowcount'), '100001');
     const rows = await page.$$eval('.tree .rows .row', (all) => all.length);
     assert.ok(rows < 120, `${rows} rows are kept`);
+    const heap = await page.evaluate(() => performance.memory.usedJSHeapSize / 2 ** 20);
+    assert.ok(heap < 60, `${heap} MiB of JavaScript`);
     assert.deepEqual(seen.said, []);
     await leave();
     await server.end();
-    return `${rows} elements; a frame took ${times[30].toFixed(1)} ms at the median, ${times[59].toFixed(1)} at most`;
+    return `${rows} elements, ${heap.toFixed(0)} MiB; painted after ${first.toFixed(0)} ms; a frame took ${times[30].toFixed(1)} ms at the median, ${times[59].toFixed(1)} at most`;
   },
 
   async hostileNamesAreText() {
@@ -261,6 +272,47 @@ const tests = {
     await leave();
     await server.end();
     return 'one outlier in 6,000,000 is in the summary and in the heatmap';
+  },
+
+  async cancellingKeepsTheSample() {
+    const shape = [32_768, 65_536];
+    const file = put('sparse.safetensors', sparseHeader(shape));
+    fs.truncateSync(file, fs.statSync(file).size + 4 * shape[0] * shape[1]);
+    const server = await serve(file);
+    const { page, seen, close: leave } = await visit(browser, server.url);
+    const start = performance.now();
+    await go(page, '#/f0/t0');
+    const shown = performance.now() - start;
+    await page.click('.status .primary');
+    await page.waitForSelector('.status progress');
+    await page.keyboard.press('Enter');  // Cancel has the focus
+    await page.waitForSelector('.status .primary');
+    assert.match(await page.textContent('.status'), /sampled/);
+    await go(page, '#/f0/overview');
+    assert.deepEqual(seen.said, []);
+    await leave();
+    await server.end();
+    return `8 GiB, drawn after ${shown.toFixed(0)} ms`;
+  },
+
+  async theCodeOfTheOpenedPageWorksOnce() {
+    const bin = path.join(path.dirname(put('unused', '')), 'bin');
+    fs.mkdirSync(bin);
+    const note = path.join(bin, 'url');
+    fs.writeFileSync(path.join(bin, 'xdg-open'), `#!/bin/sh\nprintf %s "$1" > '${note}.tmp' && mv '${note}.tmp' '${note}'\n`, { mode: 0o755 });
+    const server = await serveWith({ open: true, env: { ...process.env, DISPLAY: ':0', PATH: `${bin}:${process.env.PATH}` } }, fixture('import/layers.pt'));
+    for (let i = 0; i < 200 && !fs.existsSync(note); ++i) await new Promise((resolve) => setTimeout(resolve, 20));
+    const url = fs.readFileSync(note, 'utf8');
+    assert.match(url, /#code=[0-9a-f]{32}$/);
+    const opened = await visit(browser, url);
+    assert.ok(await opened.page.isVisible('.glance'));
+    assert.doesNotMatch(await opened.page.evaluate(() => location.href), /code=/);
+    await opened.close();
+    const again = await visit(browser, url);
+    assert.ok(await again.page.isVisible('.banner'), 'a second use is refused');
+    await again.close();
+    await server.end();
+    return 'exchanged, then refused';
   },
 
   async theBudgetOfBytesAndRequests() {

@@ -312,6 +312,9 @@ setTheme();
 setLang(kept('lang') || navigator.language);
 document.body.replaceChildren(banner, shell);
 system.addEventListener('change', () => setTheme());
-addEventListener('hashchange', () => { if (files.length && location.hash.startsWith('#/')) route(); });
+addEventListener('hashchange', () => {
+  if (/^#(token|code)=/.test(location.hash)) location.reload();
+  else if (files.length && location.hash.startsWith('#/')) route();
+});
 icon();
 start();
