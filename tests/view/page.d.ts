@@ -26,7 +26,7 @@ interface Item { path: string; parent: boolean; data: any }
 interface Page { total: number; rows: Item[] }
 interface Column { key: string; label: string; numeric?: boolean; sort?: string; fill: (cell: HTMLElement, data: any, level: number) => void }
 interface GridOptions {
-  label: string; columns: Column[]; load: (path: string, offset: number, limit: number, signal: AbortSignal) => Promise<Page>; open: (item: Item) => void;
+  label: string; columns: Column[]; load: (path: string, offset: number, limit: number, signal: AbortSignal) => Promise<Page>; open: (item: Item) => unknown;
   failed?: (error: unknown) => void; sort?: (key: string) => void; sorted?: () => string; tree?: boolean; name?: (data: any) => string; empty?: string;
 }
 

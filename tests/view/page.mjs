@@ -103,6 +103,27 @@ const tests = {
     return `${rows.flat().length} cells`;
   },
 
+  async everyKindOfTensorOpens() {
+    let tensors = 0;
+    for (const [file, other] of [['torch/files/dtype_all_in_one.pt', 'onnx/files/small_types.onnx'], ['torch/files/dtype_bfloat16_empty_middle.pt', 'torch/files/dtype_complex128_contiguous.pt'],
+      ['torch/files/dtype_bool_scalar_at_offset.pt', 'onnx/files/sparse.onnx']]) {
+      const pair = [fixture(file), fixture(other)];
+      const server = await serve(...pair);
+      const { page, seen, close: leave } = await visit(browser, server.url);
+      for (const [f, each] of pair.entries()) {
+        for (let n = 0; n < Math.min(12, json('ls', each).tensors.length); ++n, ++tensors) {
+          await go(page, `#/f${f}/t${n}`);
+          assert.ok(await page.isHidden('.banner'), `${each} ${n}: ${await page.textContent('.banner')}`);
+          assert.ok(await page.isVisible('.summary-part table'), `${each} ${n}`);
+        }
+      }
+      assert.deepEqual(seen.said, [], file);
+      await leave();
+      await server.end();
+    }
+    return `${tensors} tensors`;
+  },
+
   async theKeyboardAloneIsEnough() {
     const server = await serve(put('keys.safetensors', safetensors(Array.from({ length: 40 }, (_, i) => [`layers.${i}.proj.weight`, 'F32', [64, 48], weights(3072, i + 1)]))));
     const { page, seen, close: leave } = await visit(browser, server.url);

@@ -68,7 +68,7 @@ const makeGrid = () => new Grid({
     { key: 'what', label: t('shape'), numeric: true, fill: (cell, row) => { cell.textContent = row.kind === 'tensor' ? `${row.dtype} ${shapeText(row.shape)}` : short(row.parameters); } },
     { key: 'size', label: t('size'), numeric: true, sort: 'bytes', fill: (cell, row) => {
       cell.textContent = bytes(row.bytes);
-      cell.style.setProperty('--share', String(row.bytes > 0.01 * files[current].bytes ? Math.min(1, row.bytes / files[current].bytes) : 0));
+      cell.style.setProperty('--share', String(row.bytes > 0.03 * files[current].bytes ? Math.min(1, row.bytes / files[current].bytes) : 0));
       cell.title = `${count(row.parameters)} · ${percent(row.bytes, files[current].bytes)}`;
     } },
   ],

@@ -217,7 +217,7 @@ export async function saveFrom(path, name, size) {
   }
 }
 
-// ---- the one banner and the one live region
+// ---- the banner and the live region
 
 /** @type {(error: ApiError) => void} */
 let showError = () => {};

@@ -490,7 +490,7 @@ export class Heatmap {
 function squeeze(text, value, room) {
   const plain = text.replace('-', '−');
   if (plain.length <= room) return plain;
-  if (!Number.isFinite(value)) return plain.slice(0, max(3, room));
+  if (!Number.isFinite(value)) return plain.length > 4 ? `${plain.slice(0, room - 1)}…` : plain;
   for (let digits = min(8, room); digits >= 1; --digits) {
     for (const tried of [String(Number(value.toPrecision(digits))), value.toExponential(digits - 1).replace('e+', 'e')]) {
       const short = tried.replace(/^(-?)0\./, '$1.').replaceAll('-', '−');

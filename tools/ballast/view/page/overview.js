@@ -263,4 +263,4 @@ function fit(pen, text, room) {
 
 /** The line of facts in the header.
  * @param {FileFacts} file */
-export const glance = (file) => [file.format, t('nTensors', count(file.tensors)), short(file.parameters), bytes(file.bytes), file.dtypes.map((row) => row.dtype).slice(0, 3).join(' ')].filter(Boolean).join(' · ');
+export const glance = (file) => [file.format, t(file.tensors === 1 ? 'oneTensor' : 'nTensors', count(file.tensors)), short(file.parameters), bytes(file.bytes), file.dtypes.map((row) => row.dtype).slice(0, 3).join(' ')].filter(Boolean).join(' · ');

@@ -139,7 +139,7 @@ export async function filePage(context, pane) {
   pane.append(frame.element, h('section', null, h('h3', null, t('byKind')), table(t('byKind'), [t('part'), `#${t('parts')}`, `#${t('size')}`, '#%'],
     PARTS.map((kind) => [kind, parts.filter((part) => PARTS[kindOf(part)] === kind)]).filter(([, own]) => own.length).map(([kind, own]) => {
       const size = /** @type {any[]} */ (own).reduce((total, part) => total + part.bytes, 0);
-      return [t(`part_${kind}`), count(own.length), `${bytes(size)}`, percent(size, all)];
+      return [t(`part_${kind}`), count(own.length), bytes(size), percent(size, all)];
     }))));
 }
 
@@ -159,7 +159,12 @@ export async function onnxPage(context, pane) {
       const answer = await context.ask('onnx', { offset, limit }, signal);
       return { total: answer.total, rows: answer.nodes.map((row, i) => ({ path: String(offset + i), parent: false, data: row })) };
     },
-    open: () => {},
+    open: async ({ data }) => {  // to the first input that is a tensor of the file
+      for (const q of data.inputs) {
+        const found = (await context.ask('find', { q, limit: 500 }).catch(report))?.rows.find((row) => row.path === q);
+        if (found) return context.go(context.tensorLink(found.n));
+      }
+    },
   });
   pane.append(
     facts([[t('opset'), Object.entries(first.opset).map((pair) => pair.join(' ')).join(', ')], [t('producer'), first.producer || '–'], [t('nodes'), count(first.total)]]),

@@ -5,7 +5,7 @@ import { t } from './strings.js';
 const { floor, max, min } = Math;
 const PAGE = 200;
 const ROW = 26;
-const TALLEST = 12_000_000;  // browsers end elements somewhat above that; beyond it the scrollbar is scaled
+const TALLEST = 12_000_000;  // beyond it, where browsers would end, the scrollbar is scaled
 
 /** The rows below one path. Open children lie at their places among the rows, in order. */
 class Branch {
