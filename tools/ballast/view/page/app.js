@@ -115,7 +115,7 @@ function treePanel() {
       if (event.key === 'ArrowDown' || event.key === 'Enter') { event.preventDefault(); grid.moveTo(0); }
       if (event.key === 'Escape' && search.value) { search.value = asked.q = ''; refreshTree(); }
     } });
-  const dtypes = /** @type {[string, string][]} */ ([['', t('anyDtype')], ...files[current].dtypes.map((row) => [row.dtype, row.dtype])]);
+  const dtypes = [['', t('anyDtype')], ...files[current].dtypes.map((row) => [row.dtype, row.dtype])];
   const fold = h('input', { type: 'checkbox', checked: asked.fold === 1, change: () => { asked.fold = fold.checked ? 1 : 0; refreshTree(); } });
   return h('aside', { class: 'tree', 'aria-label': t('tensors') },
     h('div', { class: 'search', role: 'search' }, search, h('div', { class: 'filters' },

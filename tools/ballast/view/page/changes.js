@@ -113,7 +113,7 @@ function grid(ask, open, chosen) {
   made.reset();
   return h('section', { class: 'changes-table' }, h('div', { class: 'bar' }, h('h3', null, t('tensors')), h('span', { class: 'grow' }),
     h('input', { type: 'search', placeholder: t('filter'), 'aria-label': t('filter'), input: (event) => again({ q: event.target.value }) }),
-    choice(t('change'), [['', t('all')], ...KINDS.map((kind) => /** @type {[string, string]} */ ([kind, t(`kind_${kind}`)]))], '', (kind) => again({ kind })), tool('CSV', () => exportAll(ask).catch(report), `CSV: ${t('changes')}`)), made.element);
+    choice(t('change'), [['', t('all')], ...KINDS.map((kind) => [kind, t(`kind_${kind}`)])], '', (kind) => again({ kind })), tool('CSV', () => exportAll(ask).catch(report), `CSV: ${t('changes')}`)), made.element);
 }
 
 /** @param {Ask} ask */

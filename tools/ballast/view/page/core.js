@@ -100,7 +100,7 @@ let serial = 0;
 export const newId = () => `id${++serial}`;
 
 /** A labelled choice.
- * @param {string} label @param {[string, string][]} options @param {string} value @param {(value: string) => void} change */
+ * @param {string[][]} options @param {(value: string) => void} change */
 export function choice(label, options, value, change) {
   const select = h('select', { change: () => change(select.value) }, options.map(([key, text]) => h('option', { value: key }, text)));
   select.value = value;

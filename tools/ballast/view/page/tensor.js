@@ -68,14 +68,15 @@ class Summary {
   #take(answer) {
     this.answer = answer;
     const { elements } = answer;
+    const rough = !/^(BF16|F16|F8|U8|I8|BOOL)/.test(this.tensor.dtype);  // wider types are counted by their upper 16 bits
     const share = (part) => [count(part), part ? h('span', { class: 'quiet' }, ` ${percent(part, answer.exact ? elements : answer.sampled)}`) : null];
     const label = (q) => (q === 0 ? t('min') : q === 1 ? t('max') : q === 0.5 ? t('median') : `p${Number((q * 100).toFixed(3))}`);
     this.numbers.replaceChildren(h('div', { class: 'pair' },
       h('section', null, h('h3', null, t('summary')), table(t('summary'), [t('what'), `#${t('value')}`], [
         [t('min'), number(answer.min)], [t('max'), number(answer.max)], [t('mean'), number(answer.mean)], [t('std'), number(answer.std)], ['L2', number(answer.l2)],
         ['NaN', share(answer.nan)], ['+Inf', share(answer.pos_inf)], ['−Inf', share(answer.neg_inf)], [t('zeros'), share(answer.zeros)]])),
-      h('section', null, h('h3', null, t('quantiles')), table(t('quantiles'), [t('share'), `#${t('value')}`],
-        (answer.quantiles ?? []).map((/** @type {[number, string]} */ [q, value]) => [label(q), number(value, 5)])))));
+      h('section', null, h('h3', null, t('quantiles') + (rough ? ' ± 0.4 %' : '')), table(t('quantiles'), [t('share'), `#${t('value')}`],
+        (answer.quantiles ?? []).map(([q, value]) => [label(q), number(value, rough && q > 0 && q < 1 ? 3 : 5)])))));
     this.numbers.dataset.exact = String(answer.exact);
     this.caption.textContent = answer.histogram ? histogramSummary(answer.histogram, answer.quantiles ?? []) : '';
     this.drawing.canvas.setAttribute('aria-label', `${t('histogram')}. ${this.caption.textContent}`);
@@ -181,7 +182,7 @@ class PlanePart {
   #pick() {
     const rank = this.shape.length;
     if (rank < 2) return;
-    const options = /** @type {[string, string][]} */ (this.shape.map((size, axis) => [String(axis), t('dimension', axis, count(size))]));
+    const options = this.shape.map((size, axis) => [String(axis), t('dimension', axis, count(size))]);
     const choose = (which) => (value) => {
       const axis = Number(value);
       if (this.axes[1 - which] === axis) this.axes[1 - which] = this.axes[which];
