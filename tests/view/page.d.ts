@@ -39,6 +39,6 @@ interface Histogram { edges: number[]; counts: number[]; below: number; above: n
 interface Series { name: string; points: { x: number; y: number; id: number; label: string }[] }
 
 interface Plane { rows: number; cols: number; levels: number; fold: number | null }
-interface Tile { w: number; h: number; cells: Float32Array; exact: boolean; low: number; high: number; image: HTMLCanvasElement | null; painted: string }
+interface Tile { w: number; h: number; cells: Float32Array; exact: boolean; limits: number[]; image: HTMLCanvasElement | null; painted: string }
 interface HeatmapOptions { base: string; changed: (state: Record<string, string>) => void; signed: (stat: string) => boolean; strips: boolean; numbers: boolean; signal: AbortSignal }
 interface Rect { x: number; y: number; w: number; h: number; node: number; dtype: number }

@@ -33,7 +33,7 @@ const context = {
     const text = merged.toString().replaceAll('%2C', ',');
     history.replaceState(null, '', path + (text ? `?${text}` : ''));
   },
-  title: (text) => { document.title = `${text} · ballast view`; },
+  title: (text) => { document.title = `${text} · ballast view`; grid.choose(text); },
 };
 
 /** @param {string} key @param {string} [value] what is kept between visits; a browser may refuse to keep anything */

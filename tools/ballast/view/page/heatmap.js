@@ -11,15 +11,14 @@ const BLOCK = 32;
 const TILES_KEPT = 96;
 const STRIP = 44;
 
-/** Limits that a few outliers do not stretch: the 1st and the 99.5th of a hundred, of at most 4096 cells.
- * @param {Float32Array} cells @returns {[number, number]} */
+/** Limits that a few outliers do not stretch, the 1st and the 99.5th of a hundred; then the least and the greatest.
+ * @param {Float32Array} cells */
 function limits(cells) {
-  const step = max(1, floor(cells.length / 4096));
-  const sample = new Float32Array(ceil(cells.length / step));
-  let used = 0;
-  for (let i = 0; i < cells.length; i += step) if (Number.isFinite(cells[i])) sample[used++] = cells[i];
-  const sorted = sample.subarray(0, used).sort();
-  return used ? [sorted[floor((used - 1) * 0.01)], sorted[ceil((used - 1) * 0.995)]] : [0, 0];
+  const finite = cells.filter(Number.isFinite);
+  const step = max(1, finite.length >> 12);  // a few thousand tell as much
+  const sorted = finite.filter((_, i) => i % step === 0).sort();
+  const last = sorted.length - 1;
+  return last < 0 ? [0, 0, 0, 0] : [sorted[floor(last * 0.01)], sorted[ceil(last * 0.995)], finite.reduce((a, b) => min(a, b)), finite.reduce((a, b) => max(a, b))];
 }
 
 export class Heatmap {
@@ -247,8 +246,7 @@ export class Heatmap {
       const head = new DataView(buffer);
       const [w, tall] = [head.getUint32(8, true), head.getUint32(12, true)];
       const cells = new Float32Array(buffer, 32, w * tall);
-      const [low, high] = limits(cells);
-      this.tiles.set(key, { w, h: tall, cells, exact: head.getUint32(24, true) === 1, low, high, image: null, painted: '' });
+      this.tiles.set(key, { w, h: tall, cells, exact: head.getUint32(24, true) === 1, limits: limits(cells), image: null, painted: '' });
       for (const old of this.tiles.keys()) {
         if (this.tiles.size <= TILES_KEPT) break;
         if (old !== key && this.tiles.get(old)) this.tiles.delete(old);
@@ -267,8 +265,8 @@ export class Heatmap {
     let [low, high] = [Infinity, -Infinity];
     for (const [key, tile] of this.tiles) {
       if (!tile || !key.startsWith(`${level},`)) continue;
-      if (this.full) for (const value of tile.cells) { if (Number.isFinite(value)) [low, high] = [min(low, value), max(high, value)]; }
-      else [low, high] = [min(low, tile.low), max(high, tile.high)];
+      const [a, b, least, most] = tile.limits;
+      [low, high] = this.full ? [min(low, least), max(high, most)] : [min(low, a), max(high, b)];
     }
     if (!(low <= high)) return [0, 1];
     if (this.options.signed(this.stat)) {
