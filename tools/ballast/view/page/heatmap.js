@@ -15,7 +15,7 @@ const STRIP = 44;
  * @param {Float32Array} cells */
 function limits(cells) {
   const finite = cells.filter(Number.isFinite);
-  const step = max(1, finite.length >> 12);  // a few thousand tell as much
+  const step = max(1, finite.length >> 12);  // thousands tell as much
   const sorted = finite.filter((_, i) => i % step === 0).sort();
   const last = sorted.length - 1;
   return last < 0 ? [0, 0, 0, 0] : [sorted[floor(last * 0.01)], sorted[ceil(last * 0.995)], finite.reduce((a, b) => min(a, b)), finite.reduce((a, b) => max(a, b))];
