@@ -142,8 +142,9 @@ const tests = {
     await press('ArrowRight', 'ArrowDown', 'Shift+ArrowRight');
     await page.waitForFunction(() => /^\[\d+, \d+\]/.test(document.querySelector('.heat .readout')?.textContent ?? ''));
     await settled(page);
-    assert.ok(seen.requests.some((each) => each.includes('/values?')), 'the numbers were asked for');
-    assert.match(await page.evaluate(() => location.hash), /level=-/);
+    assert.ok(seen.requests.some((each) => /\/values\?.*w=\d\d/.test(each)), 'the numbers were asked for');
+    const level = Number(/level=([-\d.]+)/.exec(await page.evaluate(() => location.hash))?.[1]);
+    assert.ok(2 ** -level > 24, `a cell has ${2 ** -level} pixels after twelve steps`);
     await press('0');
     const download = page.waitForEvent('download');
     for (let i = 0; i < 60 && (await page.evaluate(() => document.activeElement?.textContent)) !== 'CSV'; ++i) await press('Shift+Tab');

@@ -31,7 +31,7 @@ export class Heatmap {
     this.stat = 'absmax';
     this.full = false;
     /** @type {Plane} */
-    this.plane = { rows: 1, cols: 1, levels: 1, fold: null };
+    this.plane = { rows: 0, cols: 0, levels: 1, fold: null };
     this.scale = 1;  // CSS pixels an element
     this.x = 0;      // the element in the middle of the view
     this.y = 0;
