@@ -277,11 +277,15 @@ const tests = {
     const server = await serve(put('large.safetensors', safetensors([['w', 'F32', [2000, 3000], values]])));
     const { page, seen, close: leave } = await visit(browser, server.url, {}, '#/f0/t0');
     assert.match(await page.textContent('.status'), /sampled/);
+    const norm = Math.hypot(...[0, 1, 2, 3, 4, 5].map((part) => Math.sqrt(values.subarray(part * 1e6, (part + 1) * 1e6).reduce((sum, value) => sum + value * value, 0))));
+    const guessed = asNumber((await shownSummary(page)).L2.replace('≈', ''));
+    assert.ok(Math.abs(guessed / norm - 1) < 0.1, `the norm is ${norm}, guessed ${guessed}`);
     await page.click('.status .primary');
     await page.waitForSelector('.status .good');
     await settled(page);
     const shown = await shownSummary(page);
     assert.equal(asNumber(shown.max), 7.5);
+    assert.ok(close(shown.L2, norm), `the norm is ${norm}, not ${shown.L2}`);
     const bytes = page.waitForResponse((each) => each.url().includes('/tile?') && each.url().includes('level=3'));
     await page.selectOption('.heat-figure .bar select', 'mean');
     await page.selectOption('.heat-figure .bar select', 'absmax');

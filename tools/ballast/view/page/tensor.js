@@ -1,5 +1,5 @@
 // One tensor: where it lies, its summary, its histogram, its heatmap. A sample first; everything is read when asked for.
-import { aborted, bytes, button, choice, count, dotted, facts, follow, get, h, number, percent, query, report, request, saveFrom, say, shapeText, table, tool } from './core.js';
+import { aborted, bytes, button, choice, count, dotted, facts, follow, get, h, number, parse, percent, query, report, request, saveFrom, say, shapeText, table, tool } from './core.js';
 import { figure, histogramData, histogramDrawing, histogramSummary } from './charts.js';
 import { Heatmap } from './heatmap.js';
 import { t } from './strings.js';
@@ -73,7 +73,7 @@ class Summary {
     const label = (q) => (q === 0 ? t('min') : q === 1 ? t('max') : q === 0.5 ? t('median') : `p${Number((q * 100).toFixed(3))}`);
     this.numbers.replaceChildren(h('div', { class: 'pair' },
       h('section', null, h('h3', null, t('summary')), table(t('summary'), [t('what'), `#${t('value')}`], [
-        [t('min'), number(answer.min)], [t('max'), number(answer.max)], [t('mean'), number(answer.mean)], [t('std'), number(answer.std)], ['L2', number(answer.l2)],
+        [t('min'), number(answer.min)], [t('max'), number(answer.max)], [t('mean'), number(answer.mean)], [t('std'), number(answer.std)], ['L2', answer.exact ? number(answer.l2) : `≈ ${number(parse(answer.l2) * Math.sqrt(elements / answer.sampled), 3)}`],
         ['NaN', share(answer.nan)], ['+Inf', share(answer.pos_inf)], ['−Inf', share(answer.neg_inf)], [t('zeros'), share(answer.zeros)]])),
       h('section', null, h('h3', null, t('quantiles') + (rough ? ' ± 0.4 %' : '')), table(t('quantiles'), [t('share'), `#${t('value')}`],
         (answer.quantiles ?? []).map(([q, value]) => [label(q), number(value, rough && q > 0 && q < 1 ? 3 : 5)])))));
