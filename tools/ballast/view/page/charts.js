@@ -7,7 +7,7 @@ const { log10, max, min, round } = Math;
 // ---- colours
 
 /** OKLCH to sRGB bytes.
- * @param {number} l @param {number} c @param {number} hue degrees @returns {[number, number, number]} */
+ * @returns {[number, number, number]} */
 function oklch(l, c, hue) {
   const a = c * Math.cos((hue * Math.PI) / 180);
   const b = c * Math.sin((hue * Math.PI) / 180);
@@ -45,13 +45,11 @@ const divergingDark = ramp([[0, 0.88, 0.08, 235], [0.25, 0.6, 0.13, 250], [0.5, 
 export const isDark = () => document.documentElement.dataset.theme === 'dark';
 export const colourMap = (signed) => (signed ? (isDark() ? divergingDark : divergingLight) : sequential);
 
-/** @param {number} colour @returns {string} */
 export const css = (colour) => `rgb(${colour & 255} ${(colour >> 8) & 255} ${(colour >> 16) & 255})`;
 
 /** A colour of the style sheet. */
 export const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-/** @param {number} index one of eight kinds */
 export const kindColour = (index) => ink(`kind${((index % 8) + 8) % 8}`);
 
 // ---- canvas
@@ -103,7 +101,6 @@ function rule(pen, left, width, y, text) {
   pen.fillText(text, left - 6, y);
 }
 
-/** @param {HTMLCanvasElement} canvas @param {string} name */
 export function savePng(canvas, name) {
   const copy = h('canvas', { width: canvas.width, height: canvas.height });
   const pen = penOf(copy);

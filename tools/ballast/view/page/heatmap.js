@@ -110,7 +110,7 @@ export class Heatmap {
     this.tell();
   }
 
-  /** @param {number} level may be broken @param {number} x @param {number} y */
+  /** The level may be broken. */
   place(level, x, y) {
     Object.assign(this, { scale: 2 ** -level, x, y, fitted: false });
     this.drawing.draw();
@@ -127,7 +127,7 @@ export class Heatmap {
     return max(0, min(this.plane.levels - 1, wanted));
   }
 
-  /** @param {number} by @param {number} [px] @param {number} [py] the point that stays, in the canvas */
+  /** The point px, py of the canvas stays where it is. */
   zoom(by, px, py) {
     const { left, top, width, height } = this.area;
     const [dx, dy] = [(px ?? left + width / 2) - left - width / 2, (py ?? top + height / 2) - top - height / 2];
@@ -139,7 +139,6 @@ export class Heatmap {
     this.#settle();
   }
 
-  /** @param {number} dx @param {number} dy pixels */
   pan(dx, dy) {
     this.x += dx / this.scale;
     this.y += dy / this.scale;
@@ -484,7 +483,7 @@ export class Heatmap {
 }
 
 /** As many digits as there is room for.
- * @param {string} text @param {number} value @param {number} room characters */
+ * @param {string} text @param {number} value */
 function squeeze(text, value, room) {
   const plain = text.replace('-', '−');
   if (plain.length <= room) return plain;
