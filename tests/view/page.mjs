@@ -243,6 +243,9 @@ const tests = {
     await page.reload();
     await settled(page);
     assert.ok(await page.isVisible('h2.name'), 'a deep link survives a reload');
+    await go(page, '#/f0/objects?path=[2]');
+    await page.waitForSelector('.pane-objects .row[aria-selected=true]');
+    assert.equal(await page.getAttribute('.pane-objects .row[aria-selected=true]', 'aria-posinset'), '3');
     const stranger = await visit(browser, server.url.replace(/#.*/, '#/f0/overview')).catch((error) => error);
     assert.match(await stranger.page.textContent('.banner'), /token/);
     await stranger.close();

@@ -247,7 +247,7 @@ document.addEventListener('keydown', (event) => {
 // ---- from the address to the pane
 
 /** @type {Show} */
-const noTensor = (_, body) => body.append(h('p', { class: 'quiet hint' }, t('chooseTensor')));
+const noTensor = (_, body) => body.append(h('p', { class: 'quiet' }, t('chooseTensor')));
 
 async function route() {
   const [path, search] = location.hash.slice(1).split('?');

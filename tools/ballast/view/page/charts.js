@@ -1,4 +1,4 @@
-// Drawings on canvas: colours that the colour-blind can tell apart, and a frame that gives every drawing a summary, a table and its downloads.
+// Drawings: colours that the colour-blind can tell apart, and a frame that gives each a summary, a table and its downloads.
 import { count, h, number, onFrame, penOf, percent, save, saveCsv, table, tool } from './core.js';
 import { t } from './strings.js';
 

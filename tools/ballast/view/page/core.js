@@ -1,4 +1,4 @@
-// What every other module stands on: requests to the server, elements, numbers as text, downloads.
+// Requests to the server, elements, numbers as text, downloads.
 import { lang, t } from './strings.js';
 
 /** What the server answered instead of a result; status 0: it did not answer at all. */
@@ -61,7 +61,7 @@ export function query(values) {
 }
 
 /** Follows a job until it ends.
- * @param {number | string} job @param {AbortSignal} signal @param {(done: number, total: number) => void} tell */
+ * @param {AbortSignal} signal @param {(done: number, total: number) => void} tell */
 export async function follow(job, signal, tell) {
   for (let pause = 60; ; pause = Math.min(500, pause * 1.5)) {
     const state = await get(`jobs/${job}`, signal);

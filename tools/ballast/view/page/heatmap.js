@@ -1,4 +1,4 @@
-// The heatmap: tiles of the server at the level that fits, down to the numbers themselves. Strips at its sides show the norms of rows and columns.
+// The heatmap: tiles at the level that fits, down to the numbers themselves; strips at its sides show the norms of rows and columns.
 import { ARROWS, get, getBytes, h, number, onFrame, parse, penOf, query, report, say, tool } from './core.js';
 import { colourMap, css, Drawing, ink } from './charts.js';
 import { t } from './strings.js';

@@ -1,11 +1,11 @@
-// What a file holds besides tensors: the object tree of a pickle, its opcodes and what they would do, the layout of the bytes, the nodes of an ONNX graph.
+// What a file holds besides tensors: objects, opcodes and what they would do, the layout of the bytes, the nodes of an ONNX graph.
 import { baseName, bytes, count, facts, h, percent, report, table, tool } from './core.js';
 import { Drawing, figure, ink, legend } from './charts.js';
 import { Grid, nameCell } from './tree.js';
 import { t } from './strings.js';
 
 /** @type {Show} */
-export function objectsPage(context, pane) {
+export function objectsPage(context, pane, parameters) {
   const grid = new Grid({
     label: t('objects'), name: (row) => row.key,
     columns: [
@@ -17,10 +17,11 @@ export function objectsPage(context, pane) {
       const answer = await context.ask('objects', { path, offset, limit }, signal);
       return { total: answer.total, rows: answer.rows.map((row) => ({ path: row.path, parent: row.children > 0, data: row })) };
     },
-    open: (item) => { if (item.data.n != null) context.go(context.tensorLink(item.data.n)); },
+    open: ({ data }) => { if (data.n != null) context.go(context.tensorLink(data.n)); else context.remember({ path: data.path }); },
   });
   pane.append(h('p', { class: 'quiet' }, t('objectsSummary')), h('div', { class: 'fill' }, grid.element));
-  grid.reset().then(() => grid.unfold());
+  const steps = JSON.parse(parameters.get('path') || '[]');
+  grid.reset().then(() => (steps.length ? grid.reveal(steps.map((_, i) => JSON.stringify(steps.slice(0, i + 1)))) : grid.unfold()));
 }
 
 /** @type {Show} */

@@ -1,4 +1,4 @@
-// A treegrid of any length: rows come from the server in pages, and only those in sight have elements, which are used again and again.
+// A treegrid of any length: rows come in pages, and only those in sight have elements, which are used again.
 import { aborted, h, onFrame, report, say } from './core.js';
 import { t } from './strings.js';
 
@@ -182,6 +182,17 @@ export class Grid {
       ++steps;
       await this.toggle(line, true);
       if (this.size > 400) break;
+    }
+  }
+
+  /** Opens a row and those around it, outermost first. */
+  async reveal(paths) {
+    for (const path of paths) {
+      for (let line = 0; line < this.size; ++line) {
+        const { branch, at } = this.#find(line);
+        if (branch.item(at)?.path === path) await this.toggle(line, true);
+      }
+      this.choose(path);
     }
   }
 
