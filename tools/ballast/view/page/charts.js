@@ -2,7 +2,7 @@
 import { count, h, number, onFrame, penOf, percent, save, saveCsv, table, tool } from './core.js';
 import { t } from './strings.js';
 
-const { log10, max, min, round } = Math;
+const { ceil, floor, log10, max, min, round } = Math;
 
 // ---- colours
 
@@ -162,7 +162,7 @@ function valueTicks(edges, width) {
   /** @type {number[]} */
   const wanted = least <= 0 && most >= 0 ? [0] : [];
   const largest = max(Math.abs(least), Math.abs(most));
-  for (let power = Math.floor(log10(largest || 1)); power > log10(largest || 1) - 14; --power) {
+  for (let power = floor(log10(largest || 1)); power > log10(largest || 1) - 14; --power) {
     for (const value of [10 ** power, -(10 ** power)]) if (value >= least && value <= most) wanted.push(value);
   }
   wanted.push(least, most);
@@ -184,9 +184,9 @@ export function histogramDrawing(histogram, quantiles) {
     const [w, tall] = [width - left - right, height - bottom - top];
     const bins = shown.counts.length;
     const most = max(1, ...shown.counts);
-    const decades = max(1, Math.ceil(log10(most + 1)));
+    const decades = max(1, ceil(log10(most + 1)));
     const y = (value) => top + tall - (value > 0 ? (log10(value) + 0.3) / (decades + 0.3) : 0) * tall;
-    const every = max(1, Math.ceil(decades / max(1, tall / 28)));
+    const every = max(1, ceil(decades / max(1, tall / 28)));
     for (let power = 0; power <= decades; power += every) {
       rule(pen, left, w, y(10 ** power), power < 4 ? String(10 ** power) : `10${[...String(power)].map((d) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(d)]).join('')}`);
     }
@@ -247,18 +247,18 @@ export function linesDrawing(series, marked) {
     const [w, tall] = [width - left - right, height - bottom - top];
     const [x0, x1] = [min(...points.map((p) => p.x)), max(...points.map((p) => p.x))];
     const above = points.map((p) => p.y).filter((v) => v > 0);
-    const [low, high] = [Math.floor(log10(min(...above, 1))), Math.ceil(log10(max(...above, 1e-9)) + 1e-9)];
+    const [low, high] = [floor(log10(min(...above, 1))), ceil(log10(max(...above, 1e-9)) + 1e-9)];
     const bottomPower = max(low, high - 6);
     const px = (x) => left + (x1 > x0 ? (x - x0) / (x1 - x0) : 0.5) * w;
     const py = (y) => top + tall + (y > 0 ? -max(0, (log10(y) - bottomPower) / max(1, high - bottomPower)) * tall : 16);  // zero lies below the logarithm
     for (const value of [0, ...Array.from({ length: high - bottomPower + 1 }, (_, i) => 10 ** (bottomPower + i))]) rule(pen, left, w, py(value), number(value, 1));
     pen.textAlign = 'center';
-    const step = max(1, Math.ceil((x1 - x0) / max(1, w / 40)));
+    const step = max(1, ceil((x1 - x0) / max(1, w / 40)));
     for (let x = x0; x <= x1; x += step) pen.fillText(String(x), px(x), top + tall + 31);
     all.forEach((one, i) => {
       pen.strokeStyle = pen.fillStyle = kindColour(i);
       pen.lineWidth = 1.75;
-      pen.setLineDash(DASHES[Math.floor(i / 8) % 4]);
+      pen.setLineDash(DASHES[floor(i / 8) % 4]);
       pen.beginPath();
       for (const p of one.points) pen.lineTo(px(p.x), py(p.y));
       pen.stroke();
@@ -278,8 +278,95 @@ export function linesDrawing(series, marked) {
 /** Names beside their colours. */
 export function legend(names) {
   return h('ul', { class: 'legend' }, names.map((name, i) => {
-    const swatch = h('span', { class: `swatch dash${Math.floor(i / 8) % 4}` });
+    const swatch = h('span', { class: `swatch dash${floor(i / 8) % 4}` });
     swatch.style.background = `var(--kind${i % 8})`;
     return h('li', null, swatch, name);
   }));
+}
+
+// ---- parts of the heatmap
+
+/** Limits that a few outliers do not stretch, the 1st and the 99.5th of a hundred; then the least and the greatest.
+ * @param {Float32Array} cells */
+export function limits(cells) {
+  const finite = cells.filter(Number.isFinite);
+  const step = max(1, finite.length >> 12);  // thousands tell as much
+  const sorted = finite.filter((_, i) => i % step === 0).sort();
+  const last = sorted.length - 1;
+  return last < 0 ? [0, 0, 0, 0] : [sorted[floor(last * 0.01)], sorted[ceil(last * 0.995)], finite.reduce((a, b) => min(a, b)), finite.reduce((a, b) => max(a, b))];
+}
+
+/** A tile in colours, painted anew when the limits or the theme change. */
+export function tileImage(tile, low, high, signed) {
+  const painted = `${low},${high},${ink('paper')}`;
+  if (tile.image && tile.painted === painted) return tile.image;
+  const map = colourMap(signed);
+  const image = tile.image ?? h('canvas', { width: tile.w, height: tile.h });
+  const pen = penOf(image);
+  const pixels = pen.createImageData(tile.w, tile.h);
+  const words = new Uint32Array(pixels.data.buffer);
+  const factor = high > low ? 255 / (high - low) : 0;
+  const { cells, w } = tile;
+  for (let i = 0; i < cells.length; ++i) {
+    const value = cells[i];
+    if (value - value === 0) words[i] = map[max(0, min(255, round((value - low) * factor)))];
+    else if (value !== value) words[i] = (i % w + floor(i / w)) % 2 ? 0xff5a1fd6 : 0xffffffff;  // NaN: a checker of magenta and white, hatched when large
+    else words[i] = (i % w) % 2 || floor(i / w) % 2 ? 0xff000000 : 0xff00e5ff;                  // infinite: dots
+  }
+  pen.putImageData(pixels, 0, 0);
+  Object.assign(tile, { image, painted });
+  return image;
+}
+
+/** NaN hatched, infinities dotted, where cells are large enough. */
+export function paintOdd(pen, tile, px, py, cell) {
+  for (let i = 0; i < tile.cells.length; ++i) {
+    const value = tile.cells[i];
+    if (Number.isFinite(value)) continue;
+    const [x, y] = [px + (i % tile.w) * cell, py + floor(i / tile.w) * cell];
+    if (x + cell < 0 || y + cell < 0 || x > pen.canvas.clientWidth || y > pen.canvas.clientHeight) continue;
+    pen.save();
+    pen.beginPath();
+    pen.rect(x, y, cell, cell);
+    pen.clip();
+    pen.fillStyle = Number.isNaN(value) ? '#ffffff' : '#000000';
+    pen.fillRect(x, y, cell, cell);
+    pen.strokeStyle = '#d61f5a';
+    pen.lineWidth = 2;
+    pen.fillStyle = '#ffe500';
+    if (Number.isNaN(value)) for (let d = -cell; d < cell; d += 6) { pen.beginPath(); pen.moveTo(x + d, y); pen.lineTo(x + d + cell, y + cell); pen.stroke(); }
+    else for (let a = 3; a < cell; a += 6) for (let b = 3; b < cell; b += 6) pen.fillRect(x + a - 1, y + b - 1, 2, 2);
+    pen.restore();
+  }
+}
+
+/** Norms as bars: pixel by pixel, or bar by bar where they are wider. */
+export function stripBars(line, scale, origin, from, to, bar) {
+  let most = 0;
+  for (const value of line.values) if (Number.isFinite(value)) most = max(most, value);
+  if (!most) return;
+  const per = line.step * scale;
+  for (let px = max(from, floor(origin)); px < min(to, origin + line.values.length * per);) {
+    const first = max(0, floor((px - origin + 0.001) / per));
+    const end = max(px + 1, round(origin + (first + 1) * per));
+    let value = 0;
+    for (let k = first; k === first || origin + k * per < end - 0.5; ++k) value = max(value, line.values[k] || 0);
+    bar(px, min(to, end) - px, min(1, value / most));
+    px = end;
+  }
+}
+
+/** As many digits as there is room for.
+ * @param {string} text @param {number} value */
+export function squeeze(text, value, room) {
+  const plain = text.replace('-', '−');
+  if (plain.length <= room) return plain;
+  if (!Number.isFinite(value)) return plain.length > 4 ? `${plain.slice(0, room - 1)}…` : plain;
+  for (let digits = min(8, room); digits >= 1; --digits) {
+    for (const tried of [String(Number(value.toPrecision(digits))), value.toExponential(digits - 1).replace('e+', 'e')]) {
+      const short = tried.replace(/^(-?)0\./, '$1.').replaceAll('-', '−');
+      if (short.length <= room) return short;
+    }
+  }
+  return '·';
 }

@@ -1,6 +1,6 @@
 // The heatmap: tiles at the level that fits, down to the numbers themselves; strips at its sides show the norms of rows and columns.
-import { ARROWS, get, getBytes, h, number, onFrame, parse, penOf, query, report, say, tool } from './core.js';
-import { colourMap, css, Drawing, ink } from './charts.js';
+import { ARROWS, get, getBytes, h, number, onFrame, parse, query, report, say, tool } from './core.js';
+import { colourMap, css, Drawing, ink, limits, paintOdd, squeeze, stripBars, tileImage } from './charts.js';
 import { t } from './strings.js';
 
 const { ceil, floor, max, min } = Math;
@@ -11,30 +11,18 @@ const BLOCK = 32;
 const TILES_KEPT = 96;
 const STRIP = 44;
 
-/** Limits that a few outliers do not stretch, the 1st and the 99.5th of a hundred; then the least and the greatest.
- * @param {Float32Array} cells */
-function limits(cells) {
-  const finite = cells.filter(Number.isFinite);
-  const step = max(1, finite.length >> 12);  // thousands tell as much
-  const sorted = finite.filter((_, i) => i % step === 0).sort();
-  const last = sorted.length - 1;
-  return last < 0 ? [0, 0, 0, 0] : [sorted[floor(last * 0.01)], sorted[ceil(last * 0.995)], finite.reduce((a, b) => min(a, b)), finite.reduce((a, b) => max(a, b))];
-}
-
 export class Heatmap {
   /** @param {HeatmapOptions} options */
   constructor(options) {
     this.options = options;
     options.signal.addEventListener('abort', () => this.stop.abort());
-    this.axes = '';
-    this.at = '';
+    this.axes = this.at = '';
     this.stat = 'absmax';
     this.full = false;
     /** @type {Plane} */
     this.plane = { rows: 0, cols: 0, levels: 1, fold: null };
     this.scale = 1;  // CSS pixels an element
-    this.x = 0;      // the element in the middle of the view
-    this.y = 0;
+    this.x = this.y = 0;  // the element in the middle of the view
     /** @type {Map<string, Tile | null>} null: on its way */
     this.tiles = new Map();
     /** @type {Map<string, string[][] | null>} */
@@ -47,10 +35,8 @@ export class Heatmap {
     this.drawing = new Drawing(t('heatmap'), (pen, w, tall) => this.#paint(pen, w, tall));
     this.readout = h('output', { class: 'readout' });
     this.scaleBar = h('div', { class: 'scalebar' });
-    this.canvas = this.drawing.canvas;
-    const { canvas } = this;
-    canvas.tabIndex = 0;
-    canvas.className = 'heatmap';
+    const canvas = this.canvas = this.drawing.canvas;
+    Object.assign(canvas, { tabIndex: 0, className: 'heatmap' });
     canvas.setAttribute('role', 'application');
     canvas.setAttribute('aria-roledescription', t('heatmap'));
     this.element = h('div', { class: 'heat' }, canvas, h('div', { class: 'under' }, this.readout, this.scaleBar));
@@ -73,13 +59,8 @@ export class Heatmap {
   }
 
   /** Where element 0 lies in the canvas. */
-  get x0() {
-    return this.area.left + this.area.width / 2 - this.x * this.scale;
-  }
-
-  get y0() {
-    return this.area.top + this.area.height / 2 - this.y * this.scale;
-  }
+  get x0() { return this.area.left + this.area.width / 2 - this.x * this.scale; }
+  get y0() { return this.area.top + this.area.height / 2 - this.y * this.scale; }
 
   /** Another tensor, other axes or another statistic.
    * @param {{axes: string, at: string, stat: string, base?: string}} what @param {Plane} plane @param {boolean} [keep] the view */
@@ -100,8 +81,7 @@ export class Heatmap {
   }
 
   fit() {
-    const { width, height } = this.area;
-    const { rows, cols } = this.plane;
+    const { area: { width, height }, plane: { rows, cols } } = this;
     if (!this.canvas.clientWidth) return;
     this.scale = min(LARGEST / 2, min(width / max(1, cols), height / max(1, rows)));
     [this.x, this.y] = [cols / 2, rows / 2];
@@ -171,11 +151,10 @@ export class Heatmap {
 
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { width, height } = this.area;
     if (event.key in ARROWS) {
       const [dx, dy] = ARROWS[event.key];
       if (event.shiftKey) this.#step(dx, dy);
-      else this.pan((dx * width) / 8, (dy * height) / 8);
+      else this.pan((dx * this.area.width) / 8, (dy * this.area.height) / 8);
     } else if (event.key === '+' || event.key === '=') this.zoom(1.5);
     else if (event.key === '-' || event.key === '−') this.zoom(1 / 1.5);
     else if (event.key === '0' || event.key === 'Home') this.fit();
@@ -196,10 +175,9 @@ export class Heatmap {
   }
 
   #point(px, py) {
-    const { left, top } = this.area;
     const col = floor((px - this.x0) / this.scale);
     const row = floor((py - this.y0) / this.scale);
-    const inside = px >= left && py >= top && col >= 0 && row >= 0 && col < this.plane.cols && row < this.plane.rows;
+    const inside = px >= this.area.left && py >= this.area.top && col >= 0 && row >= 0 && col < this.plane.cols && row < this.plane.rows;
     this.cursor = inside ? { row, col } : null;
     this.#read();
     this.drawing.draw();
@@ -208,8 +186,7 @@ export class Heatmap {
   #read() {
     this.readout.textContent = '';
     if (!this.cursor) return;
-    const { row, col } = this.cursor;
-    const { level } = this;
+    const { cursor: { row, col }, level } = this;
     const block = this.blocks.get(`${floor(col / BLOCK)},${floor(row / BLOCK)}`);
     const cell = 2 ** level;
     let value = '…';
@@ -268,34 +245,10 @@ export class Heatmap {
       [low, high] = this.full ? [min(low, least), max(high, most)] : [min(low, a), max(high, b)];
     }
     if (!(low <= high)) return [0, 1];
-    if (this.options.signed(this.stat)) {
-      const most = max(Math.abs(low), Math.abs(high)) || 1;
-      return [-most, most];
-    }
+    const far = max(Math.abs(low), Math.abs(high)) || 1;
+    if (this.options.signed(this.stat)) return [-far, far];
     if (this.full || this.stat === 'nan') low = min(0, low);
     return low < high ? [low, high] : [min(0, low), high || 1];
-  }
-
-  #image(tile, low, high) {
-    const signed = this.options.signed(this.stat);
-    const painted = `${low},${high},${ink('paper')}`;
-    if (tile.image && tile.painted === painted) return tile.image;
-    const map = colourMap(signed);
-    const image = tile.image ?? h('canvas', { width: tile.w, height: tile.h });
-    const pen = penOf(image);
-    const pixels = pen.createImageData(tile.w, tile.h);
-    const words = new Uint32Array(pixels.data.buffer);
-    const factor = high > low ? 255 / (high - low) : 0;
-    const { cells, w } = tile;
-    for (let i = 0; i < cells.length; ++i) {
-      const value = cells[i];
-      if (value - value === 0) words[i] = map[max(0, min(255, Math.round((value - low) * factor)))];
-      else if (value !== value) words[i] = (i % w + floor(i / w)) % 2 ? 0xff5a1fd6 : 0xffffffff;  // NaN: a checker of magenta and white, hatched when large
-      else words[i] = (i % w) % 2 || floor(i / w) % 2 ? 0xff000000 : 0xff00e5ff;                  // infinite: dots
-    }
-    pen.putImageData(pixels, 0, 0);
-    Object.assign(tile, { image, painted });
-    return image;
   }
 
   #paint(pen, width, height) {
@@ -354,33 +307,11 @@ export class Heatmap {
         if (tile === undefined) this.#fetch(key, at, x, y);
         if (!tile) continue;
         const [px, py] = [x0 + x * SIDE * cell, y0 + y * SIDE * cell];
-        pen.drawImage(this.#image(tile, low, high), px, py, tile.w * cell, tile.h * cell);
-        if (at === level && cell >= 6) this.#paintOdd(pen, tile, px, py, cell);
+        pen.drawImage(tileImage(tile, low, high, this.options.signed(this.stat)), px, py, tile.w * cell, tile.h * cell);
+        if (at === level && cell >= 6) paintOdd(pen, tile, px, py, cell);
       }
     }
     pen.restore();
-  }
-
-  /** NaN hatched, infinities dotted, where cells are large enough. */
-  #paintOdd(pen, tile, px, py, cell) {
-    for (let i = 0; i < tile.cells.length; ++i) {
-      const value = tile.cells[i];
-      if (Number.isFinite(value)) continue;
-      const [x, y] = [px + (i % tile.w) * cell, py + floor(i / tile.w) * cell];
-      if (x + cell < 0 || y + cell < 0 || x > this.canvas.clientWidth || y > this.canvas.clientHeight) continue;
-      pen.save();
-      pen.beginPath();
-      pen.rect(x, y, cell, cell);
-      pen.clip();
-      pen.fillStyle = Number.isNaN(value) ? '#ffffff' : '#000000';
-      pen.fillRect(x, y, cell, cell);
-      pen.strokeStyle = '#d61f5a';
-      pen.lineWidth = 2;
-      pen.fillStyle = '#ffe500';
-      if (Number.isNaN(value)) for (let d = -cell; d < cell; d += 6) { pen.beginPath(); pen.moveTo(x + d, y); pen.lineTo(x + d + cell, y + cell); pen.stroke(); }
-      else for (let a = 3; a < cell; a += 6) for (let b = 3; b < cell; b += 6) pen.fillRect(x + a - 1, y + b - 1, 2, 2);
-      pen.restore();
-    }
   }
 
   #paintNumbers(pen, x0, y0) {
@@ -432,25 +363,10 @@ export class Heatmap {
   }
 
   #paintStrips(pen, x0, y0, width, height) {
-    const { left, top } = this.area;
-    const { scale } = this;
+    const { area: { left, top }, scale } = this;
     pen.fillStyle = ink('bars');
-    const bars = (line, origin, from, to, bar) => {
-      let most = 0;
-      for (const value of line.values) if (Number.isFinite(value)) most = max(most, value);
-      if (!most) return;
-      const per = line.step * scale;
-      for (let px = max(from, floor(origin)); px < min(to, origin + line.values.length * per);) {  // pixel by pixel, or bar by bar where they are wider
-        const first = max(0, floor((px - origin + 0.001) / per));
-        const end = max(px + 1, Math.round(origin + (first + 1) * per));
-        let value = 0;
-        for (let k = first; k === first || origin + k * per < end - 0.5; ++k) value = max(value, line.values[k] || 0);
-        bar(px, min(to, end) - px, min(1, value / most));
-        px = end;
-      }
-    };
-    bars(this.lines[0], y0, top, height, (at, wide, part) => pen.fillRect(left - 4 - part * (STRIP - 8), at, part * (STRIP - 8), wide - (wide > 3 ? 1 : 0)));
-    bars(this.lines[1], x0, left, width, (at, wide, part) => pen.fillRect(at, top - 4 - part * (STRIP - 8), wide - (wide > 3 ? 1 : 0), part * (STRIP - 8)));
+    stripBars(this.lines[0], scale, y0, top, height, (at, wide, part) => pen.fillRect(left - 4 - part * (STRIP - 8), at, part * (STRIP - 8), wide - (wide > 3 ? 1 : 0)));
+    stripBars(this.lines[1], scale, x0, left, width, (at, wide, part) => pen.fillRect(at, top - 4 - part * (STRIP - 8), wide - (wide > 3 ? 1 : 0), part * (STRIP - 8)));
   }
 
   #paintScale(level) {
@@ -480,19 +396,4 @@ export class Heatmap {
     const rows = Array.from({ length: max(0, rb - ra + 1) }, (_, i) => [String((ra + i) * size), ...columns.map((col) => this.#cell(level, ra + i, col) ?? '')]);
     return { columns: [t('row'), ...columns.map((col) => `#${col * size}`)], rows };
   }
-}
-
-/** As many digits as there is room for.
- * @param {string} text @param {number} value */
-function squeeze(text, value, room) {
-  const plain = text.replace('-', '−');
-  if (plain.length <= room) return plain;
-  if (!Number.isFinite(value)) return plain.length > 4 ? `${plain.slice(0, room - 1)}…` : plain;
-  for (let digits = min(8, room); digits >= 1; --digits) {
-    for (const tried of [String(Number(value.toPrecision(digits))), value.toExponential(digits - 1).replace('e+', 'e')]) {
-      const short = tried.replace(/^(-?)0\./, '$1.').replaceAll('-', '−');
-      if (short.length <= room) return short;
-    }
-  }
-  return '·';
 }
