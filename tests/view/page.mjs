@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page in a real browser: what it shows is what the command says, with the keyboard alone, at every size, whatever the names are.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { axeSource, go, json, launch, put, root, safetensors, serve, serveWith, settled, visit, weights } from './browser.mjs';
+
+const browser = await launch();
+const fixture = (name) => path.join(root, 'tests/fixtures', name);
+
+/** What the Summary table of a tensor's page shows. */
+const shownSummary = (page) => page.$$eval('.summary-part section:first-child tr', (rows) => Object.fromEntries(rows.slice(1).map((row) => [row.children[0].textContent, row.children[1].firstChild?.textContent ?? ''])));
+/** The beginning of a file with one tensor `w`, whose bytes are a hole. */
+function sparseHeader(shape) {
+  const text = JSON.stringify({ w: { dtype: 'F32', shape, data_offsets: [0, 4 * shape[0] * shape[1]] } }).padEnd(96);
+  const head = Buffer.alloc(8);
+  head.writeBigUInt64LE(BigInt(text.length));
+  return Buffer.concat([head, Buffer.from(text)]);
+}
+
+const asNumber = (text) => Number(text.replaceAll('−', '-').replaceAll(',', ''));
+const close = (shown, told) => (typeof told !== 'number' || !Number.isFinite(told) ? true : Math.abs(asNumber(shown) - told) <= 1e-5 * Math.abs(told) + 1e-12);
+
+const tests = {
+  async nothingIsCutOffAtAnySize() {
+    const server = await serve(fixture('import/layers.pt'), fixture('import/autoencoder.pt'));
+    const panes = ['#/f0/overview', '#/f0/t0', '#/changes/t0', '#/f0/objects', '#/f0/pickle', '#/f0/file'];
+    const plain = { width: 1280, height: 800, colorScheme: 'light', forcedColors: 'none' };
+    const sizes = { '1280': plain, '1920': { ...plain, width: 1920, height: 1080 }, '360': { ...plain, width: 360, height: 740 }, '200%': { ...plain, width: 640, height: 400 },
+      dark: { ...plain, colorScheme: 'dark' }, forced: { ...plain, forcedColors: 'active' } };
+    const axe = axeSource();
+    let [checks, audits] = [0, 0];
+    for (const locale of ['en-US', 'zh-CN']) {
+      const { page, seen, close: leave } = await visit(browser, server.url, { locale });
+      await page.evaluate(axe);
+      for (const hash of panes) {
+        await go(page, hash);
+        for (const [name, { width, height, ...media }] of Object.entries(sizes)) {
+          if (locale === 'zh-CN' && !['1280', '360'].includes(name)) continue;
+          await page.emulateMedia(media);
+          await page.setViewportSize({ width, height });
+          await settled(page);
+          const where = `${locale} ${name} ${hash}`;
+          const wide = await page.evaluate(() => Math.max(document.documentElement.scrollWidth - innerWidth, document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth));
+          assert.ok(wide <= 0, `${where}: ${wide} pixels too wide`);
+          if (process.env.BALLAST_SHOTS) await page.screenshot({ path: path.join(process.env.BALLAST_SHOTS, `${where.replaceAll(/[#/ ]+/g, '-')}.png`) });
+          ++checks;
+          if (locale !== 'en-US' || !['1280', 'dark', ...(hash.endsWith('t0') ? ['360'] : [])].includes(name)) continue;
+          const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations'] }));
+          assert.deepEqual(violations.map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`), [], where);
+          ++audits;
+        }
+        await page.setViewportSize({ width: 1280, height: 800 });
+      }
+      assert.deepEqual(seen.said, [], locale);
+      assert.equal(seen.violations, 0);
+      await leave();
+    }
+    await server.end();
+    return `${checks} views, ${audits} audits by axe`;
+  },
+
+  async theSameCountsAndValuesAsTheCommand() {
+    const files = ['import/autoencoder.safetensors', 'import/layers.pt', 'import/mixed_dtypes.safetensors', 'burn/files/net.mpk', 'burn/files/net.mpk.gz', 'burn/files/net.bpk', 'burn/files/quantized.bpk',
+      'onnx/files/torch.onnx', 'onnx/files/external.onnx', 'torch/files/big_endian_float16.pt', 'torch/files/big_endian_complex64.pt', 'torch/files/device_cuda_legacy.pth'].map(fixture);
+    for (let i = 0; i < files.length; i += 2) {
+      const pair = files.slice(i, i + 2);
+      const server = await serve(...pair);
+      const { page, seen, close: leave } = await visit(browser, server.url);
+      for (const [f, file] of pair.entries()) {
+        const [list, stats] = [json('ls', file), json('stats', file)];
+        await go(page, `#/f${f}/overview`);
+        assert.equal(asNumber(await page.textContent('.glance dd:nth-of-type(3)')), list.tensors.length, file);
+        const told = stats.tensors.find((each) => typeof each.min === 'number' && each.dtype[0] !== 'C');
+        if (!told) continue;
+        await go(page, `#/f${f}/t${list.tensors.findIndex((each) => each.name === told.name)}`);
+        const shown = await shownSummary(page);
+        for (const key of ['min', 'max', 'mean', 'std']) assert.ok(close(shown[key], told[key]), `${file}: ${key} is ${shown[key]}, not ${told[key]}`);
+        for (const [key, name] of [['NaN', 'nan'], ['zeros', 'zeros']]) assert.equal(asNumber(shown[key]), told[name], file);
+      }
+      assert.deepEqual(seen.said, [], pair.join());
+      await leave();
+      await server.end();
+    }
+    return `${files.length} files`;
+  },
+
+  async theHeatmapsTableHasTheFilesNumbers() {
+    const values = weights(12 * 9, 7);
+    [values[5], values[40], values[41]] = [NaN, Infinity, -Infinity];
+    const server = await serve(put('values.safetensors', safetensors([['w', 'F32', [12, 9], values], ['conv.weight', 'F32', [4, 3, 2, 2], weights(48, 3)]])));
+    const { page, seen, close: leave } = await visit(browser, server.url, {}, '#/f0/t0?stat=value');
+    await page.click('[aria-label="Data: Heatmap"]');
+    const rows = await page.$$eval('.heat-figure tbody tr', (all) => all.map((row) => [...row.children].slice(1).map((cell) => cell.textContent)));
+    const read = (text) => (text === 'NaN' ? NaN : /Inf|∞/.test(text) ? (text[0] === '−' ? -Infinity : Infinity) : asNumber(text));
+    assert.equal(rows.length, 12);
+    rows.flat().forEach((text, i) => assert.ok(Object.is(read(text), values[i]) || Math.abs(read(text) - values[i]) < 1e-5 * Math.abs(values[i]), `cell ${i} is ${text}, not ${values[i]}`));
+    await go(page, '#/f0/t1?axes=2,1&at=3,1');
+    assert.equal(await page.$eval('.axes select', (select) => select.value), '2');
+    assert.deepEqual(await page.$$eval('.axes input[type=number]', (all) => all.map((input) => input.value)), ['3', '1']);
+    assert.deepEqual(seen.said, []);
+    await leave();
+    await server.end();
+    return `${rows.flat().length} cells`;
+  },
+
+  async everyKindOfTensorOpens() {
+    let tensors = 0;
+    for (const [file, other] of [['torch/files/dtype_all_in_one.pt', 'onnx/files/small_types.onnx'], ['torch/files/dtype_bfloat16_empty_middle.pt', 'torch/files/dtype_complex128_contiguous.pt'],
+      ['torch/files/dtype_bool_scalar_at_offset.pt', 'onnx/files/sparse.onnx']]) {
+      const pair = [fixture(file), fixture(other)];
+      const server = await serve(...pair);
+      const { page, seen, close: leave } = await visit(browser, server.url);
+      for (const [f, each] of pair.entries()) {
+        for (let n = 0; n < Math.min(12, json('ls', each).tensors.length); ++n, ++tensors) {
+          await go(page, `#/f${f}/t${n}`);
+          assert.ok(await page.isHidden('.banner'), `${each} ${n}: ${await page.textContent('.banner')}`);
+          assert.ok(await page.isVisible('.summary-part table'), `${each} ${n}`);
+        }
+      }
+      assert.deepEqual(seen.said, [], file);
+      await leave();
+      await server.end();
+    }
+    return `${tensors} tensors`;
+  },
+
+  async theKeyboardAloneIsEnough() {
+    const server = await serve(put('keys.safetensors', safetensors(Array.from({ length: 40 }, (_, i) => [`layers.${i}.proj.weight`, 'F32', [64, 48], weights(3072, i + 1)]))));
+    const { page, seen, close: leave } = await visit(browser, server.url);
+    const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
+    await press('/');
+    await page.keyboard.type('31.proj');
+    await page.waitForFunction(() => document.querySelector('.found')?.textContent?.startsWith('1 '));
+    await press('ArrowDown', 'Enter');
+    await page.waitForFunction(() => /\/t31/.test(location.hash));
+    await settled(page);
+    assert.equal(await page.textContent('h2.name'), 'layers.31.proj.weight');
+    for (let i = 0; i < 60 && !(await page.evaluate(() => document.activeElement?.classList.contains('heatmap'))); ++i) await press('Tab');
+    assert.ok(await page.evaluate(() => document.activeElement?.classList.contains('heatmap')), 'Tab reaches the heatmap');
+    for (let i = 0; i < 12; ++i) await press('+');
+    await press('ArrowRight', 'ArrowDown', 'Shift+ArrowRight');
+    await page.waitForFunction(() => /^\[\d+, \d+\]/.test(document.querySelector('.heat .readout')?.textContent ?? ''));
+    await settled(page);
+    assert.ok(seen.requests.some((each) => /\/values\?.*w=\d\d/.test(each)), 'the numbers were asked for');
+    const level = Number(/level=([-\d.]+)/.exec(await page.evaluate(() => location.hash))?.[1]);
+    assert.ok(2 ** -level > 24, `a cell has ${2 ** -level} pixels after twelve steps`);
+    await press('0');
+    const download = page.waitForEvent('download');
+    for (let i = 0; i < 60 && (await page.evaluate(() => document.activeElement?.textContent)) !== 'CSV'; ++i) await press('Shift+Tab');
+    await press('Enter');
+    assert.match((await download).suggestedFilename(), /\.csv$/);
+    await press('1');
+    await page.waitForFunction(() => location.hash.includes('/overview'));
+    await press('Escape', 't', 'Home', 'End', 'ArrowUp', 'PageUp', 'PageDown');
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('role')), 'row');
+    await press('?');
+    assert.ok(await page.isVisible('dialog'));
+    await press('Escape');
+    assert.deepEqual(seen.said, []);
+    await leave();
+    await server.end();
+    return 'search, open, zoom, read, export, tabs, tree, help';
+  },
+
+  async hundredThousandTensorsScroll() {
+    const server = await serve(put('many.safetensors', safetensors(Array.from({ length: 100_000 }, (_, i) => [`block${i % 7}x${i}.weight`, 'U8', [1 + (i % 5)]]))));
+    const { page, seen, close: leave } = await visit(browser, server.url);
+    const first = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0);
+    await page.fill('#search', 'weight');
+    await page.waitForFunction(() => document.querySelector('.found')?.textContent?.includes('100,000'));
+    const times = await page.evaluate(async () => {
+      const body = document.querySelector('.tree .rows');
+      const all = [];
+      for (let i = 0; i < 60; ++i) {
+        body.scrollTop += 2600;
+        const start = performance.now();
+        await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+        all.push(performance.now() - start);
+      }
+      return all.sort((a, b) => a - b);
+    });
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('End');
+    await settled(page);
+    await page.waitForFunction(() => document.activeElement?.getAttribute('aria-rowindex') === '100001');
+    assert.equal(await page.getAttribute('.tree .grid', 'aria-rowcount'), '100001');
+    const rows = await page.$$eval('.tree .rows .row', (all) => all.length);
+    assert.ok(rows < 120, `${rows} rows are kept`);
+    const heap = await page.evaluate(() => performance.memory.usedJSHeapSize / 2 ** 20);
+    assert.ok(heap < 60, `${heap} MiB of JavaScript`);
+    assert.deepEqual(seen.said, []);
+    await leave();
+    await server.end();
+    return `${rows} elements, ${heap.toFixed(0)} MiB; painted after ${first.toFixed(0)} ms; a frame took ${times[30].toFixed(1)} ms at the median, ${times[59].toFixed(1)} at most`;
+  },
+
+  async hostileNamesAreText() {
+    const names = ['<script>window.hit=1</script>', '<img src=x onerror="window.hit=1">', '\u202egnp.exe', 'x'.repeat(200_000), '__proto__', 'constructor.prototype', '=cmd|calc', '"><svg onload=hit()>',
+      'javascript:hit()', '${hit()}', '{{hit}}', '..', '.', '../../etc', 'a..b', '%00', '\\', '\u2066x\u2069', '😀', '&lt;b&gt;'];
+    const file = put('hostile.safetensors', safetensors(names.map((name) => [name, 'F32', [2, 2], weights(4, 1)]), { '<b>key</b>': '<script>window.hit=1</script>' }));
+    const server = await serve(file);
+    const { page, seen, close: leave } = await visit(browser, server.url);
+    for (const hash of ['#/f0/overview', '#/f0/file', ...names.map((_, i) => `#/f0/t${i}`)]) await go(page, hash);
+    assert.equal(await page.evaluate(() => window.hit), undefined);
+    assert.equal(await page.$$eval('main img, main script, main svg, .tree img', (all) => all.length), 0);
+    assert.equal(seen.violations, 0);
+    assert.deepEqual(seen.said, []);
+    assert.doesNotMatch(await page.textContent('body'), /[\u202a-\u202e\u2066-\u2069\u0000-\u0008]/, 'control and bidi characters are shown escaped');
+    await leave();
+    await server.end();
+    return `${names.length} names, 0 violations, 0 messages`;
+  },
+
+  async errorsAreToldOnce() {
+    const server = await serve(fixture('import/layers.pt'));
+    const { page, close: leave } = await visit(browser, server.url);
+    await page.selectOption('.filters select', 'regex');
+    await page.fill('#search', '(');
+    await page.waitForSelector('.found.bad');
+    assert.ok(await page.isHidden('.banner'), 'a regex that does not compile is told beside the box');
+    await page.fill('#search', '');
+    await go(page, '#/f0/t999999');
+    assert.match(await page.textContent('.banner'), /could not/);
+    await page.click('.banner [aria-label=Close]');
+    await go(page, '#/f0/overview');
+    await server.end();
+    await page.evaluate(() => { location.hash = '#/f0/file'; });
+    await page.waitForSelector('.banner:not([hidden])');
+    assert.match(await page.textContent('.banner'), /gone/);
+    assert.equal(await page.$$eval('.banner', (all) => all.length), 1);
+    await leave();
+    return 'beside the box, in the banner, and when the server is gone';
+  },
+
+  async tokensLeaveTheAddress() {
+    const server = await serve(fixture('import/layers.pt'));
+    const { page, seen, close: leave } = await visit(browser, server.url);
+    const [token] = /[0-9a-f]{32}/.exec(server.url);
+    assert.ok(!(await page.evaluate(() => location.href)).includes(token));
+    assert.ok(seen.requests.every((each) => !each.replace(/#.*/, '').includes(token)));
+    await go(page, '#/f0/t0');
+    await page.reload();
+    await settled(page);
+    assert.ok(await page.isVisible('h2.name'), 'a deep link survives a reload');
+    await go(page, '#/f0/objects?path=[2]');
+    await page.waitForSelector('.pane-objects .row[aria-selected=true]');
+    assert.equal(await page.getAttribute('.pane-objects .row[aria-selected=true]', 'aria-posinset'), '3');
+    const stranger = await visit(browser, server.url.replace(/#.*/, '#/f0/overview')).catch((error) => error);
+    assert.match(await stranger.page.textContent('.banner'), /token/);
+    await stranger.close();
+    await leave();
+    await server.end();
+    return 'erased, kept for the tab, asked for elsewhere';
+  },
+
+  async theChangesAreThoseOfDiff() {
+    const layers = (seed) => Array.from({ length: 6 }, (_, i) => [`layers.${i}.attn.weight`, 'F32', [32, 32], weights(1024, i + 1).map((v, k) => v * (1 + (seed * i * ((k % 7) - 3)) / 300))]);
+    const [a, b] = [put('a.safetensors', safetensors([...layers(0), ['old', 'F32', [2]]])), put('b.safetensors', safetensors([...layers(1), ['new', 'F32', [3]]]))];
+    const told = json('diff', a, b);
+    const server = await serve(a, b);
+    const { page, seen, close: leave } = await visit(browser, server.url, {}, '#/changes');
+    const text = await page.textContent('.pane-changes .status');
+    const changed = told.tensors.filter((each) => /^(values|changed|within)$/.test(each.change ?? each.kind ?? '')).length;
+    if (changed) assert.match(text, new RegExp(`\\b${changed} changed`));
+    await page.click('[aria-label^="Data: Change by layer"]');
+    const rows = await page.$$eval('.pane-changes .figure tbody tr', (all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+    assert.equal(rows.length, 6);
+    await go(page, '#/changes/t5');
+    assert.ok(await page.isVisible('.pane-changes canvas.heatmap'));
+    assert.deepEqual(seen.said, []);
+    await leave();
+    await server.end();
+    return text;
+  },
+
+  async readingAllMakesItExact() {
+    const values = weights(6_000_000, 9);
+    values[4_321_987] = 7.5;  // one in six million
+    const server = await serve(put('large.safetensors', safetensors([['w', 'F32', [2000, 3000], values]])));
+    const { page, seen, close: leave } = await visit(browser, server.url, {}, '#/f0/t0');
+    assert.match(await page.textContent('.status'), /sampled/);
+    const norm = Math.hypot(...[0, 1, 2, 3, 4, 5].map((part) => Math.sqrt(values.subarray(part * 1e6, (part + 1) * 1e6).reduce((sum, value) => sum + value * value, 0))));
+    const guessed = asNumber((await shownSummary(page)).L2.replace('≈', ''));
+    assert.ok(Math.abs(guessed / norm - 1) < 0.1, `the norm is ${norm}, guessed ${guessed}`);
+    await page.click('.status .primary');
+    await page.waitForSelector('.status .good');
+    await settled(page);
+    const shown = await shownSummary(page);
+    assert.equal(asNumber(shown.max), 7.5);
+    assert.ok(close(shown.L2, norm), `the norm is ${norm}, not ${shown.L2}`);
+    const bytes = page.waitForResponse((each) => each.url().includes('/tile?') && each.url().includes('level=3'));
+    await page.selectOption('.heat-figure .bar select', 'mean');
+    await page.selectOption('.heat-figure .bar select', 'absmax');
+    const tile = await (await bytes).body();
+    assert.ok(tile.length > 32);
+    await settled(page);
+    await page.selectOption('.heat-figure .bar label:nth-of-type(2) select', 'full');
+    await page.waitForFunction(() => document.querySelector('.scalebar')?.textContent?.includes('7.5'));
+    assert.equal(await page.$eval('.heat', (heat) => heat.dataset.exact), 'true');
+    assert.deepEqual(seen.said, []);
+    await leave();
+    await server.end();
+    return 'one outlier in 6,000,000 is in the summary and in the heatmap';
+  },
+
+  async cancellingKeepsTheSample() {
+    const shape = [32_768, 65_536];
+    const file = put('sparse.safetensors', sparseHeader(shape));
+    fs.truncateSync(file, fs.statSync(file).size + 4 * shape[0] * shape[1]);
+    const server = await serve(file);
+    const { page, seen, close: leave } = await visit(browser, server.url);
+    const start = performance.now();
+    await go(page, '#/f0/t0');
+    const shown = performance.now() - start;
+    await page.click('.status .primary');
+    await page.waitForSelector('.status progress');
+    await page.keyboard.press('Enter');  // Cancel has the focus
+    await page.waitForSelector('.status .primary');
+    assert.match(await page.textContent('.status'), /sampled/);
+    await go(page, '#/f0/overview');
+    assert.deepEqual(seen.said, []);
+    await leave();
+    await server.end();
+    return `8 GiB, drawn after ${shown.toFixed(0)} ms`;
+  },
+
+  async theCodeOfTheOpenedPageWorksOnce() {
+    const bin = path.join(path.dirname(put('unused', '')), 'bin');
+    fs.mkdirSync(bin);
+    const note = path.join(bin, 'url');
+    fs.writeFileSync(path.join(bin, 'xdg-open'), `#!/bin/sh\nprintf %s "$1" > '${note}.tmp' && mv '${note}.tmp' '${note}'\n`, { mode: 0o755 });
+    const server = await serveWith({ open: true, env: { ...process.env, DISPLAY: ':0', PATH: `${bin}:${process.env.PATH}` } }, fixture('import/layers.pt'));
+    for (let i = 0; i < 200 && !fs.existsSync(note); ++i) await new Promise((resolve) => setTimeout(resolve, 20));
+    const url = fs.readFileSync(note, 'utf8');
+    assert.match(url, /#code=[0-9a-f]{32}$/);
+    const opened = await visit(browser, url);
+    assert.ok(await opened.page.isVisible('.glance'));
+    assert.doesNotMatch(await opened.page.evaluate(() => location.href), /code=/);
+    await opened.close();
+    const again = await visit(browser, url);
+    assert.ok(await again.page.isVisible('.banner'), 'a second use is refused');
+    await again.close();
+    await server.end();
+    return 'exchanged, then refused';
+  },
+
+  async theBudgetOfBytesAndRequests() {
+    const folder = path.join(root, 'tools/ballast/view/page');
+    const files = fs.readdirSync(folder);
+    const bytes = files.reduce((sum, name) => sum + fs.statSync(path.join(folder, name)).size, 0);
+    assert.ok(bytes <= 150_000 && files.length <= 12, `${files.length} files, ${bytes} bytes`);
+    const server = await serve(fixture('import/layers.pt'));
+    const { seen, close: leave } = await visit(browser, server.url);
+    const origin = new URL(server.url).origin;
+    assert.ok(seen.requests.every((each) => each.startsWith(origin) || each.startsWith(`blob:${origin}`)), 'no request leaves the machine');
+    const assets = new Set(seen.requests.filter((each) => !each.includes('/api/') && !each.startsWith('blob:')).map((each) => each.replace(/#.*/, '')));
+    assert.ok(assets.size <= 12, [...assets].join(' '));
+    await leave();
+    await server.end();
+    return `${bytes} bytes in ${assets.size} requests`;
+  },
+
+  async everyWordIsThereInBothLanguages() {
+    const folder = path.join(root, 'tools/ballast/view/page');
+    const words = fs.readFileSync(path.join(folder, 'strings.js'), 'utf8');
+    const known = new Map([...words.matchAll(/^  (\w+): \['((?:[^'\\]|\\.)*)', '((?:[^'\\]|\\.)*)'\],$/gm)].map(([, key, english, chinese]) => [key, [english, chinese]]));
+    const code = fs.readdirSync(folder).filter((name) => name.endsWith('.js') && name !== 'strings.js').map((name) => fs.readFileSync(path.join(folder, name), 'utf8')).join('\n');
+    const used = [...code.matchAll(/\bt\('(\w+)'/g)].map(([, key]) => key);
+    assert.deepEqual(used.filter((key) => !known.has(key)), []);
+    for (const [key, [english, chinese]] of known) {
+      assert.ok(english && chinese, key);
+      const places = (text) => [...new Set(text.match(/\{\d\}/g) ?? [])].sort().join();
+      assert.equal(places(english), places(chinese), key);
+    }
+    return `${known.size} texts`;
+  },
+};
+
+let failed = 0;
+const waiting = Object.entries(tests).filter(([name]) => !process.argv[2] || name.includes(process.argv[2]));
+// Three side by side: each has a server and a tab of its own.
+await Promise.all([0, 1, 2].map(async () => {
+  for (let next = waiting.shift(); next; next = waiting.shift()) {
+    const [name, test] = next;
+    const start = performance.now();
+    try {
+      console.log(`ok   ${name} (${await test()}) ${((performance.now() - start) / 1000).toFixed(1)} s`);
+    } catch (error) {
+      ++failed;
+      console.log(`FAIL ${name}: ${error.stack}`);
+    }
+  }
+}));
+await browser.close();
+process.exit(failed ? 1 : 0);

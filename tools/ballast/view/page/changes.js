@@ -1,0 +1,166 @@
+// Two files: which tensors changed, and by how much, along the layers.
+import { baseName, bytes, choice, count, follow, get, h, number, percent, query, report, saveCsv, say, tool } from './core.js';
+import { figure, legend, linesDrawing } from './charts.js';
+import { Heatmap } from './heatmap.js';
+import { Grid } from './tree.js';
+import { t } from './strings.js';
+
+const PAGE = 500;
+const MOST_LINES = 2000;
+const MOST_KINDS = 16;
+const KINDS = ['changed', 'equal', 'only_a', 'only_b', 'shape', 'dtype', 'renamed'];
+
+/** @type {Show} */
+export async function changesPage(context, pane, parameters, chosen = -1) {
+  const signal = context.signal();
+  const [a, b] = [0, 1];
+  const names = context.files().map((file) => baseName(file.name));
+  const waiting = h('div', { class: 'status' });
+  pane.append(h('header', { class: 'tensor-head' }, h('h2', null, t('changesOf', names[a], names[b]))), waiting);
+  const ask = (more) => `diff${query({ a, b, ...more })}`;
+  let first = await get(ask({ sort: 'file', offset: 0, limit: PAGE }), signal);
+  if (first.waiting) {
+    await wait(first.job, waiting, signal);
+    first = await get(ask({ sort: 'file', offset: 0, limit: PAGE }), signal);
+  }
+  while (first.rows.length < Math.min(first.total, MOST_LINES)) {
+    const { rows } = await get(ask({ sort: 'file', offset: first.rows.length, limit: PAGE }), signal);
+    if (!rows?.length) break;
+    first.rows.push(...rows);
+  }
+  waiting.replaceChildren(...(first.sampled ? [h('span', { class: 'badge' }, t('sampled')), ' '] : []),
+    t('changesCount', count(first.changed), count(first.equal), count(first.only_a), count(first.only_b), count(first.renamed)));
+  const open = (i) => context.go(`#/changes/t${i}`);
+  const delta = h('div', null);
+  pane.append(lines(first.rows, chosen, open), delta, grid(ask, open, chosen));
+  if (chosen >= 0) {
+    const row = first.rows.find((each) => each.i === chosen) ?? (await get(ask({ sort: 'file', offset: chosen, limit: 1 }), signal)).rows[0];
+    if (row) await showDelta(context, delta, row, parameters).catch(report);
+  }
+}
+
+async function wait(job, place, signal) {
+  const bar = h('progress', { max: 1, value: 0, 'aria-label': t('comparing') });
+  const told = h('span', { class: 'n' });
+  place.replaceChildren(t('comparing'), ' ', bar, ' ', told);
+  await follow(job, signal, (done, total) => {
+    bar.value = total ? done / total : 0;
+    told.textContent = `${bytes(done)} / ${bytes(total)}`;
+  });
+}
+
+/** rel-L2 along the layers, one line per kind of weight.
+ * @param {any[]} rows */
+function lines(rows, chosen, open) {
+  /** @type {Map<string, Series>} */
+  const kinds = new Map();
+  for (const row of rows) {
+    const name = row.role || t('other');
+    const y = row.kind === 'equal' ? 0 : Number(row.rel_l2 ?? NaN);
+    if (row.layer == null || !Number.isFinite(y)) continue;
+    if (!kinds.has(name)) kinds.set(name, { name, points: [] });
+    kinds.get(name)?.points.push({ x: row.layer, y, id: row.i, label: row.name });
+  }
+  const series = [...kinds.values()].filter((one) => one.points.length > 1).sort((p, q) => mean(q) - mean(p)).slice(0, MOST_KINDS);
+  if (!series.length) return h('p', { class: 'quiet' }, t('noLayers'));
+  for (const one of series) one.points.sort((p, q) => p.x - q.x);
+  const { drawing, nearest } = linesDrawing(() => series, () => chosen);
+  const { canvas } = drawing;
+  canvas.className = 'lines';
+  const told = h('output', { class: 'readout' });
+  canvas.addEventListener('pointermove', (event) => {
+    const hit = nearest(event.offsetX, event.offsetY);
+    told.textContent = hit?.label ?? '';
+    canvas.classList.toggle('hit', !!hit);
+  });
+  canvas.addEventListener('click', (event) => {
+    const hit = nearest(event.offsetX, event.offsetY);
+    if (hit) open(hit.id);
+  });
+  const frame = figure({ title: t('lines'), content: h('div', null, canvas, h('div', { class: 'under' }, told), legend(series.map((one) => one.name))), canvas, cls: 'wide', name: () => 'changes-by-layer',
+    data: () => ({ columns: [t('kind'), `#${t('layer')}`, t('name'), `#${t('relL2')}`], rows: series.flatMap((one) => one.points.map((p) => [one.name, p.x, p.label, p.y])) }) });
+  const top = series.flatMap((one) => one.points).sort((p, q) => q.y - p.y)[0];
+  frame.summary.textContent = t('linesSummary', series.length, top.label, number(top.y, 3));
+  canvas.setAttribute('aria-label', `${t('lines')}. ${frame.summary.textContent}`);
+  return frame.element;
+}
+
+/** @param {Series} one */
+const mean = (one) => one.points.reduce((sum, p) => sum + p.y, 0) / one.points.length;
+
+/** @param {Ask} ask @param {(i: number) => void} open */
+function grid(ask, open, chosen) {
+  const asked = { sort: 'rel_l2', q: '', kind: '' };
+  const value = (key) => (cell, row) => { cell.textContent = number(row[key], 4); };
+  const again = (more) => { Object.assign(asked, more); made.reset(); };
+  const made = new Grid({
+    label: t('changes'), tree: false, sorted: () => asked.sort, sort: (key) => again({ sort: key }), name: (row) => row.name,
+    columns: [
+      { key: 'name', label: t('name'), sort: 'name', fill: (cell, row) => { cell.textContent = cell.title = row.name_b && row.name_b !== row.name ? `${row.name} → ${row.name_b}` : row.name; } },
+      { key: 'kind', label: t('change'), fill: (cell, row) => { cell.textContent = t(`kind_${row.kind}`); cell.dataset.kind = row.kind; } },
+      { key: 'value', label: t('relL2'), numeric: true, sort: 'rel_l2', fill: value('rel_l2') },
+      { key: 'value', label: t('cosine'), numeric: true, fill: value('cosine') },
+      { key: 'value', label: 'max |Δ|', numeric: true, sort: 'max_abs', fill: value('max_abs') },
+      { key: 'value', label: t('differing'), numeric: true, fill: (cell, row) => { cell.textContent = row.differing == null ? '–' : percent(row.differing, row.elements); } },
+    ],
+    load: async (_path, offset, limit, signal) => {
+      const answer = await get(ask({ ...asked, offset, limit }), signal);
+      return { total: answer.total, rows: answer.rows.map((row) => ({ path: String(row.i), parent: false, data: row })) };
+    },
+    open: (item) => open(item.data.i),
+  });
+  if (chosen >= 0) made.choose(String(chosen));
+  made.reset();
+  return h('section', { class: 'changes-table' }, h('div', { class: 'bar' }, h('h3', null, t('tensors')), h('span', { class: 'grow' }),
+    h('input', { type: 'search', placeholder: t('filter'), 'aria-label': t('filter'), input: (event) => again({ q: event.target.value }) }),
+    choice(t('change'), [['', t('all')], ...KINDS.map((kind) => [kind, t(`kind_${kind}`)])], '', (kind) => again({ kind })), tool('CSV', () => exportAll(ask).catch(report), `CSV: ${t('changes')}`)), made.element);
+}
+
+/** @param {Ask} ask */
+async function exportAll(ask) {
+  const keys = ['name', 'name_b', 'kind', 'rel_l2', 'cosine', 'max_abs', 'differing', 'elements'];
+  /** @type {unknown[][]} */
+  const rows = [keys];
+  for (let offset = 0, total = 1; offset < total;) {
+    const answer = await get(ask({ sort: 'file', offset, limit: PAGE }));
+    total = answer.total;
+    if (!answer.rows.length) break;
+    offset += answer.rows.length;
+    for (const row of answer.rows) rows.push(keys.map((key) => row[key]));
+  }
+  saveCsv(rows, 'changes.csv');
+}
+
+const STATS = ['delta', 'ratio', 'sign', 'absmax'];
+
+/** The difference of one pair as a heatmap.
+ * @param {Context} context @param {HTMLElement} place @param {any} row */
+async function showDelta(context, place, row, parameters) {
+  const signal = context.signal();
+  const title = t('deltaOf', row.name);
+  if (row.n_a === null || row.n_b === null || row.kind === 'shape') {
+    place.replaceChildren(h('section', null, h('h3', null, title), h('p', { class: 'quiet' }, t('noDelta', t(`kind_${row.kind}`)))));
+    return;
+  }
+  const tensor = await get(`files/0/t/${row.n_a}`, signal);
+  const shape = /** @type {number[]} */ (tensor.shape);
+  const axes = parameters.get('axes') ?? (shape.length >= 2 ? '0,1' : shape.length ? '0' : '');
+  const at = parameters.get('at') ?? shape.slice(2).map(() => '0').join(',');
+  let stat = parameters.get('stat') ?? 'delta';
+  let numbers = true;
+  const plane = await get(`diff/t/${row.i}/plane${query({ axes, at })}`, signal).catch((error) => {
+    if (error.status !== 404) throw error;
+    numbers = false;
+    return get(`files/0/t/${row.n_a}/plane${query({ axes, at })}`, signal);
+  });
+  const heat = new Heatmap({ base: `diff/t/${row.i}`, changed: (state) => context.remember(state), signed: (shown) => shown !== 'absmax', strips: false, numbers, signal });
+  const show = (keep) => heat.show({ axes, at, stat }, { rows: plane.rows, cols: plane.cols, levels: Math.max(1, plane.levels), fold: plane.fold ?? null }, keep);
+  const frame = figure({ title, content: heat.element, canvas: heat.canvas, name: () => `${row.name}-delta`, data: () => heat.data(), cls: 'heat-figure wide',
+    tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), stat, (value) => { stat = value; show(true); }),
+      heat.tools()] });
+  frame.summary.textContent = t('deltaSummary', number(row.rel_l2, 4), number(row.cosine, 6), number(row.max_abs, 4), percent(row.differing, row.elements));
+  place.replaceChildren(frame.element);
+  show(false);
+  if (parameters.has('level')) heat.place(Number(parameters.get('level')), Number(parameters.get('x')), Number(parameters.get('y')));
+  say(frame.summary.textContent);
+}
