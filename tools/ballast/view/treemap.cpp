@@ -174,7 +174,7 @@ class Treemap {
       ++rest_;
       return;
     }
-    std::int32_t name = static_cast<std::int32_t>(tensor);
+    auto name = static_cast<std::int32_t>(tensor);
     ballast::DType dtype = ballast::DType::f32;
     if (tensor < 0) {
       groups_.push_back(node);
