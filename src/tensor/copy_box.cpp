@@ -78,13 +78,13 @@ void copy_planes(const std::byte* in, std::size_t size, const Layout& axes, std:
     if (i != tiled && i + 1 != axes.size())
       others.push_back({axes[i].size, axes[i].stride * bytes, out_step});
   }
-  Plane plane{in,
-              axes[tiled].stride * bytes,
-              axes.back().stride * bytes,
-              out,
-              pitch,
-              axes[tiled].size,
-              axes.back().size};
+  StridedRows plane{in,
+                    axes[tiled].stride * bytes,
+                    axes.back().stride * bytes,
+                    out,
+                    pitch,
+                    axes[tiled].size,
+                    axes.back().size};
   std::vector<std::int64_t> at(others.size(), 0);
   for (;;) {
     copy_plane(plane, size, options.isa, options.stream);

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t kTile = 64;
 
-Plane part(const Plane& plane, std::int64_t size, std::int64_t row, std::int64_t column, std::int64_t rows,
-           std::int64_t columns) {
-  Plane result = plane;
+StridedRows part(const StridedRows& plane, std::int64_t size, std::int64_t row, std::int64_t column,
+                 std::int64_t rows, std::int64_t columns) {
+  StridedRows result = plane;
   result.in += row * plane.row_step + column * plane.column_step;
   result.out += row * plane.pitch + column * size;
   result.rows = rows;
@@ -23,7 +23,7 @@ Plane part(const Plane& plane, std::int64_t size, std::int64_t row, std::int64_t
 }
 
 template <std::size_t kSize>
-void copy_tile(const Plane& plane) {
+void copy_tile(const StridedRows& plane) {
   for (std::int64_t i = 0; i < plane.rows; ++i) {
     const std::byte* from = plane.in + i * plane.row_step;
     std::byte* to = plane.out + i * plane.pitch;
@@ -33,7 +33,7 @@ void copy_tile(const Plane& plane) {
   }
 }
 
-void copy_tile(const Plane& plane, std::size_t size) {
+void copy_tile(const StridedRows& plane, std::size_t size) {
   switch (size) {
     case 1:
       return copy_tile<1>(plane);
@@ -51,7 +51,7 @@ void copy_tile(const Plane& plane, std::size_t size) {
 // Along the source's lines: measured, with the tiles in the other order the same copy takes 1.7 times as
 // long.
 template <class Visit>
-void for_each_tile(const Plane& plane, std::size_t size, const Visit& visit) {
+void for_each_tile(const StridedRows& plane, std::size_t size, const Visit& visit) {
   for (std::int64_t j = 0; j < plane.columns; j += kTile) {
     for (std::int64_t i = 0; i < plane.rows; i += kTile) {
       visit(part(plane, static_cast<std::int64_t>(size), i, j, std::min(kTile, plane.rows - i),
@@ -60,9 +60,9 @@ void for_each_tile(const Plane& plane, std::size_t size, const Visit& visit) {
   }
 }
 
-void copy_plain(const Plane& plane, std::size_t size) {
+void copy_plain(const StridedRows& plane, std::size_t size) {
   if (plane.rows == 0 || plane.columns == 0) return;
-  for_each_tile(plane, size, [&](const Plane& tile) { copy_tile(tile, size); });
+  for_each_tile(plane, size, [&](const StridedRows& tile) { copy_tile(tile, size); });
 }
 
 Transposer transposer_for(std::size_t size, Isa isa) noexcept {
@@ -72,7 +72,7 @@ Transposer transposer_for(std::size_t size, Isa isa) noexcept {
 }
 
 // All of a plane but without streaming, the vectors' blocks first and the edges element by element.
-void transpose_plain(const Plane& plane, std::int64_t size, const Transposer& transposer) {
+void transpose_plain(const StridedRows& plane, std::int64_t size, const Transposer& transposer) {
   const std::int64_t lane = 16 / size;
   const std::int64_t rows = plane.rows / lane * lane;
   const std::int64_t columns = plane.columns / (lane * transposer.lanes) * (lane * transposer.lanes);
@@ -86,7 +86,7 @@ void transpose_plain(const Plane& plane, std::int64_t size, const Transposer& tr
 // wherever in the row they do.
 class ShiftedTiles {
  public:
-  ShiftedTiles(const Plane& plane, std::int64_t size, Isa isa, const Transposer& transposer)
+  ShiftedTiles(const StridedRows& plane, std::int64_t size, Isa isa, const Transposer& transposer)
       : plane_(plane), size_(size), isa_(isa), transposer_(transposer) {}
 
   void copy() {
@@ -108,7 +108,7 @@ class ShiftedTiles {
 
   void copy_tile_at(std::int64_t i, std::int64_t j, std::int64_t columns, bool last) {
     const std::int64_t rows = std::min(kTile, plane_.rows - i);
-    Plane tile = part(plane_, size_, i, j, rows, columns);
+    StridedRows tile = part(plane_, size_, i, j, rows, columns);
     std::byte* out = tile.out;
     tile.out = buffer_;
     tile.pitch = kBufferPitch;
@@ -128,7 +128,7 @@ class ShiftedTiles {
     if (last) std::memcpy(out + end, in + end, static_cast<std::size_t>(bytes - end));
   }
 
-  const Plane& plane_;
+  const StridedRows& plane_;
   std::int64_t size_;
   Isa isa_;
   const Transposer& transposer_;
@@ -137,7 +137,7 @@ class ShiftedTiles {
 
 }  // namespace
 
-void copy_plane(const Plane& plane, std::size_t size, Isa isa, bool stream) {
+void copy_plane(const StridedRows& plane, std::size_t size, Isa isa, bool stream) {
   const auto bytes = static_cast<std::int64_t>(size);
   const Transposer transposer = transposer_for(size, isa);
   if (transposer.run == nullptr || plane.row_step != bytes) return copy_plain(plane, size);
@@ -148,7 +148,7 @@ void copy_plane(const Plane& plane, std::size_t size, Isa isa, bool stream) {
   const std::int64_t rows = plane.rows / lane * lane;
   const std::int64_t columns = plane.columns / (lane * transposer.lanes) * (lane * transposer.lanes);
   for_each_tile(part(plane, bytes, 0, 0, rows, columns), size,
-                [&](const Plane& tile) { transposer.run(tile, stream); });
+                [&](const StridedRows& tile) { transposer.run(tile, stream); });
   copy_plain(part(plane, bytes, 0, columns, rows, plane.columns - columns), size);
   copy_plain(part(plane, bytes, rows, 0, plane.rows - rows, plane.columns), size);
 }

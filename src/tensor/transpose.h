@@ -12,7 +12,7 @@ namespace ballast {
 
 /// Output row i, column j is the source's element at in + i * row_step + j * column_step; all steps in bytes.
 /// Rows of the output begin `pitch` bytes apart.
-struct Plane {
+struct StridedRows {
   const std::byte* in;
   std::int64_t row_step;
   std::int64_t column_step;
@@ -24,12 +24,12 @@ struct Plane {
 
 /// Copies it tile by tile, so that every cache line of both sides is fetched once. Elements of 1, 2, 4, 8 or
 /// 16 bytes; nothing needs to be aligned. `stream`: write past the cache where whole lines can be written.
-void copy_plane(const Plane& plane, std::size_t size, Isa isa, bool stream);
+void copy_plane(const StridedRows& plane, std::size_t size, Isa isa, bool stream);
 
 /// Transposes blocks of kLane source elements down and kLane * lanes across, where kLane * size is 16 bytes:
 /// row_step is `size`, rows and columns are multiples of the block's. Streaming needs output rows that begin
 /// on a cache line.
-using TransposeKernel = void (*)(const Plane& plane, bool stream);
+using TransposeKernel = void (*)(const StridedRows& plane, bool stream);
 
 struct Transposer {
   TransposeKernel run = nullptr;  // null: none for this machine
