@@ -146,8 +146,9 @@ File::~File() {
 }
 
 void File::release() const noexcept {
-  if (descriptor_ < 0) return;
-  close(std::exchange(descriptor_, -1));
+  const int held = descriptor_.exchange(-1);
+  if (held < 0) return;
+  close(held);
   held_descriptors.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -200,7 +201,7 @@ void File::settle() const {
 }
 
 File::Descriptor::Descriptor(const File& file)
-    : descriptor_(file.descriptor_), is_own_(file.descriptor_ < 0) {
+    : descriptor_(file.descriptor_.load()), is_own_(descriptor_ < 0) {
   if (!is_own_) return;
   OwnedDescriptor again(open_file(file.reopened_, file.options_.follow_links));
 
@@ -211,7 +212,21 @@ File::Descriptor::Descriptor(const File& file)
   // A mapping keeps the file's number to itself; without one, another file may have it by now.
   const bool is_same = file.is_mapped() ? now.device == file.state_.device && now.number == file.state_.number
                                         : now == file.state_;
-  if (is_same) descriptor_ = std::exchange(again.number, -1);
+  if (!is_same) return;
+  // Who reads once mostly reads on, tensor by tensor: it is kept while there are few.
+  if (held_descriptors.load(std::memory_order_relaxed) < kMostHeld) {
+    int none = -1;
+    is_own_ = false;
+    descriptor_ = again.number;
+    if (file.descriptor_.compare_exchange_strong(none, again.number)) {
+      again.number = -1;
+      held_descriptors.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      descriptor_ = none;  // another thread was first
+    }
+    return;
+  }
+  descriptor_ = std::exchange(again.number, -1);
 }
 
 File::Descriptor::~Descriptor() {

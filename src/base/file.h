@@ -3,6 +3,7 @@
 // whoever depends on it (check_unchanged()); a file that shrinks gives an Error and not zeros.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,8 +63,8 @@ class File final : public ByteSource {
   void check_unchanged() const override;
 
   /// For the end of opening: maps the file when its tensors are views of it, and gives its descriptor back,
-  /// which a program has only a thousand of; where it is needed again, the file is opened anew. Files that
-  /// are read keep theirs as long as there are few. Before others than the opener have the file.
+  /// which a program has only a thousand of; where it is needed again, the file is opened anew, and stays so.
+  /// Files that are read keep theirs as long as there are few. Before others than the opener have the file.
   void settle() const;
 
   /// A descriptor for as long as it lives. get() is -1 where the path leads to another file by now.
@@ -102,8 +103,8 @@ class File final : public ByteSource {
 
   FileOptions options_;
   State state_;
-  mutable int descriptor_;        // -1: given back
-  mutable std::string reopened_;  // under which path, when it was given back
+  mutable std::atomic<int> descriptor_;  // -1: given back
+  mutable std::string reopened_;         // under which path, when it was given back
   std::unique_ptr<Mapping> mapping_;
   std::unique_ptr<const DirectFile> direct_;
 };

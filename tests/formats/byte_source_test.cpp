@@ -153,6 +153,29 @@ TEST_F(Descriptors, MoreFilesThanAProcessMayHaveOpenStayOpenAndCanBeRead) {
   }
 }
 
+std::size_t open_descriptors() {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
+}
+
+// Tensors are read one by one: a mapped file is opened for them once, not for each, and only while few are
+// held.
+TEST_F(Descriptors, AMappedFileThatIsReadIsOpenedOnceMore) {
+  write(path("a"), "0123456789");
+  std::vector<std::shared_ptr<const File>> all;
+  for (int i = 0; i < 300; ++i) {
+    all.push_back(File::open(path("a"), {.io = Io::map}));
+    all.back()->settle();
+  }
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(as_text(all[0]->read(3, 2)), "34");
+  EXPECT_EQ(open_descriptors(), before + 1);
+  for (const auto& file : all) EXPECT_EQ(as_text(file->read(9, 1)), "9");
+  EXPECT_LT(open_descriptors(), before + 300);
+  all.clear();
+  EXPECT_EQ(open_descriptors(), before);
+}
+
 // The kernel gives a new file the number of one that is gone: it is another file all the same.
 TEST_F(Descriptors, WhatHasTheNumberOfAFileThatIsGoneIsNotReadForIt) {
   std::vector<std::shared_ptr<const File>> all;
