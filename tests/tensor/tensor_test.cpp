@@ -66,7 +66,10 @@ TEST(Dims, ChangeAsAVectorDoes) {
     }
     ASSERT_TRUE(std::equal(dims.begin(), dims.end(), plain.begin(), plain.end())) << step;
     if (step % 7 == 0) dims = Dims(dims);
-    if (step % 11 == 0) dims = std::move(Dims(dims));
+    if (step % 11 == 0) {
+      Dims moved = dims;
+      dims = std::move(moved);
+    }
   }
 }
 
