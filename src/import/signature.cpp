@@ -29,6 +29,7 @@ using seal::Statement;
 constexpr std::size_t kMaxPem = std::size_t{4} << 20U;
 
 std::string bounded_text(const std::string& path, std::size_t most, std::string_view what) {
+  seal::require_path(path, what);
   const auto file = File::open(path, {.io = Io::read});
   if (file->size() > most)
     fail(Errc::header_too_large, display(path), "{} bytes are too many for {}, which has {} at most",

@@ -8,7 +8,13 @@
 
 namespace ballast::seal {
 
+void require_path(const std::string& path, std::string_view what) {
+  if (path.find("-----BEGIN") != std::string::npos)
+    fail(Errc::invalid_argument, std::string(what), "was given as text, and the path of its file is wanted");
+}
+
 SecretText read_secret(const std::string& path, std::string_view what) {
+  require_path(path, what);
   constexpr std::uint64_t kMost = 64U << 10U;
   const auto file = File::open(path, {.io = Io::read});
   if (file->size() > kMost)

@@ -27,6 +27,9 @@ class SecretText {
   std::vector<std::byte> bytes_;
 };
 
+/// Errc::invalid_argument where a key itself was given for the path of one: nothing of it is shown.
+void require_path(const std::string& path, std::string_view what);
+
 /// Keys are a few lines; whatever is larger is some other file, and refused as no `what`.
 [[nodiscard]] SecretText read_secret(const std::string& path, std::string_view what);
 

@@ -58,6 +58,7 @@ class StatementReader {
     json_.finish();
     check_types();
     if (*predicate_type_ == kPredicateOf02) {
+      statement_.ignored.clear();  // as all else of its predicate, which said nothing then
       for (const Subject& subject : subjects_) add(subject.name, subject.sha256);
     } else {
       check_predicate();

@@ -232,10 +232,10 @@ TileFrame frame_of(const Plane::Data& data, int level, std::int64_t x, std::int6
     if (tile < 0 || tile > (all - 1) / Plane::kTile || all == 0) return 0;
     return std::min(Plane::kTile, all - tile * Plane::kTile);
   };
-  TileFrame frame{level, x * Plane::kTile, y * Plane::kTile, cells(data.form.cols, x),
-                  cells(data.form.rows, y)};
-  if (frame.width == 0 || frame.height == 0) return {level, 0, 0, 0, 0};
-  return frame;
+  const std::int64_t width = cells(data.form.cols, x);
+  const std::int64_t height = cells(data.form.rows, y);
+  if (width == 0 || height == 0) return {level, 0, 0, 0, 0};  // x and y may be any numbers
+  return {level, x * Plane::kTile, y * Plane::kTile, width, height};
 }
 
 Tile exact_tile(const Plane::Data& data, const TileFrame& frame, CellStat stat) {

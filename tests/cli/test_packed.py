@@ -225,6 +225,7 @@ class Damage(Packed):
             "a negative one": lambda said: said[name].update(shape=[-256, 300]),
             "a huge one": lambda said: said[name].update(shape=[256, 300 << 40]),
             "an overflow": lambda said: said[name].update(shape=[1 << 62, 1 << 62]),
+            "no elements": lambda said: said[name].update(shape=[0, 300]),
             "another dtype": lambda said: said[name].update(dtype="F32"),
             "one that is not packed": lambda said: said[name].update(dtype="I16"),
             "no dtype": lambda said: said[name].pop("dtype"),

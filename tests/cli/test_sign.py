@@ -77,6 +77,16 @@ class Fixtures(Signing):
         # What lies between is not a root, whoever names it.
         self.run_tool("verify", self.model, "--signature", by_certificate, "--certificate-chain", FILES / "between.pem", code=2)
 
+    def test_a_key_that_was_given_for_its_path_is_not_shown(self):
+        text = self.key.read_text()
+        secret = text.splitlines()[2]
+        signature = FILES / "1.1.1-key-p256.sig"
+        for command in (["sign", self.model, "--key", text, "-o", self.signature], ["sign", self.model, "--key", self.key, "--cert", text, "-o", self.signature],
+                        ["verify", self.model, "--signature", signature, "--key", text], ["verify", self.model, "--signature", signature, "--certificate-chain", text]):
+            said = self.run_tool(*command, code=2)[1]
+            self.assertNotIn(secret, said)
+            self.assertIn("the path of its file is wanted", said, command)
+
     def test_a_keyless_signature_is_named_with_who_made_it(self):
         said = self.verify(2, signature=FILES / "keyless.sig")[1]
         for words in ("keyless, by Sigstore", "someone@example.com", "not checked"):

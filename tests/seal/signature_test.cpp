@@ -144,6 +144,15 @@ TEST(Statement, WhatIsWrittenIsRead) {
   EXPECT_EQ(read_statement(statement_text(some_statement()), "x.sig"), some_statement());
 }
 
+// Its predicate counted for nothing, so nothing that stands there now may hide a file.
+TEST(Statement, OfVersion02HasNoIgnoredPaths) {
+  const std::string good = statement_text(some_statement());
+  const std::string old =
+      replaced(good, "https://model_signing/signature/v1.0", "https://model_signing/Digests/v0.1");
+  EXPECT_THAT(read_statement(good, "x.sig").ignored, ElementsAre("model.sig", ".git"));
+  EXPECT_THAT(read_statement(old, "x.sig").ignored, testing::IsEmpty());
+}
+
 // Of the specification's example.
 TEST(Statement, TheRootIsTheHashOfTheDigestsInTheirOrder) {
   const auto digest = [](const std::string& text) {

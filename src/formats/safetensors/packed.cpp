@@ -85,7 +85,10 @@ PackedTensors::PackedTensors(const Header& header, const std::string& file) {
     const std::string where = file + ": packed tensor " + quoted(entry.name());
     if (entry.dtype != DType::u8 || entry.rank != 1)
       fail(Errc::bad_packed, where, "its bytes are not U8 in one dimension");
-    bytes = checked_add(bytes, data_size(tensor->dtype, tensor->shape, file, entry.name()), where);
+    const std::uint64_t size = data_size(tensor->dtype, tensor->shape, file, entry.name());
+    // Of no elements nobody would ever ask for a byte, and what is stored would be looked at by nobody.
+    if (size == 0) fail(Errc::bad_packed, where, "has no elements by its shape; such tensors are not packed");
+    bytes = checked_add(bytes, size, where);
     stored += entry.end - entry.begin;
     // Before anything of this size is asked for.
     if (bytes > containers::expansion_limit(stored))

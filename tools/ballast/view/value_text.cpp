@@ -100,7 +100,29 @@ std::vector<std::string> value_texts(const ballast::Tensor& tensor) {
   return bit_texts(tensor);
 }
 
+namespace {
+
+// Numbers of 64 bits are not all numbers of F64: a difference of 1 would be 0.
+template <class Integer>
+std::vector<std::string> integer_differences(const ballast::Tensor& a, const ballast::Tensor& b) {
+  const ballast::Tensor left = a.contiguous();
+  const ballast::Tensor right = b.contiguous();
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < left.span<Integer>().size(); ++i) {
+    const Integer x = left.span<Integer>()[i];
+    const Integer y = right.span<Integer>()[i];
+    const auto size = x < y ? static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x)
+                            : static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y);
+    out.push_back(fmt::format("{}{}", x < y ? "-" : "", size));
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> difference_texts(const ballast::Tensor& a, const ballast::Tensor& b) {
+  if (a.dtype() == b.dtype() && a.dtype() == DType::i64) return integer_differences<std::int64_t>(a, b);
+  if (a.dtype() == b.dtype() && a.dtype() == DType::u64) return integer_differences<std::uint64_t>(a, b);
   if (!ballast::is_real(a.dtype()) || !ballast::is_real(b.dtype()))
     fail(ballast::Errc::bad_dtype, "difference", "of {} and {} is no number", ballast::info(a.dtype()).code,
          ballast::info(b.dtype()).code);
