@@ -82,7 +82,7 @@ class Fixtures(Signing):
         secret = text.splitlines()[2]
         signature = FILES / "1.1.1-key-p256.sig"
         for command in (["sign", self.model, "--key", text, "-o", self.signature], ["sign", self.model, "--key", self.key, "--cert", text, "-o", self.signature],
-                        ["verify", self.model, "--signature", signature, "--key", text], ["verify", self.model, "--signature", signature, "--certificate-chain", text]):
+                        ["verify", self.model, "--signature", signature, "--key", text], ["verify", self.model, "--signature", FILES / "1.1.1-certificate-p256.sig", "--certificate-chain", text]):
             said = self.run_tool(*command, code=2)[1]
             self.assertNotIn(secret, said)
             self.assertIn("the path of its file is wanted", said, command)

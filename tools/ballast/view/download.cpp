@@ -59,6 +59,9 @@ Response get_npy(const Call& call) {
     tensor = tensor.to_lazy(ballast::DType::f32);
   }
   if (!tensor.has_data()) throw Refused{400, "invalid-argument", "there is no data in the file"};
+  constexpr std::size_t kMostAxes = 64;  // of an array
+  if (tensor.rank() > kMostAxes)
+    throw Refused{400, "not-representable", "it has more dimensions than an array of NumPy's may have"};
   const std::string head = npy_head(tensor, ballast::info(tensor.dtype()).numpy);
   return {
       .type = "application/octet-stream",
