@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "attention.h"
 #include "ballast/nn.h"
 #include "ballast/ops.h"
 
@@ -46,12 +47,9 @@ struct BertSelfAttention {
 
   /// `mask` is BOOL [batch, 1, 1, tokens], true where there is a word.
   Tensor forward(const Tensor& x, const Tensor& mask) const {
-    const auto split = [&](const Tensor& part) {
-      return part.reshape({x.shape()[0], x.shape()[1], heads, -1}).permute({0, 2, 1, 3});
-    };
-    const Tensor mixed = ballast::scaled_dot_product_attention(split(query.forward(x)), split(key.forward(x)),
-                                                               split(value.forward(x)), {.mask = mask});
-    return mixed.permute({0, 2, 1, 3}).reshape(x.shape());
+    return join_heads(ballast::scaled_dot_product_attention(
+        split_heads(query.forward(x), heads), split_heads(key.forward(x), heads),
+        split_heads(value.forward(x), heads), {.mask = mask}));
   }
 };
 

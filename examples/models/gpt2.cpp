@@ -23,7 +23,7 @@ int main(int argc, char** argv) try {
   ballast::Tensor next = expected.tensor("prompt");  // I64 [1, tokens]
   examples::print_numbers("prompt:", next);
 
-  std::vector<models::KeyValues> cache;
+  std::vector<ballast::nn::KVCache> cache;
   std::vector<ballast::Tensor> generated;
   ballast::Tensor logits;
   const std::int64_t count = expected.tensor("tokens").numel();

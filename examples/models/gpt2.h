@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "attention.h"
 #include "ballast/load.h"
 #include "ballast/nn.h"
 #include "ballast/ops.h"
@@ -40,36 +41,18 @@ struct Conv1D {
   }
 };
 
-/// Keys and values of the tokens seen so far, [batch, heads, tokens, features] each; one for every block.
-struct KeyValues {
-  Tensor keys = {};
-  Tensor values = {};
-};
-
 struct Gpt2Attention {
   std::int64_t n_head;
   Conv1D c_attn;
   Conv1D c_proj;
 
-  Tensor forward(const Tensor& x, KeyValues* seen) const {
-    const auto heads = [&](const Tensor& part) {
-      return part.reshape({x.shape()[0], x.shape()[1], n_head, -1}).permute({0, 2, 1, 3});
-    };
+  Tensor forward(const Tensor& x, nn::KVCache* cache) const {
     const std::vector<Tensor> parts = ballast::chunk(c_attn.forward(x), 3, -1);
-    Tensor keys = heads(parts[1]);
-    Tensor values = heads(parts[2]);
-    std::int64_t before = 0;
-    if (seen != nullptr) {
-      if (seen->keys.defined()) {
-        before = seen->keys.shape()[2];
-        keys = ballast::concat({seen->keys, keys}, 2);
-        values = ballast::concat({seen->values, values}, 2);
-      }
-      *seen = {keys, values};
-    }
-    const Tensor mixed = ballast::scaled_dot_product_attention(heads(parts[0]), keys, values,
-                                                               {.causal = true, .query_offset = before});
-    return c_proj.forward(mixed.permute({0, 2, 1, 3}).reshape(x.shape()));
+    nn::KVCache::Seen seen{split_heads(parts[1], n_head), split_heads(parts[2], n_head)};
+    const std::int64_t before = cache == nullptr ? 0 : cache->length();
+    if (cache != nullptr) seen = cache->append(seen.keys, seen.values);
+    return c_proj.forward(join_heads(ballast::scaled_dot_product_attention(
+        split_heads(parts[0], n_head), seen.keys, seen.values, {.causal = true, .query_offset = before})));
   }
 };
 
@@ -88,8 +71,8 @@ struct Gpt2Block {
   nn::LayerNorm ln_2;
   Gpt2Mlp mlp;
 
-  Tensor forward(const Tensor& x, KeyValues* seen) const {
-    const Tensor attended = x + attn.forward(ln_1.forward(x), seen);
+  Tensor forward(const Tensor& x, nn::KVCache* cache) const {
+    const Tensor attended = x + attn.forward(ln_1.forward(x), cache);
     return attended + mlp.forward(ln_2.forward(attended));
   }
 
@@ -107,11 +90,11 @@ struct Gpt2Transformer {
   std::vector<Gpt2Block> h;
   nn::LayerNorm ln_f;
 
-  Tensor forward(const Tensor& tokens, std::vector<KeyValues>* cache) const {
+  Tensor forward(const Tensor& tokens, std::vector<nn::KVCache>* cache) const {
     std::int64_t before = 0;
     if (cache != nullptr) {
       cache->resize(h.size());
-      if (!h.empty() && cache->front().keys.defined()) before = cache->front().keys.shape()[2];
+      if (!h.empty()) before = cache->front().length();
     }
     Tensor x = wte.forward(tokens) + wpe.forward(ballast::arange(before, before + tokens.shape()[1]));
     for (std::size_t i = 0; i < h.size(); ++i) x = h[i].forward(x, cache == nullptr ? nullptr : &(*cache)[i]);
@@ -132,7 +115,7 @@ struct Gpt2 {
         lm_head{config.n_embd, config.vocab_size, {.bias = false}} {}
 
   /// I64 [batch, tokens] → [batch, tokens, vocabulary]. With a cache, `tokens` follow those it has seen.
-  Tensor forward(const Tensor& tokens, std::vector<KeyValues>* cache = nullptr) const {
+  Tensor forward(const Tensor& tokens, std::vector<nn::KVCache>* cache = nullptr) const {
     return lm_head.forward(transformer.forward(tokens, cache));
   }
 

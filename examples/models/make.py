@@ -20,6 +20,7 @@ from torch import nn
 from bert import BertForSequenceClassification
 from gpt2 import Gpt2
 from lstm_tagger import LstmTagger
+from random_weights import randomize
 from unet import UNet
 
 HERE = pathlib.Path(__file__).parent
@@ -64,22 +65,6 @@ def build_model(build):
     slow = ("kaiming_uniform_", "kaiming_normal_", "xavier_uniform_", "trunc_normal_", "normal_")
     with unittest.mock.patch.multiple(nn.init, **{name: leave for name in slow}):
         return build().eval()
-
-
-def randomize(model):
-    """Every parameter and statistic gets numbers that show when it is left out or taken for another one."""
-    for name, tensor in model.state_dict().items():
-        norm_scale = tensor.dim() == 1 and name.endswith((".weight", ".running_var"))
-        embedding = "embedd" in name or name.endswith(("wte.weight", "wpe.weight", "lm_head.weight"))
-        if norm_scale:
-            tensor.uniform_(0.5, 1.5)
-        elif embedding:
-            tensor.uniform_(-0.5, 0.5)
-        elif tensor.dim() == 1:
-            tensor.uniform_(-0.1, 0.1)
-        elif tensor.dim() > 1 and not name.endswith("attn.bias"):
-            bound = (3 / tensor[0].numel()) ** 0.5  # what keeps the numbers from growing or fading
-            tensor.uniform_(-bound, bound)
 
 
 def outputs(name, model, inputs):

@@ -31,53 +31,61 @@ struct InputDim {
   std::int64_t at_least = 1;     ///< and the smallest of them
   std::int64_t at_most = 0;      ///< and the largest; 0: no end
 
+  /// A size that stays.
   template <std::integral Number>
   InputDim(Number number) : size(number) {}  // {"batch", 3}
 
+  /// A size by name, with the sizes the model takes.
   InputDim(const char* symbol, std::int64_t multiple = 0, std::int64_t least = 1, std::int64_t most = 0)
       : name(symbol), multiple_of(multiple), at_least(least), at_most(most) {}
 
+  /// The same for a std::string.
   InputDim(std::string symbol, std::int64_t multiple = 0, std::int64_t least = 1, std::int64_t most = 0)
       : name(std::move(symbol)), multiple_of(multiple), at_least(least), at_most(most) {}
 };
 
+/// An input of a model that is traced.
 struct InputSpec {
-  std::string name;
-  std::vector<InputDim> shape;
-  DType dtype = DType::f32;
+  std::string name;             ///< what the graph calls it
+  std::vector<InputDim> shape;  ///< numbers and names
+  DType dtype = DType::f32;     ///< of its elements
 };
 
 /// An integer that follows from sizes of the inputs: floor((constant + sum of terms) / divisor).
 struct SizeExpr {
   /// Dimension `axis` of a value of the graph.
   struct Dim {
-    std::int64_t value = 0;
-    std::int64_t axis = 0;
-    std::string name = {};  ///< of an input's dimension
+    std::int64_t value = 0;  ///< position in Graph::values
+    std::int64_t axis = 0;   ///< which dimension of it
+    std::string name = {};   ///< of an input's dimension
   };
 
+  /// A product.
   struct Term {
-    std::int64_t factor = 1;
+    std::int64_t factor = 1;             ///< the number before it
     std::vector<Dim> dims;               ///< their product
     std::vector<SizeExpr> rounded = {};  ///< times these, each rounded down by its divisor
   };
 
-  std::int64_t constant = 0;
-  std::vector<Term> terms = {};
-  std::int64_t divisor = 1;
+  std::int64_t constant = 0;     ///< what is added
+  std::vector<Term> terms = {};  ///< summed up
+  std::int64_t divisor = 1;      ///< what the sum is divided by
 
+  /// The inputs' sizes do not matter.
   [[nodiscard]] bool is_constant() const noexcept { return terms.empty(); }
 };
 
 /// "2*seq+1"
 [[nodiscard]] std::string to_string(const SizeExpr& size);
 
+/// A tensor of the graph.
 struct GraphValue {
+  /// Where a value comes from.
   enum class Kind : std::uint8_t { input, parameter, constant, result };
 
-  Kind kind = Kind::result;
-  std::string name;  ///< of an input or a parameter: its path
-  DType dtype = DType::f32;
+  Kind kind = Kind::result;          ///< where it comes from
+  std::string name;                  ///< of an input or a parameter: its path
+  DType dtype = DType::f32;          ///< of its elements
   Shape shape;                       ///< as traced first
   std::vector<SizeExpr> sizes = {};  ///< the same as it follows from the inputs' sizes; a dimension itself
                                      ///< where nothing simple fits
@@ -89,35 +97,39 @@ struct GraphValue {
 
 /// A number among the attributes that follows from the inputs' sizes.
 struct SymbolicAttribute {
-  std::string attribute;
+  std::string attribute;  ///< its name
   std::size_t index = 0;  ///< in a list
-  SizeExpr size;
+  SizeExpr size;          ///< what it is
 };
 
+/// One call of an operation.
 struct GraphNode {
-  const Operation* operation = nullptr;  ///< its row: operation->name is "conv"
-  std::vector<std::int64_t> inputs;      ///< positions in Graph::values; -1 for an argument left out
-  std::vector<std::int64_t> outputs;
-  Attributes attributes;  ///< numbers as traced first
-  std::vector<SymbolicAttribute> symbolic = {};
-  std::string place = {};  ///< "layer1.0.conv1 (Conv2d)"; empty outside layers
+  const Operation* operation = nullptr;          ///< its row: operation->name is "conv"
+  std::vector<std::int64_t> inputs;              ///< positions in Graph::values; -1 for an argument left out
+  std::vector<std::int64_t> outputs;             ///< positions in Graph::values
+  Attributes attributes;                         ///< numbers as traced first
+  std::vector<SymbolicAttribute> symbolic = {};  ///< numbers that follow from the inputs' sizes
+  std::string place = {};                        ///< "layer1.0.conv1 (Conv2d)"; empty outside layers
 };
 
+/// What a model does with its inputs, as trace() saw it.
 struct Graph {
-  std::vector<GraphValue> values;
-  std::vector<GraphNode> nodes;  ///< each after those it takes values from
-  std::vector<std::int64_t> inputs;
-  std::vector<std::int64_t> outputs;
-  bool dynamic = false;  ///< some dimension has a name
+  std::vector<GraphValue> values;     ///< inputs, parameters, constants and results
+  std::vector<GraphNode> nodes;       ///< each after those it takes values from
+  std::vector<std::int64_t> inputs;   ///< positions in values, in the order they were given
+  std::vector<std::int64_t> outputs;  ///< positions in values, in the order of forward()
+  bool dynamic = false;               ///< some dimension has a name
 };
 
 /// One line for each value and node: "%7 = conv(%3, conv1.weight) stride=[2, 2] : F32 [batch, 64, 112, 112]".
 std::ostream& operator<<(std::ostream& out, const Graph& graph);
 
+/// As operator<<.
 inline void print(const Graph& graph, std::ostream& out) {
   out << graph;
 }
 
+/// A model without its struct: inputs to outputs.
 using ForwardFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 
 namespace detail {

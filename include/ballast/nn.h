@@ -4,13 +4,15 @@
 // your own is called like that when it has the same line:
 //   auto operator()(const auto&... args) const { return forward(args...); }
 // The layers, by the part of detail/nn/ they are declared in:
-//   linear.h, embedding.h  Linear, Bilinear, Embedding
+//   linear.h, embedding.h  Linear, Bilinear, Embedding, EmbeddingBag
 //   conv.h                 Conv1d … 3d, ConvTranspose1d … 3d
-//   norm.h                 BatchNorm, LayerNorm, GroupNorm, InstanceNorm, RMSNorm
-//   activation.h           ReLU, GELU, SiLU, PReLU, Softmax, Dropout, …
-//   pool.h                 MaxPool, AvgPool, Adaptive…Pool, Flatten, Upsample
-//   rnn.h                  LSTM, GRU, RNN
-//   attention.h            MultiheadAttention, TransformerEncoderLayer, TransformerDecoderLayer
+//   norm.h                 BatchNorm, LayerNorm, GroupNorm, InstanceNorm, RMSNorm, LocalResponseNorm
+//   activation.h           ReLU, GELU, SiLU, PReLU, GLU, Softmax, …; dropout.h
+//   pool.h                 MaxPool, MaxUnpool, AvgPool, LPPool, Adaptive…Pool, Flatten, Upsample
+//   reshape.h              ReflectionPad, ZeroPad, …, PixelShuffle, Unfold, Fold
+//   rnn.h                  LSTM, GRU, RNN and their cells
+//   attention.h            MultiheadAttention, Transformer, its encoder and decoder, RotaryEmbedding, KVCache
+//   loss.h                 CrossEntropyLoss, MSELoss, …, for evaluation
 //   sequential.h           Sequential, repeat<Layer>(n)
 //   fuse.h                 batch norms folded into the layers before them
 #pragma once
@@ -18,12 +20,15 @@
 #include "ballast/detail/nn/activation.h"
 #include "ballast/detail/nn/attention.h"
 #include "ballast/detail/nn/conv.h"
+#include "ballast/detail/nn/dropout.h"
 #include "ballast/detail/nn/embedding.h"
 #include "ballast/detail/nn/fuse.h"
 #include "ballast/detail/nn/linear.h"
+#include "ballast/detail/nn/loss.h"
 #include "ballast/detail/nn/norm.h"
 #include "ballast/detail/nn/place.h"
 #include "ballast/detail/nn/pool.h"
+#include "ballast/detail/nn/reshape.h"
 #include "ballast/detail/nn/rnn.h"
 #include "ballast/detail/nn/sequential.h"
 #include "ballast/detail/nn/size.h"

@@ -21,7 +21,9 @@
 
 namespace ballast::onnx {
 
+/// The oldest opset that save() writes.
 inline constexpr int kOldestOpset = 11;
+/// The opset save() writes unless told otherwise.
 inline constexpr int kDefaultOpset = 17;
 
 /// The newest opset the installed libonnx can check.
@@ -36,6 +38,7 @@ class Builder {
   Builder& operator=(const Builder&) = delete;
   virtual ~Builder() = default;
 
+  /// That of the file that is written.
   [[nodiscard]] virtual int opset() const noexcept = 0;
   /// Adds a node and returns the names of its results.
   virtual std::vector<std::string> nodes(const std::string& op, std::vector<std::string> inputs,
@@ -50,30 +53,33 @@ class Builder {
   }
 };
 
+/// Where the weights go.
 enum class External : std::uint8_t {
   when_needed,  ///< beyond protobuf's limit of 2 GB
   always,
 };
 
+/// How save() writes a model.
 struct Options {
   std::vector<InputSpec> inputs;          ///< in the order forward() takes them
   std::vector<std::string> outputs = {};  ///< "output", or "output_0", … when empty
-  int opset = kDefaultOpset;
+  int opset = kDefaultOpset;              ///< of ONNX's own operations, from kOldestOpset on
   bool fold_constants = true;         ///< what follows from parameters and constants alone is computed now
   bool fold_batch_norm = false;       ///< into the convolution or linear map right before it
   Precision dtype = Precision::keep;  ///< half: F32 weights are stored as F16, and computed with in F32
   External external_data = External::when_needed;  ///< weights in "<path>.data"
   std::string weights = {};  ///< a Safetensors file beside the model or below, as ballast::save() writes it,
                              ///< that holds the weights: they are not written again
-  std::string doc = {};
-  std::map<std::string, std::string> metadata = {};
+  std::string doc = {};      ///< what the file says of itself
+  std::map<std::string, std::string> metadata = {};  ///< more text by key
   std::string source = {};  ///< the file the weights came from: its name and SHA-256 go into the metadata
   bool overwrite = false;
 };
 
+/// What save() wrote.
 struct SaveReport {
-  std::size_t nodes = 0;
-  std::size_t initializers = 0;
+  std::size_t nodes = 0;             ///< calls of operations
+  std::size_t initializers = 0;      ///< weights and constants
   std::uint64_t bytes = 0;           ///< of the model file
   std::uint64_t external_bytes = 0;  ///< in another file
   std::string external_file = {};    ///< its name

@@ -40,23 +40,31 @@ struct Operation;
 
 /// A call as rules see it: the operands' dtypes and shapes, not their values.
 struct OperationCall {
-  const Operation& operation;
+  const Operation& operation;      ///< whose call it is
   std::span<const Tensor> inputs;  ///< undefined where one was left out
-  const Attributes& attributes;
+  const Attributes& attributes;    ///< what is no tensor
 
+  /// The operation's.
   [[nodiscard]] const char* name() const noexcept;
 
+  /// Whether input i was given.
   [[nodiscard]] bool has(std::size_t i) const { return i < inputs.size() && inputs[i].defined(); }
 
+  /// Of input i.
   [[nodiscard]] const Shape& shape(std::size_t i) const { return inputs[i].shape(); }
 
+  /// Of input i.
   [[nodiscard]] DType dtype(std::size_t i) const { return inputs[i].dtype(); }
 
   /// Of an attribute. Errc::unsupported when there is none of that name.
   [[nodiscard]] std::int64_t number(std::string_view attribute) const;
+  /// A number that may have a fraction.
   [[nodiscard]] double real(std::string_view attribute) const;
+  /// A list of whole numbers.
   [[nodiscard]] const Dims& list(std::string_view attribute) const;
+  /// A list of numbers.
   [[nodiscard]] const std::vector<double>& reals(std::string_view attribute) const;
+  /// A text.
   [[nodiscard]] const std::string& text(std::string_view attribute) const;
 };
 
@@ -70,6 +78,7 @@ using OnnxRule = std::vector<std::string> (*)(onnx::Builder& to, std::span<const
 
 /// What a row says whatever the types of its arguments are.
 struct Operation {
+  /// What running it may do.
   enum class Kind : std::uint8_t {
     computes,
     views,   ///< shows memory otherwise, on every device: a part of Tensor, which has no kernels
@@ -80,10 +89,10 @@ struct Operation {
   std::array<const char*, 6> inputs = {};      ///< "bias?" may be left out; the last name stands for the rest
   std::array<const char*, 8> attributes = {};  ///< of the arguments that are no tensors, in their order
   FormRule form = nullptr;                     ///< without it a trace runs the kernel, on made-up values
-  Kind kind = Kind::computes;
-  const char* domain = "";     ///< of an operation of your own: "com.example"
-  std::int64_t version = 1;    ///< of the domain
-  OnnxRule to_onnx = nullptr;  ///< of an operation of your own that ONNX's can say
+  Kind kind = Kind::computes;                  ///< what running it may do
+  const char* domain = "";                     ///< of an operation of your own: "com.example"
+  std::int64_t version = 1;                    ///< of the domain
+  OnnxRule to_onnx = nullptr;                  ///< of an operation of your own that ONNX's can say
 };
 
 /// "conv", "com.example.Snake"

@@ -4,11 +4,12 @@
 //
 // Dtypes: results have the dtype PyTorch gives them (F16 + F32 is F32, I64 / I64 is F32, a number never
 // widens a tensor of its kind). F16 and BF16 are computed in F32 and rounded once at the end. F64 is computed
-// in F64 by elementwise operations, reductions and movement; the operations of layers (matmul, convolutions,
-// norms, …) compute in F32 and refuse F64. BOOL, U8, I8, I16, I32, I64 where they make sense. Shapes: NumPy's
-// broadcasting. Results are row-major. NaN and infinities flow as they do in PyTorch. Refusals:
-// Errc::shape_mismatch, bad_dtype, invalid_argument, offset_out_of_range (an index); where() names the
-// operation. Threads: ballast::set_thread_count. Every function may be called from several threads at once.
+// in F64 by elementwise operations, reductions, movement, softmax, products, convolutions and losses; other
+// operations of layers (attention, pooling, norms, …) compute in F32 and refuse F64. BOOL, U8, I8, I16, I32,
+// I64 where they make sense. Shapes: NumPy's broadcasting. Results are row-major. NaN and infinities flow as
+// they do in PyTorch. Refusals: Errc::shape_mismatch, bad_dtype, invalid_argument, offset_out_of_range (an
+// index); where() names the operation. Threads: ballast::set_thread_count. Every function may be called from
+// several threads at once.
 //
 // By the part of detail/ops/ they are declared in:
 //   create.h       zeros, ones, full, arange, …
@@ -16,16 +17,22 @@
 //   activation.h   relu, gelu, softmax, …
 //   reduce.h       sum, mean, max, argmax, sort, topk, …
 //   movement.h     concat, split, pad, gather, roll, …
-//   matmul.h       matmul, linear, scaled_dot_product_attention
+//   matmul.h       matmul, linear, einsum, scaled_dot_product_attention, rotary_embedding
 //   conv.h, pool.h, norm.h, resize.h, rnn.h    what layers are made of
+//   loss.h         cross_entropy, mse_loss, …, for evaluation
+//   boxes.h        nms, roi_align
+//   fft.h          fft, rfft, stft and back
 //   cache.h        what a caller keeps of one call for the next
 #pragma once
 
 #include "ballast/detail/ops/activation.h"
+#include "ballast/detail/ops/boxes.h"
 #include "ballast/detail/ops/cache.h"
 #include "ballast/detail/ops/conv.h"
 #include "ballast/detail/ops/create.h"
 #include "ballast/detail/ops/elementwise.h"
+#include "ballast/detail/ops/fft.h"
+#include "ballast/detail/ops/loss.h"
 #include "ballast/detail/ops/matmul.h"
 #include "ballast/detail/ops/movement.h"
 #include "ballast/detail/ops/norm.h"

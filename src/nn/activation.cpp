@@ -81,6 +81,10 @@ Tensor LeakyReLU::forward(const Tensor& x) const {
   return place.run("LeakyReLU", [&] { return leaky_relu(x, negative_slope); });
 }
 
+Tensor RReLU::forward(const Tensor& x) const {
+  return place.run("RReLU", [&] { return rrelu(x, lower, upper); });
+}
+
 Tensor ELU::forward(const Tensor& x) const {
   return place.run("ELU", [&] { return elu(x, alpha); });
 }
@@ -99,6 +103,34 @@ Tensor Softmax::forward(const Tensor& x) const {
 
 Tensor LogSoftmax::forward(const Tensor& x) const {
   return place.run("LogSoftmax", [&] { return log_softmax(x, dim); });
+}
+
+Tensor CELU::forward(const Tensor& x) const {
+  return place.run("CELU", [&] { return celu(x, alpha); });
+}
+
+Tensor Hardshrink::forward(const Tensor& x) const {
+  return place.run("Hardshrink", [&] { return hardshrink(x, lambda); });
+}
+
+Tensor Softshrink::forward(const Tensor& x) const {
+  return place.run("Softshrink", [&] { return softshrink(x, lambda); });
+}
+
+Tensor Tanhshrink::forward(const Tensor& x) const {
+  return place.run("Tanhshrink", [&] { return tanhshrink(x); });
+}
+
+Tensor Threshold::forward(const Tensor& x) const {
+  return place.run("Threshold", [&] { return ballast::threshold(x, threshold, value); });
+}
+
+Tensor GLU::forward(const Tensor& x) const {
+  return place.run("GLU", [&] { return glu(x, dim); });
+}
+
+Tensor Softmin::forward(const Tensor& x) const {
+  return place.run("Softmin", [&] { return softmin(x, dim); });
 }
 
 }  // namespace ballast::nn

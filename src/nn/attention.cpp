@@ -184,4 +184,59 @@ Tensor TransformerDecoderLayer::forward(const Tensor& x, const Tensor& memory, c
   return residual(crossed, norm3, first, [&](const Tensor& in) { return feed_forward(*this, in); });
 }
 
+namespace {
+
+template <class Layer>
+std::vector<Layer> copies_of(const char* container, const Layer& layer, std::int64_t count) {
+  if (count < 0) fail(Errc::invalid_argument, container, "{} layers", count);
+  return std::vector<Layer>(static_cast<std::size_t>(count), layer);
+}
+
+Tensor normalized(const std::optional<LayerNorm>& norm, const Tensor& x) {
+  return norm ? norm->forward(x) : x;
+}
+
+}  // namespace
+
+TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer& layer, std::int64_t num_layers,
+                                       std::optional<LayerNorm> last_norm)
+    : layers(copies_of("TransformerEncoder", layer, num_layers)), norm(std::move(last_norm)) {}
+
+Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMasks& masks) const {
+  Tensor y = x;
+  for (const TransformerEncoderLayer& layer : layers) y = layer.forward(y, masks);
+  return normalized(norm, y);
+}
+
+TransformerDecoder::TransformerDecoder(const TransformerDecoderLayer& layer, std::int64_t num_layers,
+                                       std::optional<LayerNorm> last_norm)
+    : layers(copies_of("TransformerDecoder", layer, num_layers)), norm(std::move(last_norm)) {}
+
+Tensor TransformerDecoder::forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks,
+                                   const AttentionMasks& memory_masks) const {
+  Tensor y = x;
+  for (const TransformerDecoderLayer& layer : layers) y = layer.forward(y, memory, masks, memory_masks);
+  return normalized(norm, y);
+}
+
+Transformer::Transformer(std::int64_t model, std::int64_t heads, const TransformerOptions& options)
+    : encoder(TransformerEncoderLayer(model, heads, options.layer), options.num_encoder_layers,
+              LayerNorm(model, norm_options(options.layer))),
+      decoder(TransformerDecoderLayer(model, heads, options.layer), options.num_decoder_layers,
+              LayerNorm(model, norm_options(options.layer))) {}
+
+Tensor Transformer::forward(const Tensor& source, const Tensor& target, const AttentionMasks& source_masks,
+                            const AttentionMasks& target_masks, const AttentionMasks& memory_masks) const {
+  return decoder.forward(target, encoder.forward(source, source_masks), target_masks, memory_masks);
+}
+
+Tensor RotaryEmbedding::forward(const Tensor& x, std::int64_t first) const {
+  return place.run("RotaryEmbedding", [&] {
+    if (x.rank() < 2)
+      fail(Errc::shape_mismatch, "rotary_embedding", "{} is not [..., length, features]",
+           to_string(x.shape()));
+    return rotary_embedding(x, rotary_tables(x.size(-2), dim, options.base, first), options.pairs);
+  });
+}
+
 }  // namespace ballast::nn

@@ -42,4 +42,19 @@ void Embedding::adjust_initial(std::string_view /*field*/, Tensor& value) const 
   std::memset(value.mutable_data() + static_cast<std::size_t>(row) * bytes, 0, bytes);
 }
 
+EmbeddingBag::EmbeddingBag(std::int64_t count, std::int64_t dim, const EmbeddingBagOptions& bag_options)
+    : num_embeddings(count), embedding_dim(dim), options(bag_options), weight(parameter({count, dim})) {}
+
+Tensor EmbeddingBag::forward(const Tensor& index, const Tensor& offsets,
+                             const Tensor& per_sample_weights) const {
+  return place.run("EmbeddingBag", [&] {
+    return embedding_bag(index, weight,
+                         {.offsets = offsets,
+                          .mode = options.mode,
+                          .per_sample_weights = per_sample_weights,
+                          .include_last_offset = options.include_last_offset,
+                          .padding_idx = options.padding_idx});
+  });
+}
+
 }  // namespace ballast::nn

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/detail/nn/norm.h"
 
+#include "ballast/detail/ops/create.h"
+#include "ballast/detail/ops/elementwise.h"
+#include "ballast/detail/ops/movement.h"
 #include "ballast/detail/ops/norm.h"
+#include "ballast/detail/ops/pool.h"
 #include "ballast/detail/ops/reduce.h"
 #include "nn/parameters.h"
+#include "ops/made_of_others.h"
 
 namespace ballast::nn {
 namespace {
@@ -101,6 +106,32 @@ RMSNorm::RMSNorm(const Shape& shape, const RMSNormOptions& norm_options)
 
 Tensor RMSNorm::forward(const Tensor& x) const {
   return place.run("RMSNorm", [&] { return rms_norm(x, normalized_shape, gamma, options.eps); });
+}
+
+Tensor LocalResponseNorm::forward(const Tensor& x) const {
+  return place.run("LocalResponseNorm", [&] { return local_response_norm(x, size, alpha, beta, k); });
+}
+
+// As PyTorch computes it: the window of an even size is that of the odd one below, and the first channel is
+// part of every window that lies beyond it.
+Tensor CrossMapLRN2d::forward(const Tensor& x) const {
+  return place.run("CrossMapLRN2d", [&] {
+    require_positive("CrossMapLRN2d", "the size", size);
+    if (x.rank() != 4)
+      fail(Errc::shape_mismatch, "CrossMapLRN2d", "{} is not [batch, channels, height, width]",
+           to_string(x.shape()));
+    const std::int64_t reach = (size - 1) / 2;
+    const std::int64_t seen = 2 * reach + 1;
+    return ops::rounded_once(x, [&](const Tensor& v) {
+      const std::int64_t channels = v.shape()[1];
+      const Tensor squares = square(v);
+      const Tensor padded = pad(squares.reshape({v.shape()[0], 1, channels, -1}), {0, 0, reach, reach});
+      const Tensor sums = avg_pool(padded, {seen, 1}, {.stride = {1}}).reshape(v.shape()) * seen;
+      const Tensor beyond = ge(arange(0, channels).reshape({channels, 1, 1}), reach + 1);
+      const Tensor all = sums + where(beyond, squares.narrow(1, 0, 1), 0);
+      return v / pow(all * (alpha / static_cast<double>(size)) + k, beta);
+    });
+  });
 }
 
 }  // namespace ballast::nn

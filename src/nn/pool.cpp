@@ -52,14 +52,44 @@ AvgPool<N>::AvgPool(Size<N> kernel, const PoolOptions<N>& pool_options)
   if (options.dilation != Size<N>(1)) fail(Errc::invalid_argument, "AvgPool", "dilation is for max pools");
 }
 
+namespace {
+
+template <std::size_t N>
+MaxPoolArgs max_pool_args(const MaxPool<N>& layer) {
+  return {.stride = dims_of(layer.options.stride.value_or(layer.kernel_size)),
+          .padding = dims_of(layer.options.padding),
+          .dilation = dims_of(layer.options.dilation),
+          .ceil_mode = layer.options.ceil_mode};
+}
+
+}  // namespace
+
 template <std::size_t N>
 Tensor MaxPool<N>::forward(const Tensor& x) const {
-  return place.run("MaxPool", [&] {
-    return max_pool(x, dims_of(kernel_size),
-                    {.stride = dims_of(options.stride.value_or(kernel_size)),
-                     .padding = dims_of(options.padding),
-                     .dilation = dims_of(options.dilation),
-                     .ceil_mode = options.ceil_mode});
+  return place.run("MaxPool", [&] { return max_pool(x, dims_of(kernel_size), max_pool_args(*this)); });
+}
+
+template <std::size_t N>
+MaxPooled MaxPool<N>::with_indices(const Tensor& x) const {
+  return place.run("MaxPool",
+                   [&] { return max_pool_with_indices(x, dims_of(kernel_size), max_pool_args(*this)); });
+}
+
+template <std::size_t N>
+Tensor MaxUnpool<N>::forward(const Tensor& x, const Tensor& indices, const Dims& output_size) const {
+  return place.run("MaxUnpool", [&] {
+    return max_unpool(x, indices, dims_of(kernel_size),
+                      {.stride = dims_of(options.stride.value_or(kernel_size)),
+                       .padding = dims_of(options.padding),
+                       .output_size = output_size});
+  });
+}
+
+template <std::size_t N>
+Tensor LPPool<N>::forward(const Tensor& x) const {
+  return place.run("LPPool", [&] {
+    return lp_pool(x, norm_type, dims_of(kernel_size),
+                   {.stride = dims_of(options.stride.value_or(kernel_size)), .ceil_mode = options.ceil_mode});
   });
 }
 
@@ -105,6 +135,11 @@ Tensor Upsample::forward(const Tensor& x) const {
 template struct MaxPool<1>;
 template struct MaxPool<2>;
 template struct MaxPool<3>;
+template struct MaxUnpool<1>;
+template struct MaxUnpool<2>;
+template struct MaxUnpool<3>;
+template struct LPPool<1>;
+template struct LPPool<2>;
 template struct AvgPool<1>;
 template struct AvgPool<2>;
 template struct AvgPool<3>;

@@ -97,4 +97,69 @@ RecurrentResult RNN::forward(const Tensor& x, const Tensor& hidden) const {
   });
 }
 
+namespace {
+
+RecurrentCell one_cell(const std::string& layer, std::int64_t input, std::int64_t hidden, std::int64_t gates,
+                       const RecurrentCellOptions& options) {
+  if (options.nonlinearity != RNNNonlinearity::tanh && layer != "RNNCell")
+    fail(Errc::invalid_argument, layer, "nonlinearity is for RNNCell");
+  return detail::make_cells({input, hidden, gates, 1, 0, options.bias, false}).front();
+}
+
+// A state of one layer.
+Tensor layered(const Tensor& state) {
+  return state.defined() ? state.unsqueeze(0) : state;
+}
+
+void require_step(const char* layer, const Tensor& x) {
+  if (x.rank() != 1 && x.rank() != 2)
+    fail(Errc::shape_mismatch, layer, "x is {}: [batch, features] or [features] is wanted",
+         to_string(x.shape()));
+}
+
+}  // namespace
+
+LSTMCell::LSTMCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& cell_options)
+    : input_size(input),
+      hidden_size(hidden),
+      options(cell_options),
+      weights(one_cell("LSTMCell", input, hidden, 4, options)) {}
+
+// A sequence of one step.
+LSTMState LSTMCell::forward(const Tensor& x, const Tensor& hidden, const Tensor& cell) const {
+  return place.run("LSTMCell", [&]() -> LSTMState {
+    require_step("LSTMCell", x);
+    const LstmResult result =
+        lstm(x.unsqueeze(0), {&weights, 1}, layered(hidden), layered(cell), {.cache = &place.cache});
+    return {result.hidden.squeeze(0), result.cell.squeeze(0)};
+  });
+}
+
+GRUCell::GRUCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& cell_options)
+    : input_size(input),
+      hidden_size(hidden),
+      options(cell_options),
+      weights(one_cell("GRUCell", input, hidden, 3, options)) {}
+
+Tensor GRUCell::forward(const Tensor& x, const Tensor& hidden) const {
+  return place.run("GRUCell", [&] {
+    require_step("GRUCell", x);
+    return gru(x.unsqueeze(0), {&weights, 1}, layered(hidden), {.cache = &place.cache}).hidden.squeeze(0);
+  });
+}
+
+RNNCell::RNNCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& cell_options)
+    : input_size(input),
+      hidden_size(hidden),
+      options(cell_options),
+      weights(one_cell("RNNCell", input, hidden, 1, options)) {}
+
+Tensor RNNCell::forward(const Tensor& x, const Tensor& hidden) const {
+  return place.run("RNNCell", [&] {
+    require_step("RNNCell", x);
+    return rnn(x.unsqueeze(0), {&weights, 1}, layered(hidden), options.nonlinearity, {.cache = &place.cache})
+        .hidden.squeeze(0);
+  });
+}
+
 }  // namespace ballast::nn

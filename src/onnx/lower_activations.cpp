@@ -120,20 +120,21 @@ void mish(const Call& call) {
 
 // Before opset 13 the axis cut x into a matrix; along the last one that is the same.
 void softmax_by(const Call& call, const char* op) {
-  const std::string x = call.floats(0);
+  const DType dtype = call.value(0).dtype == DType::f64 ? DType::f64 : DType::f32;
+  const std::string x = call.in(0, dtype);
   const auto rank = static_cast<std::int64_t>(call.value(0).shape.size());
   if (rank == 0) {
     const std::string one = call.to.node(op, {call.to.reshape(x, {1})}, {{"axis", std::int64_t{0}}});
-    return call.result(call.to.squeeze(one, {0}), DType::f32);
+    return call.result(call.to.squeeze(one, {0}), dtype);
   }
   const std::int64_t axis = call.axis("dim");
   if (call.to.opset() >= 13 || axis == rank - 1)
-    return call.result(call.to.node(op, {x}, {{"axis", axis}}), DType::f32);
+    return call.result(call.to.node(op, {x}, {{"axis", axis}}), dtype);
   Dims order;
   for (std::int64_t i = 0; i < rank; ++i) order.push_back(i == axis ? rank - 1 : (i == rank - 1 ? axis : i));
   const std::string turned = call.to.node("Transpose", {x}, {{"perm", order}});
   const std::string y = call.to.node(op, {turned}, {{"axis", rank - 1}});
-  call.result(call.to.node("Transpose", {y}, {{"perm", order}}), DType::f32);
+  call.result(call.to.node("Transpose", {y}, {{"perm", order}}), dtype);
 }
 
 void softmax(const Call& call) {

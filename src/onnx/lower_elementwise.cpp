@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element by element: arithmetic, comparisons, functions of one value.
+#include <cmath>
 #include <limits>
 
 #include "onnx/lowering.h"
@@ -212,6 +213,43 @@ void isnan(const Call& call) {
   call.result(call.to.node("Not", {call.to.node("Equal", {pair.a, pair.b})}));
 }
 
+void log2(const Call& call) {
+  const DType dtype = computed(call);
+  const std::string natural = call.to.node("Log", {call.in(0, dtype)});
+  call.result(call.to.node("Mul", {natural, call.to.real(1 / std::log(2.0), dtype)}), dtype);
+}
+
+// Mod's own sign is the divisor's for integers alone.
+void remainder(const Call& call) {
+  const DType dtype = computed(call);
+  Lowering& to = call.to;
+  const std::string a = call.in(0, dtype);
+  const std::string b = call.in(1, dtype);
+  if (dtype == DType::i64) return call.result(to.node("Mod", {a, b}), dtype);
+  const std::string left = to.node("Mod", {a, b}, {{"fmod", std::int64_t{1}}});
+  const std::string zero = to.real(0, dtype);
+  const std::string other =
+      to.node("Less", {to.node("Mul", {to.node("Sign", {left}), to.node("Sign", {b})}), zero});
+  call.result(to.node("Where", {other, to.node("Add", {left, b}), left}), dtype);
+}
+
+// atan(y / x), half a turn further where x is negative; 0 for the point 0.
+void atan2(const Call& call) {
+  const DType dtype = DType::f32;  // what runtimes have Atan for
+  Lowering& to = call.to;
+  const std::string y = call.in(0, dtype);
+  const std::string x = call.in(1, dtype);
+  const std::string zero = to.real(0, dtype);
+  const double half = std::acos(-1.0);
+  const std::string right = to.node("Atan", {to.node("Div", {y, x})});
+  const std::string turn =
+      to.node("Where", {to.node("Less", {y, zero}), to.real(-half, dtype), to.real(half, dtype)});
+  const std::string left = to.node("Add", {right, turn});
+  const std::string angle = to.node("Where", {to.node("Less", {x, zero}), left, right});
+  const std::string at_zero = to.node("And", {to.node("Equal", {y, zero}), to.node("Equal", {x, zero})});
+  call.result(to.node("Where", {at_zero, zero, angle}), dtype);
+}
+
 void clip(const Call& call, double low, double high) {
   const DType dtype = computed(call);
   Lowering& to = call.to;
@@ -278,6 +316,9 @@ void add_elementwise(TranslateTable& table) {
                 {&operations::pow, pow},
                 {&operations::minimum, minimum},
                 {&operations::maximum, maximum},
+                {&operations::remainder, remainder},
+                {&operations::atan2, atan2},
+                {&operations::log2, log2},
                 {&operations::prelu, prelu},
                 {&operations::eq, eq},
                 {&operations::ne, ne},

@@ -65,7 +65,15 @@ bool any_beyond(const Dims& amounts, const Dims& limits) {
   return false;
 }
 
-void max_pool(const Call& call) {
+// What MaxPool is told, and whether its padding must be a node of its own.
+struct MaxWindow {
+  Attributes attributes;
+  Dims before;
+  Dims after;
+  bool apart;
+};
+
+MaxWindow max_window(const Call& call) {
   const Dims kernel = call.list("kernel");
   const Dims dilation = call.list("dilation");
   const Dims before = call.list("padding");
@@ -76,9 +84,53 @@ void max_pool(const Call& call) {
   const Dims none = Dims::filled(kernel.size(), 0);
   Attributes attributes = apart ? window(call, kernel, none, none) : window(call, kernel, before, after);
   attributes.push_back({"dilations", dilation});
-  batched(call, kernel.size(), [&](const std::string& x) {
-    return call.to.node("MaxPool", {apart ? padded(call, x, before, after, kLowest) : x}, attributes);
+  return {std::move(attributes), before, after, apart};
+}
+
+void max_pool(const Call& call) {
+  const MaxWindow window = max_window(call);
+  batched(call, window.before.size(), [&](const std::string& x) {
+    return call.to.node("MaxPool", {window.apart ? padded(call, x, window.before, window.after, kLowest) : x},
+                        window.attributes);
   });
+}
+
+// ONNX counts the places of all images together, and not in padding that is a node of its own.
+void max_pool_with_indices(const Call& call) {
+  const MaxWindow window = max_window(call);
+  if (window.apart) call.refuse("indices of a pool whose ceil_mode needs more padding than MaxPool takes");
+  Lowering& to = call.to;
+  const GraphValue& x = call.value(0);
+  const std::size_t spatial = window.before.size();
+  const bool alone = x.shape.size() == spatial + 1;
+  const std::string in = alone ? to.unsqueeze(call.floats(0), {0}) : call.floats(0);
+  const std::vector<std::string> both = to.nodes("MaxPool", {in}, window.attributes, 2);
+  std::string places = to.size(x.sizes[x.sizes.size() - spatial]);
+  for (std::size_t i = 1; i < spatial; ++i)
+    places = to.node("Mul", {places, to.size(x.sizes[x.sizes.size() - spatial + i])});
+  const std::string own = to.node("Mod", {both[1], places});
+  call.result(alone ? to.squeeze(both[0], {0}) : both[0], DType::f32, 0);
+  call.result(alone ? to.squeeze(own, {0}) : own, DType::i64, 1);
+}
+
+// The image's number stands before the corners.
+void roi_align(const Call& call) {
+  Lowering& to = call.to;
+  const bool aligned = call.number("aligned") != 0;
+  if (aligned && to.opset() < 16) call.refuse("RoiAlign with `aligned` needs opset 16");
+  const DType dtype = call.value(0).dtype == DType::f64 ? DType::f64 : DType::f32;
+  const Dims output = call.list("output_size");
+  Attributes attributes = {{"mode", std::string("avg")},
+                           {"output_height", output[0]},
+                           {"output_width", output[output.size() - 1]},
+                           {"sampling_ratio", std::max<std::int64_t>(call.number("sampling_ratio"), 0)},
+                           {"spatial_scale", call.real("spatial_scale")}};
+  if (to.opset() >= 16)
+    attributes.push_back(
+        {"coordinate_transformation_mode", std::string(aligned ? "half_pixel" : "output_half_pixel")});
+  const std::string boxes = call.in(1, dtype);
+  const std::string images = to.cast(to.squeeze(to.slice(boxes, 1, 0, 1), {1}), dtype, DType::i64);
+  call.result(to.node("RoiAlign", {call.in(0, dtype), to.slice(boxes, 1, 1, 5), images}, attributes), dtype);
 }
 
 void avg_pool(const Call& call) {
@@ -208,6 +260,8 @@ void resize(const Call& call) {
 
 void add_images(TranslateTable& table) {
   table.insert({{&operations::max_pool, max_pool},
+                {&operations::max_pool_with_indices, max_pool_with_indices},
+                {&operations::roi_align, roi_align},
                 {&operations::avg_pool, avg_pool},
                 {&operations::adaptive_avg_pool, adaptive_avg_pool},
                 {&operations::adaptive_max_pool, adaptive_max_pool},

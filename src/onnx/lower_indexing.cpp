@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements chosen by numbers.
 #include "onnx/lowering.h"
+#include "ops/args.h"
 
 namespace ballast::onnx {
 namespace {
@@ -25,9 +26,8 @@ void gather(const Call& call) {
   call.result(call.to.node("GatherElements", {call.in(0), index_of(call, 1)}, {{"axis", call.axis("dim")}}));
 }
 
-void scatter(const Call& call) {
-  if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
-  const DType dtype = call.value(0).dtype;
+// The source with the shape of the index.
+std::string scattered(const Call& call, DType dtype) {
   const std::int64_t index = call.node.inputs[1];
   std::string source = call.in(2, dtype);
   if (call.value(2).shape.empty()) {
@@ -41,8 +41,23 @@ void scatter(const Call& call) {
     }
     source = call.to.slice(source, call.to.ints(starts), call.to.shape_of(index), call.to.ints(axes));
   }
+  return source;
+}
+
+void scatter(const Call& call) {
+  if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
+  const std::string source = scattered(call, call.value(0).dtype);
   call.result(
       call.to.node("ScatterElements", {call.in(0), index_of(call, 1), source}, {{"axis", call.axis("dim")}}));
+}
+
+void scatter_add(const Call& call) {
+  if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
+  if (call.to.opset() < 16) call.refuse("sums of what is scattered need opset 16");
+  const DType dtype = ops::compute_dtype(call.value(0).dtype);
+  call.result(call.to.node("ScatterElements", {call.in(0, dtype), index_of(call, 1), scattered(call, dtype)},
+                           {{"axis", call.axis("dim")}, {"reduction", std::string("add")}}),
+              dtype);
 }
 
 void one_hot(const Call& call) {
@@ -59,6 +74,7 @@ void add_indexing(TranslateTable& table) {
                 {&operations::index_select, index_select},
                 {&operations::gather, gather},
                 {&operations::scatter, scatter},
+                {&operations::scatter_add, scatter_add},
                 {&operations::one_hot, one_hot}});
 }
 

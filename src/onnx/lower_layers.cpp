@@ -6,25 +6,32 @@
 namespace ballast::onnx {
 namespace {
 
+// F64 stays what it is: ONNX has it, if not every runtime.
+DType computed_in(const Call& call) {
+  return call.value(0).dtype == DType::f64 ? DType::f64 : DType::f32;
+}
+
 void matmul(const Call& call) {
-  call.result(call.to.node("MatMul", {call.floats(0), call.floats(1)}), DType::f32);
+  const DType dtype = computed_in(call);
+  call.result(call.to.node("MatMul", {call.in(0, dtype), call.in(1, dtype)}), dtype);
 }
 
 // Gemm takes PyTorch's [out, in] as it lies in the file.
 void linear(const Call& call) {
   Lowering& to = call.to;
-  const std::string x = call.floats(0);
+  const DType dtype = computed_in(call);
+  const std::string x = call.in(0, dtype);
   const std::int64_t weight = call.node.inputs[1];
   if (call.value(0).shape.size() == 2) {
     const bool turned = to.lies_transposed(weight);
     const std::string w =
-        turned ? to.cast(to.transposed(weight), call.value(1).dtype, DType::f32) : call.floats(1);
+        turned ? to.cast(to.transposed(weight), call.value(1).dtype, dtype) : call.in(1, dtype);
     Attributes attributes;
     if (turned) attributes.push_back({"transB", std::int64_t{1}});
-    return call.result(to.node("Gemm", {x, w, call.floats(2)}, std::move(attributes)), DType::f32);
+    return call.result(to.node("Gemm", {x, w, call.in(2, dtype)}, std::move(attributes)), dtype);
   }
-  const std::string product = to.node("MatMul", {x, call.floats(1)});
-  call.result(call.has(2) ? to.node("Add", {product, call.floats(2)}) : product, DType::f32);
+  const std::string product = to.node("MatMul", {x, call.in(1, dtype)});
+  call.result(call.has(2) ? to.node("Add", {product, call.in(2, dtype)}) : product, dtype);
 }
 
 Attributes conv_attributes(const Call& call, const Dims& kernel, const Dims& after) {
@@ -42,9 +49,13 @@ Dims kernel_of(const Call& call) {
   return ShapeView(weight.data() + 2, weight.size() - 2);
 }
 
+void convolution(const Call& call, const char* op, const Attributes& attributes) {
+  const DType dtype = computed_in(call);
+  call.result(call.to.node(op, {call.in(0, dtype), call.in(1, dtype), call.in(2, dtype)}, attributes), dtype);
+}
+
 void conv(const Call& call) {
-  const Attributes attributes = conv_attributes(call, kernel_of(call), call.list("after"));
-  call.result(call.to.node("Conv", {call.floats(0), call.floats(1), call.floats(2)}, attributes), DType::f32);
+  convolution(call, "Conv", conv_attributes(call, kernel_of(call), call.list("after")));
 }
 
 // ONNX keeps apart what is cut off at the end and what is added to it.
@@ -58,8 +69,7 @@ void conv_transpose(const Call& call) {
   }
   Attributes attributes = conv_attributes(call, kernel_of(call), after);
   attributes.push_back({"output_padding", added});
-  call.result(call.to.node("ConvTranspose", {call.floats(0), call.floats(1), call.floats(2)}, attributes),
-              DType::f32);
+  convolution(call, "ConvTranspose", attributes);
 }
 
 }  // namespace

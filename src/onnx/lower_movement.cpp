@@ -256,6 +256,7 @@ void add_movement(TranslateTable& table) {
                 {&operations::eye, only_constant},
                 {&operations::rand, random},
                 {&operations::randn, random},
+                {&operations::randint, random},
                 {&operations::tril, tril},
                 {&operations::triu, triu},
                 {&operations::pad, pad}});

@@ -151,6 +151,25 @@ void cumsum(const Call& call) {
   call.result(call.to.node("CumSum", {call.in(0, dtype), call.to.scalar(call.axis("dim"))}), dtype);
 }
 
+// ONNX has no running products: the product of each row of x, spread, with ones behind the element.
+void cumprod(const Call& call) {
+  if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
+  Lowering& to = call.to;
+  const DType dtype = reduction_dtype(call.result_value().dtype);
+  const std::int64_t axis = call.axis("dim");
+  const SizeExpr& size = call.value(0).sizes[static_cast<std::size_t>(axis)];
+  const std::string numbers = to.node("Range", {to.scalar(0), to.size_scalar(size), to.scalar(1)});
+  const auto rank = static_cast<std::int64_t>(call.value(0).shape.size());
+  Dims column = Dims::filled(static_cast<std::size_t>(rank - axis) + 1, 1);
+  Dims row = column;
+  column[1] = -1;
+  row[0] = -1;
+  const std::string behind = to.node("Greater", {to.reshape(numbers, column), to.reshape(numbers, row)});
+  const std::string spread = to.unsqueeze(call.in(0, dtype), {axis});
+  const std::string kept = to.node("Where", {behind, to.real(1, dtype), spread});
+  call.result(to.reduce("ReduceProd", kept, {axis + 1}, false), dtype);
+}
+
 // sort is a topk of all.
 void topk(const Call& call) {
   if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
@@ -186,6 +205,7 @@ void add_reductions(TranslateTable& table) {
                 {&operations::argmax, argmax},
                 {&operations::argmin, argmin},
                 {&operations::cumsum, cumsum},
+                {&operations::cumprod, cumprod},
                 {&operations::sort, topk},
                 {&operations::topk, topk}});
 }

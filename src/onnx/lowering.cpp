@@ -57,7 +57,7 @@ const TranslateTable& translations() {
   static const TranslateTable table = [] {
     TranslateTable all;
     for (const auto add : {add_elementwise, add_activations, add_movement, add_indexing, add_reductions,
-                           add_layers, add_norms, add_images, add_recurrent, add_attention})
+                           add_layers, add_norms, add_images, add_recurrent, add_attention, add_signals})
       add(all);
     return all;
   }();

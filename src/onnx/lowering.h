@@ -84,6 +84,7 @@ void add_norms(TranslateTable& table);
 void add_images(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_attention(TranslateTable& table);
+void add_signals(TranslateTable& table);
 [[nodiscard]] const TranslateTable& translations();
 
 /// What a parameter is in the file, and the tensors of the file.

@@ -78,10 +78,12 @@ Tensor hardtanh_cpu(const Operation& op, const Tensor& x, double low, double hig
 }
 
 Tensor softmax_cpu(const Operation& op, const Tensor& x, std::int64_t dim) {
+  if (x.dtype() == DType::f64) return wide_softmax(op.name, x, dim, false);
   return softmax_along(op.name, x, dim, kernels().softmax);
 }
 
 Tensor log_softmax_cpu(const Operation& op, const Tensor& x, std::int64_t dim) {
+  if (x.dtype() == DType::f64) return wide_softmax(op.name, x, dim, true);
   return softmax_along(op.name, x, dim, kernels().log_softmax);
 }
 

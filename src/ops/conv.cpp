@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by oneDNN, with the channels innermost: for f32 that is the order its fastest kernels want.
+// Convolutions by oneDNN, in the order its fastest kernels want: with the channels innermost, or, with AVX2,
+// in blocks of them (docs/decisions/0024).
 #include "ballast/detail/ops/conv.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "ballast/detail/ops/movement.h"
 #include "ops/activation.h"
@@ -23,13 +26,18 @@ using ops::form;
 
 namespace {
 
+// How images lie on the way in and out.
+enum class ImageOrder : std::uint8_t { channels_last, row_major, blocks };
+
 struct PreparedConv {
-  std::optional<dnnl::primitive> primitive;  // none: oneDNN has nothing for these numbers
-  ops::Desc source;
-  ops::Desc target;
-  ops::Desc scratch;
-  ops::Desc bias_desc;
-  dnnl::memory weight;
+  ImageOrder in = ImageOrder::channels_last;
+  ImageOrder out = ImageOrder::channels_last;
+  std::optional<dnnl::primitive> primitive = {};  // none: oneDNN has nothing for these numbers
+  ops::Desc source = {};
+  ops::Desc target = {};
+  ops::Desc scratch = {};
+  ops::Desc bias_desc = {};
+  dnnl::memory weight = {};
   Tensor plain_weight;
   Tensor bias;
   Activation left;
@@ -62,6 +70,32 @@ struct Descs {
   ops::Desc target;
 };
 
+ops::Desc image_desc(const Shape& shape, ImageOrder order) {
+  if (order == ImageOrder::blocks)
+    return {ops::dims_of(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::nChw8c};
+  return ops::strided(
+      shape, order == ImageOrder::row_major ? contiguous_strides(shape) : ops::channels_last_strides(shape));
+}
+
+// The images' orders that may be used, the best first.
+std::vector<std::pair<ImageOrder, ImageOrder>> orders_for(const Shape& input, const Shape& output) {
+  constexpr std::int64_t kColours = 3;  // so few channels that oneDNN reads them row-major
+  std::vector<std::pair<ImageOrder, ImageOrder>> orders;
+  if (ops::isa_in_use() == Isa::avx2 && ops::fits_blocks(output)) {
+    if (ops::fits_blocks(input))
+      orders.emplace_back(ImageOrder::blocks, ImageOrder::blocks);
+    else if (input[1] <= kColours)
+      orders.emplace_back(ImageOrder::row_major, ImageOrder::blocks);
+  }
+  orders.emplace_back(ImageOrder::channels_last, ImageOrder::channels_last);
+  return orders;
+}
+
+// Blocks are for oneDNN's compiled kernels; where it has none for them, it has loops that nobody wants.
+bool is_compiled(const char* implementation) {
+  return std::string_view(implementation).starts_with("jit");
+}
+
 template <class Operation>
 void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs, dnnl::algorithm algorithm,
             const ops::Desc& given, const void* weight, const dnnl::primitive_attr& attr) {
@@ -70,7 +104,7 @@ void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs
                                       minus_one(shapes.dilation), ops::dims_of(shapes.before),
                                       ops::dims_of(shapes.after));
   const typename Operation::primitive_desc found(desc, attr, ops::engine(), true);
-  if (!found) return;
+  if (!found || (prepared.out == ImageOrder::blocks && !is_compiled(found.impl_info_str()))) return;
   prepared.primitive = Operation(found);
   prepared.scratch = found.scratchpad_desc();
   prepared.weight = ops::reordered(given, weight, found.weights_desc());
@@ -81,22 +115,29 @@ PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& inpu
   const Tensor w = ops::dense_floats(op, weight);
   const Tensor b = ops::parameter(op, "bias", bias, shapes.out_channels);
   const ops::Desc given = weight_desc(shapes, w, transposed);
-  const Descs descs{ops::strided(input, ops::channels_last_strides(input)),
-                    ops::any_order(Dims(given.dims())),
-                    b.defined() ? ops::strided({shapes.out_channels}, {1}) : ops::Desc(),
-                    ops::strided(shapes.output, ops::channels_last_strides(shapes.output))};
   ops::Attributes attributes = ops::attributes_for(activation);
-  PreparedConv prepared{{}, descs.source, descs.target, {}, descs.bias, {}, w, b, attributes.left};
+  PreparedConv prepared{.plain_weight = w, .bias = b, .left = attributes.left};
   const ops::ThreadScope threads;
-  try {
-    if (transposed)
-      choose<dnnl::deconvolution_forward>(prepared, shapes, descs, dnnl::algorithm::deconvolution_direct,
-                                          given, w.data(), attributes.attr);
-    else
-      choose<dnnl::convolution_forward>(prepared, shapes, descs, dnnl::algorithm::convolution_direct, given,
-                                        w.data(), attributes.attr);
-  } catch (const dnnl::error&) {
-    prepared.primitive.reset();  // numbers it does not even describe: the plain loops take them
+  for (const auto& [in, out] : orders_for(input, shapes.output)) {
+    prepared.in = in;
+    prepared.out = out;
+    try {
+      const Descs descs{image_desc(input, in), ops::any_order(Dims(given.dims())),
+                        b.defined() ? ops::strided({shapes.out_channels}, {1}) : ops::Desc(),
+                        image_desc(shapes.output, out)};
+      prepared.source = descs.source;
+      prepared.target = descs.target;
+      prepared.bias_desc = descs.bias;
+      if (transposed)
+        choose<dnnl::deconvolution_forward>(prepared, shapes, descs, dnnl::algorithm::deconvolution_direct,
+                                            given, w.data(), attributes.attr);
+      else
+        choose<dnnl::convolution_forward>(prepared, shapes, descs, dnnl::algorithm::convolution_direct, given,
+                                          w.data(), attributes.attr);
+    } catch (const dnnl::error&) {
+      prepared.primitive.reset();  // numbers it does not even describe: the plain loops take them
+    }
+    if (prepared.primitive) break;
   }
   if (prepared.primitive)
     prepared.plain_weight = {};
@@ -105,18 +146,10 @@ PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& inpu
   return prepared;
 }
 
-void add_bias(Tensor& out, const Tensor& bias, std::int64_t channels) {
-  const auto kernel = ops::kernels().binary[static_cast<std::size_t>(ops::Binary::add)];
-  float* to = ops::data_of(out);
-  for (std::int64_t i = 0; bias.defined() && i < out.numel(); i += channels)
-    kernel(to + i, 1, ops::data_of(bias), 1, to + i, channels);
-}
-
 void run(const PreparedConv& ready, const ConvShapes& shapes, const Tensor& in, Tensor& out,
          bool transposed) {
   if (!ready.primitive) {
-    (transposed ? ops::plain_conv_transpose : ops::plain_conv)(shapes, in, ready.plain_weight, out);
-    add_bias(out, ready.bias, shapes.out_channels);
+    ops::plain_conv(shapes, in, ready.plain_weight, ready.bias, out, transposed);
   } else {
     std::unordered_map<int, dnnl::memory> arguments = {
         {DNNL_ARG_SRC, ops::memory_of(ready.source, in.data())},
@@ -138,12 +171,36 @@ struct Call {
   bool transposed;
 };
 
+Tensor image_for(const char* op, ImageOrder order, const Tensor& x) {
+  if (order == ImageOrder::row_major) return ops::dense_floats(op, x);
+  if (order == ImageOrder::blocks) {
+    const Tensor own = ops::blocks_of(x);  // asked first: the row-major bytes of x are not made for it
+    return own.defined() ? own : ops::to_blocks(ops::floats(op, ops::native_view(x)));
+  }
+  return ops::to_channels_last(ops::floats(op, ops::native_view(x)));
+}
+
+// F64, which oneDNN does not compute.
+Tensor convolved_wide(const Call& call, const ConvShapes& shapes, const Tensor& x) {
+  const auto widened = [&](const Tensor& parameter) {
+    if (!parameter.defined()) return parameter;
+    ops::require_computable(call.op, parameter);
+    if (!is_floating(parameter.dtype()))
+      fail(Errc::bad_dtype, call.op, "{} with {}: a floating dtype is wanted", form(x), form(parameter));
+    return ops::dense(parameter.to(DType::f64));
+  };
+  Tensor out = ops::new_channels_last(DType::f64, shapes.output);
+  ops::plain_conv(shapes, ops::to_channels_last(ops::aligned(x)), widened(call.weight), widened(call.bias),
+                  out, call.transposed);
+  return activate(out.contiguous(), call.activation);
+}
+
 Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
-  const Tensor native = ops::floats(call.op, ops::native_view(x));
   if (call.bias.defined() && (call.bias.rank() != 1 || call.bias.numel() != shapes.out_channels)) {
     fail(Errc::shape_mismatch, call.op, "bias is {}, must be [{}]", form(call.bias), shapes.out_channels);
   }
   if (try_numel(shapes.output) == 0) return Tensor::empty(x.dtype(), shapes.output);
+  if (x.dtype() == DType::f64) return convolved_wide(call, shapes, x);
   ops::CacheKey key;
   key.add(x.shape())
       .add(call.weight)
@@ -158,10 +215,11 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
       return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed);
     });
   });
-  const Tensor in = ops::to_channels_last(native);
-  Tensor out = ops::new_channels_last(DType::f32, shapes.output);
+  const Tensor in = image_for(call.op, ready->in, x);
+  const bool blocks = ready->out == ImageOrder::blocks;
+  Tensor out = blocks ? ops::new_blocks(shapes.output) : ops::new_channels_last(DType::f32, shapes.output);
   ops::guarded(call.op, [&] { run(*ready, shapes, in, out, call.transposed); });
-  return ops::row_major(out).to(x.dtype());
+  return (blocks ? ops::from_blocks(out, shapes.output) : ops::row_major(out)).to(x.dtype());
 }
 
 void require_defined(const char* op, const Tensor& x, const Tensor& weight) {
@@ -228,6 +286,15 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
   if (x.rank() + 1 == weight.rank()) return conv_transpose(x.unsqueeze(0), weight, bias, args).squeeze(0);
   return ops::run_activated(operations::conv_transpose, args.activation, x, weight, bias,
                             ops::conv_transpose_shapes(x, weight, args), args.cache);
+}
+
+Tensor conv_tbc(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t pad) {
+  if (x.rank() != 3 || weight.rank() != 3)
+    fail(Errc::shape_mismatch, "conv_tbc", "{} with weight {}: [time, batch, in] and [kernel, in, out]",
+         form(x), form(weight));
+  return conv(x.permute({1, 2, 0}), weight.permute({2, 1, 0}), bias, {.padding = {pad}})
+      .permute({2, 0, 1})
+      .contiguous();
 }
 
 }  // namespace ballast

@@ -71,43 +71,53 @@ void for_each_tap(const Loops& loops, const Three& at, bool transposed, const Vi
   }
 }
 
-void run(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out, bool transposed) {
+// The weight as [groups, taps, in, out] of a group, so that what is added to one pixel lies together.
+Tensor by_taps(const ConvShapes& shapes, const Tensor& weight, std::int64_t taps, bool transposed) {
+  const std::int64_t in = shapes.in_channels / shapes.groups;
+  const std::int64_t out = shapes.out_channels / shapes.groups;
+  const Tensor grouped = weight.reshape({shapes.groups, transposed ? in : out, transposed ? out : in, taps});
+  return dense(grouped.permute(transposed ? Dims{0, 3, 1, 2} : Dims{0, 3, 2, 1}));
+}
+
+template <class T>
+void run(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& out,
+         bool transposed) {
   const Loops loops = loops_of(shapes, x);
   const std::int64_t in_group = shapes.in_channels / shapes.groups;
   const std::int64_t out_group = shapes.out_channels / shapes.groups;
   const std::int64_t inputs = loops.in[0] * loops.in[1] * loops.in[2];
   const std::int64_t outputs = loops.out[0] * loops.out[1] * loops.out[2];
-  const float* from = data_of(x);
-  const float* w = data_of(weight);
-  float* to = data_of(out);
+  const Tensor ordered = by_taps(shapes, weight, loops.taps, transposed);
+  const auto* from = reinterpret_cast<const T*>(x.data());
+  const auto* w = reinterpret_cast<const T*>(ordered.data());
+  const auto* first = bias.defined() ? reinterpret_cast<const T*>(bias.data()) : nullptr;
+  auto* to = reinterpret_cast<T*>(out.mutable_data());
   parallel(shapes.output[0] * outputs, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      float* pixel = to + i * shapes.out_channels;
-      std::fill_n(pixel, shapes.out_channels, 0.0F);
-      for_each_tap(
-          loops, position(i % outputs, loops.out), transposed, [&](std::int64_t tap, std::int64_t source) {
-            const float* values = from + (i / outputs * inputs + source) * shapes.in_channels;
-            for (std::int64_t o = 0; o < shapes.out_channels; ++o) {
-              const std::int64_t group = o / out_group;
-              for (std::int64_t c = 0; c < in_group; ++c) {
-                const std::int64_t row =
-                    transposed ? (group * in_group + c) * out_group + o % out_group : o * in_group + c;
-                pixel[o] += w[row * loops.taps + tap] * values[group * in_group + c];
-              }
-            }
-          });
+      T* pixel = to + i * shapes.out_channels;
+      if (first != nullptr)
+        std::copy_n(first, shapes.out_channels, pixel);
+      else
+        std::fill_n(pixel, shapes.out_channels, T{0});
+      for_each_tap(loops, position(i % outputs, loops.out), transposed,
+                   [&](std::int64_t tap, std::int64_t source) {
+                     const T* values = from + (i / outputs * inputs + source) * shapes.in_channels;
+                     for (std::int64_t c = 0; c < shapes.in_channels; ++c) {
+                       const std::int64_t group = c / in_group;
+                       const T* row = w + ((group * loops.taps + tap) * in_group + c % in_group) * out_group;
+                       T* sums = pixel + group * out_group;
+                       for (std::int64_t o = 0; o < out_group; ++o) sums[o] += row[o] * values[c];
+                     }
+                   });
     }
   });
 }
 
 }  // namespace
 
-void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out) {
-  run(shapes, x, weight, out, false);
-}
-
-void plain_conv_transpose(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out) {
-  run(shapes, x, weight, out, true);
+void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                Tensor& out, bool transposed) {
+  (out.dtype() == DType::f64 ? run<double> : run<float>)(shapes, x, weight, bias, out, transposed);
 }
 
 }  // namespace ballast::ops

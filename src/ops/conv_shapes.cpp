@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/conv_shapes.h"
 
+#include <algorithm>
+
 #include "ops/args.h"
 
 namespace ballast::ops {
@@ -39,6 +41,18 @@ void pad_to_same(ConvShapes& shapes) {
   }
 }
 
+// What is computed of kernels, dilations and paddings goes to kernels that count in 32 bits.
+void require_measurable(const char* op, const Tensor& x, const ConvShapes& shapes) {
+  for (std::size_t i = 0; i < shapes.kernel.size(); ++i) {
+    const std::int64_t spread = shapes.dilation[i] * (shapes.kernel[i] - 1) + 1;
+    const std::int64_t padded =
+        x.shape()[i + 2] + shapes.before[i] + std::max<std::int64_t>(shapes.after[i], 0);
+    if (std::max({spread, padded, shapes.output[i + 2]}) > kMostSpatial)
+      fail(Errc::size_overflow, op, "{} with padding {} and dilation {} is beyond all measure", form(x),
+           to_string(shapes.before), to_string(shapes.dilation));
+  }
+}
+
 }  // namespace
 
 ConvShapes conv_shapes(const Tensor& x, const Tensor& weight, const ConvArgs& args) {
@@ -68,6 +82,7 @@ ConvShapes conv_shapes(const Tensor& x, const Tensor& weight, const ConvArgs& ar
     }
     shapes.output.push_back(reach / shapes.stride[i] + 1);
   }
+  require_measurable("conv", x, shapes);
   return shapes;
 }
 
@@ -103,6 +118,7 @@ ConvShapes conv_transpose_shapes(const Tensor& x, const Tensor& weight, const Co
            form(weight), to_string(shapes.before));
     shapes.output.push_back(size);
   }
+  require_measurable(kOp, x, shapes);
   return shapes;
 }
 

@@ -26,8 +26,9 @@ struct ConvShapes {
 [[nodiscard]] ConvShapes conv_transpose_shapes(const Tensor& x, const Tensor& weight,
                                                const ConvTransposeArgs& args);
 
-/// With plain loops, for what oneDNN does not take: f32, x and out dense with channels last, weight dense.
-void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out);
-void plain_conv_transpose(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, Tensor& out);
+/// With plain loops, for what oneDNN does not take: F32 or F64, x and out dense with channels last, weight
+/// and bias (when defined) dense and of the same dtype.
+void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                Tensor& out, bool transposed);
 
 }  // namespace ballast::ops

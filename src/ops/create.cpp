@@ -131,6 +131,34 @@ Tensor randn_cpu(const Operation&, const Shape& shape, Generator& generator) {
   });
 }
 
+// The upper half of the product of two 64-bit numbers.
+std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t low = (a & 0xFFFFFFFFU) * (b & 0xFFFFFFFFU);
+  const std::uint64_t left = (a >> 32U) * (b & 0xFFFFFFFFU) + (low >> 32U);
+  const std::uint64_t right = (a & 0xFFFFFFFFU) * (b >> 32U) + (left & 0xFFFFFFFFU);
+  return (a >> 32U) * (b >> 32U) + (left >> 32U) + (right >> 32U);
+}
+
+Tensor randint_cpu(const Operation&, std::int64_t low, std::int64_t high, const Shape& shape,
+                   Generator& generator) {
+  Tensor out = Tensor::empty(DType::i64, shape);
+  const std::uint64_t call = generator.next_call();
+  const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+  auto* to = reinterpret_cast<std::int64_t*>(out.mutable_data());
+  ops::parallel(out.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto block = static_cast<std::uint64_t>(i / 2);
+      const Words words = philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32U),
+                                  static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(call >> 32U)},
+                                 generator.seed());
+      const std::size_t first = i % 2 == 0 ? 0 : 2;
+      const std::uint64_t number = (std::uint64_t{words[first]} << 32U) | words[first + 1];
+      to[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + upper_product(number, range));
+    }
+  });
+  return out;
+}
+
 }  // namespace
 
 namespace operations {
@@ -149,6 +177,9 @@ constinit const OperationOf<Tensor(const Dims&, Generator&)> rand = {
     {.name = "rand", .attributes = {"shape"}, .kind = Operation::Kind::random}, {rand_cpu}};
 constinit const OperationOf<Tensor(const Dims&, Generator&)> randn = {
     {.name = "randn", .attributes = {"shape"}, .kind = Operation::Kind::random}, {randn_cpu}};
+constinit const OperationOf<Tensor(std::int64_t, std::int64_t, const Dims&, Generator&)> randint = {
+    {.name = "randint", .attributes = {"low", "high", "shape"}, .kind = Operation::Kind::random},
+    {randint_cpu}};
 
 }  // namespace operations
 
@@ -193,6 +224,11 @@ Tensor rand(const Shape& shape, Generator& generator) {
 
 Tensor randn(const Shape& shape, Generator& generator) {
   return run(operations::randn, shape, generator);
+}
+
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator& generator) {
+  if (low >= high) fail(Errc::invalid_argument, "randint", "nothing lies from {} to below {}", low, high);
+  return run(operations::randint, low, high, shape, generator);
 }
 
 }  // namespace ballast

@@ -86,6 +86,31 @@ Tensor operand_for(const Operand& operand, DType dtype, const Shape& shape) {
   return aligned(native_view(x).to(dtype)).expand(shape);
 }
 
+// Both operands as F32, in one shape: the result's, or that of its blocks where images lie in blocks.
+struct Floats {
+  Tensor x;
+  Tensor y;
+  bool blocks;
+
+  [[nodiscard]] Tensor new_result() const {
+    return result_like(DType::f32, x.shape(), is_channels_last(x) ? x : y);
+  }
+
+  [[nodiscard]] Tensor in_order(const Tensor& out, const Shape& shape) const {
+    return blocks ? from_blocks(out, shape) : row_major(out);
+  }
+};
+
+Floats float_operands(const Operand& a, const Operand& b, const Shape& shape) {
+  const Tensor x = blocks_of(a.tensor());
+  const Tensor y = blocks_of(b.tensor());
+  const auto number = [](const Operand& operand) { return operand.tensor().rank() == 0; };
+  if (x.defined() && y.defined() && a.tensor().shape() == b.tensor().shape()) return {x, y, true};
+  if (x.defined() && number(b)) return {x, operand_for(b, DType::f32, x.shape()), true};
+  if (y.defined() && number(a)) return {operand_for(a, DType::f32, y.shape()), y, true};
+  return {operand_for(a, DType::f32, shape), operand_for(b, DType::f32, shape), false};
+}
+
 // Both operands and the kernel are of T.
 template <class T, class Out, class Kernel>
 void binary_rows(Kernel kernel, const Tensor& a, const Tensor& b, Tensor& out) {
@@ -161,9 +186,8 @@ Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, Activati
   const Shape shape = broadcast(op.name, a.tensor().shape(), b.tensor().shape());
   if (compute_dtype(dtype) != DType::f32 || try_numel(shape) == 0)
     return activate(arithmetic(op.name, Binary::add, a, b), activation);
-  const Tensor x = operand_for(a, DType::f32, shape);
-  const Tensor y = operand_for(b, DType::f32, shape);
-  Tensor out = result_like(DType::f32, shape, is_channels_last(x) ? x : y);
+  const Floats in = float_operands(a, b, shape);
+  Tensor out = in.new_result();
   const auto sum = kernels().binary[static_cast<std::size_t>(Binary::add)];
   const ActivationKernel then = kernel_of(activation);
   const auto finish = kernels().unary[static_cast<std::size_t>(then.which)];
@@ -174,8 +198,9 @@ Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, Activati
         sum(l, l_step, r, r_step, to, n);
         finish(to, to, n, p, q);
       },
-      x, y, out);
-  return dtype == DType::f32 ? row_major(out) : out.to(dtype);  // rounded once, at the end
+      in.x, in.y, out);
+  const Tensor result = in.in_order(out, shape);
+  return dtype == DType::f32 ? result : result.to(dtype);  // rounded once, at the end
 }
 
 Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand& b) {
@@ -187,11 +212,11 @@ Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand&
   if (try_numel(shape) == 0) return Tensor::empty(dtype, shape);
   const DType compute = compute_dtype(dtype);
   if (compute == DType::f32) {
-    const Tensor x = operand_for(a, compute, shape);
-    const Tensor y = operand_for(b, compute, shape);
-    Tensor out = result_like(compute, shape, is_channels_last(x) ? x : y);
-    binary_rows<float, float>(kernels().binary[static_cast<std::size_t>(which)], x, y, out);
-    return dtype == compute ? row_major(out) : out.to(dtype);
+    const Floats in = float_operands(a, b, shape);
+    Tensor out = in.new_result();
+    binary_rows<float, float>(kernels().binary[static_cast<std::size_t>(which)], in.x, in.y, out);
+    const Tensor result = in.in_order(out, shape);
+    return dtype == compute ? result : result.to(dtype);
   }
   return with_numbers(dtype, [&]<class T>(const NumberKernels<T>& table) {
     const auto kernel = table.binary[static_cast<std::size_t>(which)];
@@ -234,6 +259,11 @@ Tensor unary(const char* op, Unary which, const Tensor& x, OnIntegers integers, 
   const bool keep = is_floating(x.dtype()) || integers == OnIntegers::keep;
   const DType dtype = keep ? x.dtype() : DType::f32;
   const DType compute = compute_dtype(dtype);
+  if (const Tensor blocks = blocks_of(x); blocks.defined()) {  // of F32
+    Tensor out = result_like(DType::f32, blocks.shape(), blocks);
+    unary_floats(which, blocks, out, p, q);
+    return from_blocks(out, x.shape());
+  }
   const Tensor in = aligned(native_view(x).to(compute));
   Tensor out = result_like(compute, x.shape(), in);
   if (out.numel() == 0) return Tensor::empty(dtype, x.shape());

@@ -28,9 +28,13 @@ namespace forms {
 [[nodiscard]] std::optional<Forms> matmul(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> conv(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> conv_transpose(const OperationCall& call);
+[[nodiscard]] std::optional<Forms> roi_align(const OperationCall& call);
+[[nodiscard]] std::optional<Forms> pooled_with_indices(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> pooled(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> adaptive_pool(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> resize(const OperationCall& call);
+[[nodiscard]] std::optional<Forms> grid_sample(const OperationCall& call);
+[[nodiscard]] std::optional<Forms> dft(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> attention(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> batch_norm(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> group_norm(const OperationCall& call);
@@ -50,6 +54,7 @@ namespace forms {
 [[nodiscard]] std::optional<Forms> index_select(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> gather(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> scatter(const OperationCall& call);
+[[nodiscard]] std::optional<Forms> scatter_add(const OperationCall& call);
 [[nodiscard]] std::optional<Forms> one_hot(const OperationCall& call);
 
 }  // namespace forms

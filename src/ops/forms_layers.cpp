@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products, convolutions, windows, norms, recurrent layers. They compute with F16, BF16 and F32.
+// Products, convolutions, windows, norms, recurrent layers. They compute with F16, BF16 and F32, some with
+// F64.
 #include <cmath>
 
 #include "base/fail.h"
@@ -13,6 +14,16 @@ bool is_layer_dtype(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
+// Convolutions and linear compute with F64 too; parameters may be narrower than x, not F64 beside others.
+bool takes_wide(const OperationCall& call) {
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.has(i)) continue;
+    const bool wide = call.dtype(i) == DType::f64 && call.dtype(0) == DType::f64;
+    if (!wide && !is_layer_dtype(call.dtype(i))) return false;
+  }
+  return true;
+}
+
 // What is not told here is left to the operation, which refuses it in its own words.
 bool plain_images(const OperationCall& call, std::size_t spatial) {
   const std::size_t rank = call.shape(0).size();
@@ -24,8 +35,8 @@ bool plain_images(const OperationCall& call, std::size_t spatial) {
 std::optional<Forms> linear(const OperationCall& call) {
   const Shape& weight = call.shape(1);
   Shape shape = call.shape(0);
-  if (!is_layer_dtype(call.dtype(0)) || weight.size() != 2 || shape.empty() ||
-      shape[shape.size() - 1] != weight[0] || (call.has(2) && !(call.shape(2) == Shape{weight[1]})))
+  if (!takes_wide(call) || weight.size() != 2 || shape.empty() || shape[shape.size() - 1] != weight[0] ||
+      (call.has(2) && !(call.shape(2) == Shape{weight[1]})))
     return std::nullopt;
   shape[shape.size() - 1] = weight[1];
   return Forms{{call.dtype(0), shape}};
@@ -38,8 +49,7 @@ static Shape without_last_two(const Shape& shape) {
 std::optional<Forms> matmul(const OperationCall& call) {
   Shape a = call.shape(0);
   Shape b = call.shape(1);
-  if (a.empty() || b.empty() || call.dtype(0) != call.dtype(1) || !is_layer_dtype(call.dtype(0)))
-    return std::nullopt;
+  if (a.empty() || b.empty() || call.dtype(0) != call.dtype(1) || !takes_wide(call)) return std::nullopt;
   if (a.size() == 1) a.insert(0, 1);
   if (b.size() == 1) b.push_back(1);
   if (a[a.size() - 1] != b[b.size() - 2]) return std::nullopt;
@@ -53,8 +63,7 @@ std::optional<Forms> matmul(const OperationCall& call) {
 std::optional<Forms> conv(const OperationCall& call) {
   const Shape& x = call.shape(0);
   const Shape& weight = call.shape(1);
-  if (!is_layer_dtype(call.dtype(0)) || (call.has(2) && !(call.shape(2) == Shape{weight[0]})))
-    return std::nullopt;
+  if (!takes_wide(call) || (call.has(2) && !(call.shape(2) == Shape{weight[0]}))) return std::nullopt;
   const Dims& stride = call.list("stride");
   const Dims& dilation = call.list("dilation");
   const Dims& before = call.list("before");
@@ -72,8 +81,7 @@ std::optional<Forms> conv_transpose(const OperationCall& call) {
   const Shape& x = call.shape(0);
   const Shape& weight = call.shape(1);
   const std::int64_t channels = weight[1] * call.number("groups");
-  if (!is_layer_dtype(call.dtype(0)) || (call.has(2) && !(call.shape(2) == Shape{channels})))
-    return std::nullopt;
+  if (!takes_wide(call) || (call.has(2) && !(call.shape(2) == Shape{channels}))) return std::nullopt;
   const Dims& stride = call.list("stride");
   const Dims& dilation = call.list("dilation");
   const Dims& before = call.list("before");
@@ -103,6 +111,26 @@ std::optional<Forms> pooled(const OperationCall& call) {
     size = out;
   }
   return Forms{{call.dtype(0), shape}};
+}
+
+std::optional<Forms> pooled_with_indices(const OperationCall& call) {
+  std::optional<Forms> forms = pooled(call);
+  if (forms) forms->push_back({DType::i64, forms->front().shape()});
+  return forms;
+}
+
+std::optional<Forms> roi_align(const OperationCall& call) {
+  const Shape& x = call.shape(0);
+  const Shape& boxes = call.shape(1);
+  const Dims& output = call.list("output_size");
+  const DType dtype = call.dtype(0);
+  if (!(is_layer_dtype(dtype) || dtype == DType::f64) || call.dtype(1) != dtype || x.size() != 4 ||
+      boxes.size() != 2 || boxes[1] != 5 || !std::isfinite(call.real("spatial_scale")))
+    return std::nullopt;
+  const Dims both = spatial(call.name(), "output_size", output, 2, 1);
+  const Shape shape = {boxes[0], x[1], both[0], both[1]};
+  // Of which image a box is, and whether it is anywhere, only its values tell.
+  return try_numel(shape) != 0 && try_numel(x) == 0 ? std::nullopt : std::optional(Forms{{dtype, shape}});
 }
 
 std::optional<Forms> adaptive_pool(const OperationCall& call) {
@@ -198,6 +226,30 @@ std::optional<Forms> norm_of_last(const OperationCall& call) {
   for (std::size_t i = 1; i < call.inputs.size(); ++i)
     if (!fits(call, i, normalized)) return std::nullopt;
   return Forms{{call.dtype(0), x}};
+}
+
+std::optional<Forms> grid_sample(const OperationCall& call) {
+  const Shape& x = call.shape(0);
+  const Shape& grid = call.shape(1);
+  const std::size_t rank = x.size();
+  if ((rank != 4 && !(rank == 5 && call.number("mode") != 2)) || grid.size() != rank || grid[0] != x[0] ||
+      grid[rank - 1] != static_cast<std::int64_t>(rank) - 2 || product(x, 2, rank) == 0)
+    return std::nullopt;
+  if (call.dtype(0) != call.dtype(1) || !(is_layer_dtype(call.dtype(0)) || call.dtype(0) == DType::f64))
+    return std::nullopt;
+  Shape shape = {x[0], x[1]};
+  for (std::size_t i = 1; i + 1 < rank; ++i) shape.push_back(grid[i]);
+  return Forms{{call.dtype(0), shape}};
+}
+
+std::optional<Forms> dft(const OperationCall& call) {
+  Shape shape = call.shape(0);
+  const std::size_t rank = shape.size();
+  if (rank < 2 || shape[rank - 1] < 1 || shape[rank - 1] > 2 || shape[rank - 2] < 1) return std::nullopt;
+  if (!is_layer_dtype(call.dtype(0)) && call.dtype(0) != DType::f64) return std::nullopt;
+  if (call.number("onesided") != 0) shape[rank - 2] = shape[rank - 2] / 2 + 1;
+  shape[rank - 1] = 2;
+  return Forms{{call.dtype(0), shape}};
 }
 
 namespace {

@@ -108,6 +108,14 @@ std::optional<Forms> scatter(const OperationCall& call) {
   return Forms{{call.dtype(0), call.shape(0)}};
 }
 
+std::optional<Forms> scatter_add(const OperationCall& call) {
+  const DType dtype = call.dtype(0);
+  const bool computable = dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 ||
+                          dtype == DType::f64 || dtype == DType::i64 || dtype == DType::i32;
+  if (!computable || call.shape(2).empty()) return std::nullopt;
+  return scatter(call);
+}
+
 std::optional<Forms> one_hot(const OperationCall& call) {
   if (!is_index(call.dtype(0)) || call.number("classes") < 1) return std::nullopt;
   Shape shape = call.shape(0);

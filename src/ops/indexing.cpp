@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements chosen by numbers: gather, scatter, index_select, embedding, one_hot.
+// Elements chosen by numbers: gather, scatter, scatter_add, index_select, embedding, one_hot.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "ballast/detail/ops/create.h"
 #include "ballast/detail/ops/movement.h"
 #include "ops/args.h"
 #include "ops/copy_into.h"
+#include "ops/elementwise.h"
 #include "ops/operations.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
@@ -89,13 +91,14 @@ struct Line {
 
 // Rows along the dimension are each a thread's own; of others, strips of columns are: of two writes to one
 // place the later one stays.
-template <class T>
-void scatter_into(Tensor& out, std::size_t axis, const Tensor& numbers, const Tensor& values) {
+template <class T, class Store>
+void scatter_into(const char* op, Tensor& out, std::size_t axis, const Tensor& numbers, const Tensor& values,
+                  const Store& store) {
   constexpr std::int64_t kStrip = 512;
   const std::int64_t* number = numbers.span<std::int64_t>().data();
   const T* from = reinterpret_cast<const T*>(values.data());
   T* to = reinterpret_cast<T*>(out.mutable_data());
-  const Line line("scatter", out.shape(), axis);
+  const Line line(op, out.shape(), axis);
   const IndexRows all(numbers.shape(), contiguous_strides(out.shape()), axis);
   const std::int64_t n = all.length();
   const std::int64_t count = numbers.numel() / n;
@@ -113,7 +116,7 @@ void scatter_into(Tensor& out, std::size_t axis, const Tensor& numbers, const Te
           for (std::int64_t row = i / strips * each; row < (i / strips + 1) * each; ++row, rows.advance()) {
             T* base = to + rows.offset();
             for (std::int64_t j = first; j < last; ++j)
-              base[line.place(j, number[row * n + j])] = from[row * n + j];
+              store(base[line.place(j, number[row * n + j])], from[row * n + j]);
           }
         }
       });
@@ -167,6 +170,17 @@ Tensor gather_cpu(const Operation& op, const Tensor& x, std::int64_t dim, const 
   return out;
 }
 
+// Those of `source` that have an index, row-major.
+Tensor scattered_values(const char* op, const Tensor& x, const Tensor& index, const Tensor& source) {
+  if (source.dtype() != x.dtype())
+    fail(Errc::bad_dtype, op, "{} into {}: one dtype is wanted", form(source), form(x));
+  check_index_shape(op, source, source.rank(), index);
+  Tensor values = source;
+  for (std::size_t i = 0; i < index.rank(); ++i)
+    values = values.narrow(static_cast<std::int64_t>(i), 0, index.shape()[i]);
+  return ops::dense(values);
+}
+
 Tensor scatter_cpu(const Operation& op, const Tensor& x, std::int64_t dim, const Tensor& index,
                    const Operand& source) {
   ops::require_movable(op.name, x);
@@ -176,22 +190,48 @@ Tensor scatter_cpu(const Operation& op, const Tensor& x, std::int64_t dim, const
     return scatter(x.reshape({1}), 0, index.reshape({1}),
                    source.is_number() ? source : source.tensor().reshape({1}))
         .reshape({});
-  if (!source.is_number() && source.tensor().dtype() != x.dtype()) {
-    fail(Errc::bad_dtype, op.name, "{} into {}: one dtype is wanted", form(source.tensor()), form(x));
-  }
-  Tensor values = source.is_number() ? source.tensor().to(x.dtype()).expand(index.shape()) : source.tensor();
-  if (!source.is_number()) {
-    check_index_shape(op.name, values, values.rank(), index);
-    for (std::size_t i = 0; i < index.rank(); ++i)
-      values = values.narrow(static_cast<std::int64_t>(i), 0, index.shape()[i]);
-  }
-  values = ops::dense(values);
+  const Tensor values = source.is_number() ? ops::dense(source.tensor().to(x.dtype()).expand(index.shape()))
+                                           : scattered_values(op.name, x, index, source.tensor());
   const Tensor numbers = ops::dense_indices(op.name, index);
   Tensor out = x.clone();
   if (index.numel() == 0) return out;
-  ops::with_element_type(x.dtype(),
-                         [&](auto element) { scatter_into<decltype(element)>(out, axis, numbers, values); });
+  ops::with_element_type(x.dtype(), [&](auto element) {
+    using T = decltype(element);
+    scatter_into<T>(op.name, out, axis, numbers, values, [](T& to, T from) { to = from; });
+  });
   return out;
+}
+
+// Integers go round at 64 bits, which loses none of the lower ones.
+template <class T>
+void add_scattered(const char* op, Tensor& out, std::size_t axis, const Tensor& numbers,
+                   const Tensor& values) {
+  using Number = std::conditional_t<std::is_floating_point_v<T>, T, std::uint64_t>;
+  scatter_into<T>(op, out, axis, numbers, values, [](T& to, T from) {
+    to = static_cast<T>(static_cast<Number>(to) + static_cast<Number>(from));
+  });
+}
+
+Tensor scatter_add_cpu(const Operation& op, const Tensor& x, std::int64_t dim, const Tensor& index,
+                       const Tensor& source) {
+  ops::require_computable(op.name, x);
+  const std::size_t axis = axis_of(op.name, dim, x);
+  check_index_shape(op.name, x, axis, index);
+  if (x.rank() == 0)
+    return scatter_add(x.reshape({1}), 0, index.reshape({1}), source.reshape({1})).reshape({});
+  const DType wide = ops::compute_dtype(x.dtype());
+  const Tensor values = scattered_values(op.name, x, index, source).to(wide);
+  const Tensor numbers = ops::dense_indices(op.name, index);
+  Tensor out = x.to(wide).clone();
+  if (index.numel() > 0) {
+    if (wide == DType::f32)
+      add_scattered<float>(op.name, out, axis, numbers, values);
+    else if (wide == DType::f64)
+      add_scattered<double>(op.name, out, axis, numbers, values);
+    else
+      add_scattered<std::int64_t>(op.name, out, axis, numbers, values);
+  }
+  return wide == DType::i64 ? ops::narrowed(out, x.dtype()) : out.to(x.dtype());
 }
 
 Tensor index_select_cpu(const Operation& op, const Tensor& x, std::int64_t dim, const Tensor& index) {
@@ -264,6 +304,8 @@ constinit const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&)> 
     about("gather", {"x", "index"}, {"dim"}, forms::gather), {gather_cpu}};
 constinit const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&, const Operand&)> scatter = {
     about("scatter", {"x", "index", "source"}, {"dim"}, forms::scatter), {scatter_cpu}};
+constinit const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&, const Tensor&)> scatter_add = {
+    about("scatter_add", {"x", "index", "source"}, {"dim"}, forms::scatter_add), {scatter_add_cpu}};
 constinit const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&)> index_select = {
     about("index_select", {"x", "index"}, {"dim"}, forms::index_select), {index_select_cpu}};
 constinit const OperationOf<Tensor(const Tensor&, const Tensor&)> embedding = {
@@ -279,6 +321,10 @@ Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index) {
 
 Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& source) {
   return run(operations::scatter, x, dim, index, source);
+}
+
+Tensor scatter_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source) {
+  return run(operations::scatter_add, x, dim, index, source);
 }
 
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index) {

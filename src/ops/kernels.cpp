@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/kernels.h"
 
+#include <dnnl.h>
+
+#include <algorithm>
+
 namespace ballast::ops {
 
 namespace isa_plain {
@@ -32,8 +36,23 @@ const Kernels& kernels_of(Isa isa) {
   return isa_plain::table();
 }
 
+namespace {
+
+Isa allowed_isa() {
+  const unsigned allowed = dnnl_get_effective_cpu_isa();  // a set of bits, those of narrower ones among them
+  const auto has = [&](unsigned isa) { return (allowed & isa) == isa; };
+  return has(dnnl_cpu_isa_avx512_core) ? Isa::avx512 : (has(dnnl_cpu_isa_avx2) ? Isa::avx2 : Isa::scalar);
+}
+
+}  // namespace
+
+Isa isa_in_use() {
+  static const Isa used = std::min(best_isa(), allowed_isa());
+  return used;
+}
+
 const Kernels& kernels() {
-  static const Kernels& best = kernels_of(best_isa());
+  static const Kernels& best = kernels_of(isa_in_use());
   return best;
 }
 

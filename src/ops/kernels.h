@@ -88,6 +88,17 @@ struct NumberKernels {
   FoldKernels<T> folds;
 };
 
+/// Tiles of a product of matrices (ops/packed.h).
+struct TileKernels {
+  static constexpr std::size_t kMostRows = 12;
+  std::int64_t rows;     ///< of the tallest tile
+  std::int64_t columns;  ///< of every tile
+  /// c [r, columns] = a b, or += where `add`, at of[r - 1]. a: k times `rows` values, of which r are used; b:
+  /// k times `columns`.
+  void (*of[kMostRows])(std::int64_t k, const float* a, const float* b, float* c, std::int64_t c_stride,
+                        bool add);
+};
+
 struct Kernels {
   void (*unary[kUnaryCount])(const float* in, float* out, std::int64_t n, float p, float q);
   /// Each operand has stride 0 (one value for the whole row) or 1. `out` may be `a` or `b`.
@@ -120,6 +131,7 @@ struct Kernels {
   /// written.
   void (*gru_gates)(const float* x, const float* h, float* hidden, std::int64_t n);
 
+  TileKernels tiles;
   FoldKernels<float> f32;
   NumberKernels<double> f64;
   NumberKernels<std::uint8_t> boolean;  ///< every byte that is not 0 is true; results are 0 and 1
@@ -130,8 +142,10 @@ struct Kernels {
   NumberKernels<std::int64_t> i64;
 };
 
-/// Those of the best instruction set this machine has.
+/// Those of the best instruction set this machine has, and that oneDNN may use (ONEDNN_MAX_CPU_ISA): a run
+/// is as on a narrower machine throughout.
 [[nodiscard]] const Kernels& kernels();
+[[nodiscard]] Isa isa_in_use();
 /// Those of one instruction set, which this machine must have: for tests.
 [[nodiscard]] const Kernels& kernels_of(Isa isa);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ballast/detail/ops/elementwise.h"
 #include "ballast/detail/ops/matmul.h"
 #include "ops/activation.h"
 #include "ops/args.h"
@@ -10,6 +11,7 @@
 #include "ops/kernels.h"
 #include "ops/onednn.h"
 #include "ops/operations.h"
+#include "ops/packed.h"
 #include "ops/parallel.h"
 
 namespace ballast {
@@ -30,23 +32,9 @@ struct PreparedLinear {
   ops::Desc target;
   ops::Desc scratch;
   dnnl::memory weight;
-  Tensor lies;  // the weight itself, when it is read where it lies
   Tensor bias;
   Activation left;
 };
-
-// oneDNN likes [in, out] where it has no order of its own, and that is the slower one when `out` is whole
-// pages: its rows fall on each other in the cache. As it lies in a .pt file, [out, in], the weight is read
-// twice as fast then, and needs no copy. A few rows gain more by the copy.
-constexpr std::int64_t kManyRows = 48;
-constexpr std::int64_t kPageFloats = 1024;
-
-bool lies_well(const Tensor& weight, std::int64_t rows, const ops::Desc& wished) {
-  const std::int64_t out = weight.shape()[1];
-  const bool is_plain = wished == ops::strided(weight.shape(), {out, 1});
-  return is_plain && rows >= kManyRows && out % kPageFloats == 0 && weight.t().is_contiguous() &&
-         ops::is_aligned(weight);
-}
 
 PreparedLinear prepare(std::int64_t rows, const Tensor& weight, const Tensor& bias, Activation activation) {
   const std::int64_t in = weight.shape()[0];
@@ -61,22 +49,16 @@ PreparedLinear prepare(std::int64_t rows, const Tensor& weight, const Tensor& bi
   const ops::Desc bias_desc = bias.defined() ? ops::strided({1, out}, {out, 1}) : ops::Desc();
   ops::Attributes attributes = ops::attributes_for(activation);
   const ops::ThreadScope threads;
-  const auto find = [&](const ops::Desc& order) {
-    return dnnl::matmul::primitive_desc(dnnl::matmul::desc(source, order, bias_desc, target), attributes.attr,
-                                        ops::engine());
-  };
-  dnnl::matmul::primitive_desc found = find(ops::any_order({in, out}));
+  const dnnl::matmul::primitive_desc found(
+      dnnl::matmul::desc(source, ops::any_order({in, out}), bias_desc, target), attributes.attr,
+      ops::engine());
   const ops::Desc as_it_lies = ops::strided(w.shape(), w.strides());
-  const bool stays = lies_well(w, rows, found.weights_desc());
-  if (stays) found = find(as_it_lies);
   return {dnnl::matmul(found),
           source,
           bias_desc,
           target,
           found.scratchpad_desc(),
-          stays ? ops::memory_of(as_it_lies, w.data())
-                : ops::reordered(as_it_lies, w.data(), found.weights_desc()),
-          stays ? w : Tensor(),
+          ops::reordered(as_it_lies, w.data(), found.weights_desc()),
           b,
           attributes.left};
 }
@@ -143,6 +125,21 @@ void apply_prepared(const Tensor& x, const Tensor& weight, const Tensor& bias, c
   ops::activate_in_place(out, ready->left);
 }
 
+// With AVX2 oneDNN has no order of its own for the weight, and packs it at every call; ours serves any number
+// of rows (docs/decisions/0023).
+bool packs_weights() {
+  return ops::isa_in_use() == Isa::avx2;
+}
+
+void apply_packed(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,
+                  Tensor& out) {
+  ops::CacheKey key;
+  key.add(weight);
+  const auto ready = ops::cached<ops::PackedMatrix>(
+      args.cache, key, [&] { return ops::packed(ops::floats("linear", weight)); });
+  ops::multiply(data_of(x), x.shape()[0], *ready, data_of(bias), args.activation, data_of(out));
+}
+
 // Small products are done before oneDNN has looked up its arguments.
 bool worth_preparing(std::int64_t rows, std::int64_t in, std::int64_t outs) {
   return rows * in * outs > ops::kSmallProduct;
@@ -176,6 +173,21 @@ void apply_once(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   ops::activate_in_place(out, args.activation);
 }
 
+// F64, which none of them computes. Parameters may be narrower.
+Tensor apply_wide(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  Activation activation) {
+  for (const Tensor* parameter : {&weight, &bias}) {
+    if (!parameter->defined()) continue;
+    ops::require_computable(op, *parameter);
+    if (!is_floating(parameter->dtype()))
+      fail(Errc::bad_dtype, op, "{} with {}: a floating dtype is wanted", form(x), form(*parameter));
+  }
+  if (bias.defined() && (bias.rank() != 1 || bias.numel() != weight.shape()[1]))
+    fail(Errc::shape_mismatch, op, "bias is {}, must be [{}]", form(bias), weight.shape()[1]);
+  const Tensor product = matmul(x, weight.to(DType::f64));
+  return activate(bias.defined() ? add(product, bias.to(DType::f64)) : product, activation);
+}
+
 Tensor linear_cpu(const Operation& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                   OpCache* cache, Activation activation) {
   const LinearArgs args{.activation = activation, .cache = cache};
@@ -184,6 +196,7 @@ Tensor linear_cpu(const Operation& op, const Tensor& x, const Tensor& weight, co
          "{} with weight {}: the last dimension must be the weight's first ([in, out])", form(x),
          form(weight));
   }
+  if (x.dtype() == DType::f64) return apply_wide(op.name, x, weight, bias, activation);
   const std::int64_t in = weight.shape()[0];
   const std::int64_t outs = weight.shape()[1];
   const std::int64_t rows = ops::product(x.shape(), 0, x.rank() - 1);
@@ -194,6 +207,8 @@ Tensor linear_cpu(const Operation& op, const Tensor& x, const Tensor& weight, co
     if (rows <= kFewRows && in > 0 && (args.cache != nullptr || dense_columns(weight))) {
       apply_to_few(from, weight, b, args, out);
       ops::activate_in_place(out, args.activation);
+    } else if (args.cache != nullptr && in > 0 && packs_weights() && worth_preparing(rows, in, outs)) {
+      apply_packed(from, weight, b, args, out);
     } else if (args.cache != nullptr && worth_preparing(rows, in, outs)) {
       ops::guarded(op.name, [&] { apply_prepared(from, weight, bias, args, out); });
     } else {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/detail/ops/matmul.h"
 
+#include <algorithm>
+
 #include "ballast/detail/ops/elementwise.h"
 #include "ops/args.h"
 #include "ops/batches.h"
 #include "ops/gemm.h"
 #include "ops/operations.h"
 #include "ops/parallel.h"
+#include "ops/rows.h"
 
 namespace ballast {
 
@@ -52,6 +55,27 @@ bool multiply_at_once(const Tensor& a, const Tensor& b, Tensor& out) {
   return true;
 }
 
+// F64, which the kernels do not multiply: dense operands, one row of the result after another.
+void multiply_wide(const Tensor& x, const Tensor& y, const ops::Batches& batches, Tensor& out) {
+  const std::int64_t rows = x.shape()[x.rank() - 2];
+  const std::int64_t inner = x.shape()[x.rank() - 1];
+  const std::int64_t columns = y.shape()[y.rank() - 1];
+  const auto* left = reinterpret_cast<const double*>(x.data());
+  const auto* right = reinterpret_cast<const double*>(y.data());
+  auto* to = reinterpret_cast<double*>(out.mutable_data());
+  ops::parallel(batches.count() * rows, ops::rows_per_thread(inner * columns),
+                [&](std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    const double* from = left + batches.offset(0, i / rows) + i % rows * inner;
+                    const double* by = right + batches.offset(1, i / rows);
+                    double* sums = to + i * columns;
+                    std::fill_n(sums, columns, 0.0);
+                    for (std::int64_t k = 0; k < inner; ++k)
+                      for (std::int64_t c = 0; c < columns; ++c) sums[c] += from[k] * by[k * columns + c];
+                  }
+                });
+}
+
 Tensor matmul_cpu(const Operation& op, const Tensor& a, const Tensor& b) {
   if (a.rank() == 0 || b.rank() == 0)
     fail(Errc::shape_mismatch, op.name, "{} by {}: a tensor without dimensions is no matrix", form(a),
@@ -64,16 +88,19 @@ Tensor matmul_cpu(const Operation& op, const Tensor& a, const Tensor& b) {
     fail(Errc::shape_mismatch, op.name, "{} by {}: {} columns and {} rows", form(a), form(b),
          left.shape()[left.rank() - 1], right.shape()[right.rank() - 2]);
   }
-  const Tensor x = ops::floats(op.name, left);
-  const Tensor y = ops::floats(op.name, right);
+  const bool wide = a.dtype() == DType::f64;
+  const Tensor x = wide ? ops::dense(left) : ops::floats(op.name, left);
+  const Tensor y = wide ? ops::dense(right) : ops::floats(op.name, right);
   const std::int64_t rows = x.shape()[x.rank() - 2];
   const std::int64_t columns = y.shape()[y.rank() - 1];
   Shape shape = ops::broadcast(op.name, ops::batch_shape(x), ops::batch_shape(y));
   const ops::Batches batches(shape, {&x, &y});
   shape.push_back(rows);
   shape.push_back(columns);
-  Tensor out = ops::new_floats(shape);
-  if (out.numel() > 0 && !multiply_at_once(x, y, out)) {
+  Tensor out = ops::new_tensor(wide ? DType::f64 : DType::f32, shape);
+  if (wide && out.numel() > 0) {
+    multiply_wide(x, y, batches, out);
+  } else if (out.numel() > 0 && !multiply_at_once(x, y, out)) {
     float* to = data_of(out);
     const auto multiply = [&](std::int64_t i) {
       ops::gemm(ops::matrix_of(x, batches.offset(0, i)), ops::matrix_of(y, batches.offset(1, i)),

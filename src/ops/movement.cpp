@@ -56,12 +56,31 @@ Tensor triangle_cpu(const Operation& op, const Tensor& x, std::int64_t diagonal)
   return out;
 }
 
+// Channels of images that lie in blocks of them.
+Tensor joined_blocks(std::span<const Tensor> tensors, const Shape& shape) {
+  const std::int64_t block = shape[2] * shape[3] * ops::kBlock;
+  const Tensor out = ops::new_blocks(shape);
+  const auto flat = [&](const Tensor& blocks, std::int64_t channels) {
+    return Tensor::contiguous_view(DType::f32, {shape[0], channels / ops::kBlock * block}, blocks.storage());
+  };
+  std::int64_t begin = 0;
+  for (const Tensor& tensor : tensors) {
+    const Tensor from = flat(ops::blocks_of(tensor), tensor.shape()[1]);
+    copy_into(from, flat(out, shape[1]).narrow(1, begin, from.shape()[1]));
+    begin += from.shape()[1];
+  }
+  return ops::from_blocks(out, shape);
+}
+
 Tensor concat_cpu(const Operation& op, std::span<const Tensor> tensors, std::int64_t dim) {
   for (const Tensor& tensor : tensors) ops::require_movable(op.name, tensor);
   if (tensors[0].rank() == 0)
     fail(Errc::shape_mismatch, op.name, "{} has no dimension to be joined along", form(tensors[0]));
   const std::size_t axis = axis_of(op.name, dim, tensors[0]);
   const Shape shape = joined_shape(op.name, tensors, axis);
+  if (axis == 1 && std::all_of(tensors.begin(), tensors.end(),
+                               [](const Tensor& t) { return ops::blocks_of(t).defined(); }))
+    return joined_blocks(tensors, shape);
   const bool images = std::all_of(tensors.begin(), tensors.end(),
                                   [](const Tensor& t) { return ops::is_channels_last(ops::native_view(t)); });
   const Tensor out =
@@ -133,7 +152,8 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t dim) 
 
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t count, std::int64_t dim) {
   const std::size_t axis = axis_of("chunk", dim, x);
-  if (x.rank() == 0 || count < 1) fail(Errc::invalid_argument, "chunk", "{} into {} pieces", form(x), count);
+  if (x.rank() == 0 || count < 1 || count > ops::kMostSpatial)
+    fail(Errc::invalid_argument, "chunk", "{} into {} pieces", form(x), count);
   const std::int64_t whole = x.shape()[axis];
   if (whole == 0) return split(x, Dims::filled(static_cast<std::size_t>(count), 0), dim);
   return split(x, (whole - 1) / count + 1, dim);
@@ -226,7 +246,7 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::int64_t dim
 Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
   ops::require_movable("pixel_shuffle", x);
   const std::size_t rank = x.rank();
-  if (rank < 3 || factor < 1 || x.shape()[rank - 3] % (factor * factor) != 0) {
+  if (rank < 3 || factor < 1 || factor > ops::kMostSpatial || x.shape()[rank - 3] % (factor * factor) != 0) {
     fail(Errc::shape_mismatch, "pixel_shuffle", "{} has no channels that {} * {} divides", form(x), factor,
          factor);
   }
@@ -236,8 +256,8 @@ Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
   const std::int64_t batch = ops::product(x.shape(), 0, rank - 3);
   Shape shape = x.shape();
   shape[rank - 3] = channels;
-  shape[rank - 2] = height * factor;
-  shape[rank - 1] = width * factor;
+  shape[rank - 2] = ops::checked_size("pixel_shuffle", height, factor);
+  shape[rank - 1] = ops::checked_size("pixel_shuffle", width, factor);
   return x.reshape({batch, channels, factor, factor, height, width})
       .permute({0, 1, 4, 2, 5, 3})
       .clone()
@@ -247,7 +267,8 @@ Tensor pixel_shuffle(const Tensor& x, std::int64_t factor) {
 Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor) {
   ops::require_movable("pixel_unshuffle", x);
   const std::size_t rank = x.rank();
-  if (rank < 3 || factor < 1 || x.shape()[rank - 2] % factor != 0 || x.shape()[rank - 1] % factor != 0) {
+  if (rank < 3 || factor < 1 || factor > ops::kMostSpatial || x.shape()[rank - 2] % factor != 0 ||
+      x.shape()[rank - 1] % factor != 0) {
     fail(Errc::shape_mismatch, "pixel_unshuffle", "{} has no height and width that {} divides", form(x),
          factor);
   }
@@ -255,7 +276,7 @@ Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor) {
   const std::int64_t height = x.shape()[rank - 2] / factor;
   const std::int64_t width = x.shape()[rank - 1] / factor;
   Shape shape = x.shape();
-  shape[rank - 3] *= factor * factor;
+  shape[rank - 3] = ops::checked_size("pixel_unshuffle", shape[rank - 3], factor * factor);
   shape[rank - 2] = height;
   shape[rank - 1] = width;
   return x.reshape({batch, height, factor, width, factor}).permute({0, 2, 4, 1, 3}).clone().reshape(shape);

@@ -5,15 +5,35 @@
 #include <utility>
 
 #include "base/lazy.h"
+#include "ops/args.h"
 #include "ops/memory.h"
+#include "ops/onednn.h"
 #include "tensor/copy.h"
 
 namespace ballast::ops {
 namespace {
 
+// Blocks as a view whose elements come in the order of a row-major tensor of `shape`.
+Tensor in_order(const Tensor& blocks, const Shape& shape) {
+  const std::int64_t plane = shape[2] * shape[3];
+  return {blocks.dtype(),
+          {shape[0], shape[1] / kBlock, kBlock, plane},
+          {shape[1] * plane, plane * kBlock, 1, kBlock},
+          blocks.storage(),
+          blocks.bit_offset()};
+}
+
+Desc blocks_desc(const Shape& shape) {
+  return {dims_of(shape), dnnl::memory::data_type::f32, dnnl::memory::format_tag::nChw8c};
+}
+
 class NativeStorage final : public Storage {
  public:
-  explicit NativeStorage(Tensor native) : Storage(native.size_bytes()), native_(std::move(native)) {}
+  explicit NativeStorage(const Tensor& native)
+      : Storage(native.size_bytes()), shape_(native.shape()), view_(native), native_(native) {}
+
+  NativeStorage(const Tensor& blocks, const Shape& shape)
+      : Storage(blocks.size_bytes()), shape_(shape), view_(in_order(blocks, shape)), blocks_(blocks) {}
 
   [[nodiscard]] const std::byte* data() const override { return bytes()->data(); }
 
@@ -21,13 +41,26 @@ class NativeStorage final : public Storage {
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (ready()) return Storage::read(offset, out);
-    native_.read(offset, out);
+    view_.read(offset, out);
   }
 
-  /// Null once the row-major bytes may have been changed.
-  [[nodiscard]] const Tensor* native() const noexcept {
-    return written_.load(std::memory_order_acquire) ? nullptr : &native_;
+  /// Whether x is all of it, and the row-major bytes were not changed.
+  [[nodiscard]] bool is_whole(const Tensor& x) const {
+    return !written_.load(std::memory_order_acquire) && x.bit_offset() == 0 && x.dtype() == view_.dtype() &&
+           x.shape() == shape_ && x.is_contiguous();
   }
+
+  /// As a strided tensor: blocks are brought into the order of channels last, once.
+  [[nodiscard]] const Tensor& native() const {
+    if (native_.defined()) return native_;
+    return channels_last_.get([this] {
+      Tensor made = new_channels_last(DType::f32, shape_);
+      reorder(blocks_desc(shape_), blocks_.data(), strided(shape_, made.strides()), made.mutable_data());
+      return made;
+    });
+  }
+
+  [[nodiscard]] const Tensor& blocks() const noexcept { return blocks_; }
 
  private:
   [[nodiscard]] std::byte* writable_data() override {
@@ -39,25 +72,31 @@ class NativeStorage final : public Storage {
   [[nodiscard]] const std::shared_ptr<Storage>& bytes() const {
     return bytes_.get([this] {
       auto made = Storage::heap(size());
-      copy_contiguous(native_, made->mutable_data());
+      copy_contiguous(view_, made->mutable_data());
       return made;
     });
   }
 
+  Shape shape_;
+  Tensor view_;  // its elements in row-major order are ours
   Tensor native_;
+  Tensor blocks_;
+  Lazy<Tensor> channels_last_;
   Lazy<std::shared_ptr<Storage>> bytes_;
   std::atomic<bool> written_{false};
 };
 
+// Null unless x is all of what lies in another order.
+const NativeStorage* native_storage(const Tensor& x) {
+  const auto* storage = dynamic_cast<const NativeStorage*>(x.storage().get());
+  return storage != nullptr && storage->is_whole(x) ? storage : nullptr;
+}
+
 }  // namespace
 
 Tensor native_view(const Tensor& x) {
-  const auto* storage = dynamic_cast<const NativeStorage*>(x.storage().get());
-  if (storage == nullptr) return x;
-  const Tensor* native = storage->native();
-  const bool whole = native != nullptr && x.bit_offset() == 0 && x.dtype() == native->dtype() &&
-                     x.shape() == native->shape() && x.is_contiguous();
-  return whole ? *native : x;
+  const NativeStorage* storage = native_storage(x);
+  return storage == nullptr ? x : storage->native();
 }
 
 Tensor row_major(const Tensor& native) {
@@ -105,6 +144,33 @@ Tensor to_channels_last(const Tensor& x) {
   }
   order.push_back(1);
   return x.permute(order).clone().permute(back);
+}
+
+bool fits_blocks(const Shape& shape) {
+  return shape.size() == 4 && shape[1] % kBlock == 0 && try_numel(shape).value_or(0) > 0;
+}
+
+Tensor blocks_of(const Tensor& x) {
+  const NativeStorage* storage = native_storage(x);
+  return storage == nullptr ? Tensor() : storage->blocks();
+}
+
+Tensor from_blocks(const Tensor& blocks, const Shape& shape) {
+  return Tensor::contiguous_view(DType::f32, shape, std::make_shared<NativeStorage>(blocks, shape));
+}
+
+Tensor new_blocks(const Shape& shape) {
+  return new_channels_last(DType::f32, {shape[0] * (shape[1] / kBlock), kBlock, shape[2], shape[3]});
+}
+
+Tensor to_blocks(const Tensor& x) {
+  Tensor own = blocks_of(x);
+  if (own.defined()) return own;
+  const Tensor native = native_view(x);
+  const Tensor from = is_channels_last(native, true) ? native : dense(native);
+  Tensor made = new_blocks(x.shape());
+  reorder(strided(from.shape(), from.strides()), from.data(), blocks_desc(x.shape()), made.mutable_data());
+  return made;
 }
 
 }  // namespace ballast::ops

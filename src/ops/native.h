@@ -25,4 +25,21 @@ namespace ballast::ops {
 /// x in that order; a copy when it lies otherwise.
 [[nodiscard]] Tensor to_channels_last(const Tensor& x);
 
+// With AVX2 oneDNN's convolutions of images are faster still with the channels in blocks of 8
+// (docs/decisions/0024): [batch, channels / 8, height, width, 8]. For whatever treats all channels alike that
+// is a larger batch of images with 8 channels, channels last, and that is how blocks are handed around.
+
+inline constexpr std::int64_t kBlock = 8;
+
+/// True for [batch, channels, height, width] with whole blocks of channels.
+[[nodiscard]] bool fits_blocks(const Shape& shape);
+/// x's memory as [batch * blocks, 8, height, width] if it lies in blocks; undefined if not.
+[[nodiscard]] Tensor blocks_of(const Tensor& x);
+/// A row-major tensor of `shape` with the elements of such memory, which nobody else writes to.
+[[nodiscard]] Tensor from_blocks(const Tensor& blocks, const Shape& shape);
+/// New memory for blocks of `shape`.
+[[nodiscard]] Tensor new_blocks(const Shape& shape);
+/// An F32 image's blocks; a copy when it lies otherwise.
+[[nodiscard]] Tensor to_blocks(const Tensor& x);
+
 }  // namespace ballast::ops

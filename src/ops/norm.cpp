@@ -70,6 +70,28 @@ void scale_channels(const Tensor& x, const Affine& affine, Tensor& out) {
                 });
 }
 
+// The same in blocks: a row of pixels has its eight channels over and over.
+void scale_blocks(const Tensor& blocks, const Affine& affine, Tensor& out) {
+  const auto width = static_cast<std::size_t>(blocks.shape()[3] * ops::kBlock);
+  const std::int64_t plane = blocks.shape()[2] * blocks.shape()[3] * ops::kBlock;
+  const float* from = data_of(blocks);
+  float* to = data_of(out);
+  ops::parallel(blocks.shape()[0], ops::rows_per_thread(plane), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> scale(width);
+    std::vector<float> shift(width);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::size_t first = static_cast<std::size_t>(i) * ops::kBlock % affine.scale.size();
+      for (std::size_t k = 0; k < width; ++k) {
+        scale[k] = affine.scale[first + k % ops::kBlock];
+        shift[k] = affine.shift[first + k % ops::kBlock];
+      }
+      for (std::int64_t at = i * plane; at < (i + 1) * plane; at += static_cast<std::int64_t>(width))
+        kernels().scale_shift_each(from + at, scale.data(), shift.data(), to + at,
+                                   static_cast<std::int64_t>(width));
+    }
+  });
+}
+
 Tensor shaped_parameter(const char* op, const char* what, const Tensor& x, const Shape& shape) {
   if (!x.defined()) return x;
   if (!(x.shape() == shape))
@@ -155,6 +177,11 @@ Tensor batch_norm_cpu(const Operation& op, const Tensor& x, const Tensor& mean, 
   const Affine affine = affine_of(
       parameter(op.name, "mean", mean, channels), parameter(op.name, "variance", variance, channels),
       parameter(op.name, "gamma", gamma, channels), parameter(op.name, "beta", beta, channels), eps);
+  if (const Tensor blocks = ops::blocks_of(x); blocks.defined()) {
+    Tensor out = ops::new_blocks(x.shape());
+    scale_blocks(blocks, affine, out);
+    return ops::from_blocks(out, x.shape());
+  }
   const Tensor native = ops::floats(op.name, ops::native_view(x));
   if (native.numel() > 0 && (ops::is_channels_last(native) || (x.rank() == 2 && native.is_contiguous()))) {
     Tensor out = x.rank() == 2 ? ops::new_floats(x.shape()) : ops::new_channels_last(DType::f32, x.shape());

@@ -8,6 +8,13 @@
 namespace ballast::ops {
 namespace {
 
+dnnl::stream& stream() {
+  thread_local dnnl::stream own(engine());
+  return own;
+}
+
+}  // namespace
+
 // Grows to the largest a thread ever needed, and stays: fresh memory for every call would cost more than the
 // calls.
 void* scratch_of(std::size_t size) {
@@ -15,13 +22,6 @@ void* scratch_of(std::size_t size) {
   if (!scratch || scratch->size() < size) scratch = Storage::heap(size);
   return scratch->mutable_data();
 }
-
-dnnl::stream& stream() {
-  thread_local dnnl::stream own(engine());
-  return own;
-}
-
-}  // namespace
 
 dnnl::engine& engine() {
   static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
@@ -44,12 +44,19 @@ dnnl::memory memory_of(const Desc& desc, const void* data) {
   return {desc, engine(), const_cast<void*>(data)};
 }
 
-dnnl::memory reordered(const Desc& from, const void* data, const Desc& to) {
-  dnnl::memory source = memory_of(from, data);
-  dnnl::memory target(to, engine());
+void reorder(const Desc& from, const void* in, const Desc& to, void* out) {
+  dnnl::memory source = memory_of(from, in);
+  dnnl::memory target = memory_of(to, out);
   const ThreadScope threads;
-  dnnl::reorder(source, target).execute(stream(), source, target);
-  stream().wait();
+  guarded("reorder", [&] {
+    dnnl::reorder(source, target).execute(stream(), source, target);
+    stream().wait();
+  });
+}
+
+dnnl::memory reordered(const Desc& from, const void* data, const Desc& to) {
+  dnnl::memory target(to, engine());
+  reorder(from, data, to, target.get_data_handle());
   return target;
 }
 

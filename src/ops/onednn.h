@@ -29,6 +29,9 @@ using Desc = dnnl::memory::desc;
 /// Memory of the primitive's own order with the values of `data`.
 [[nodiscard]] dnnl::memory reordered(const Desc& from, const void* data, const Desc& to);
 
+/// The values of `in`, in another order, to `out`.
+void reorder(const Desc& from, const void* in, const Desc& to, void* out);
+
 /// Attributes with the caller's scratch memory, so that one primitive can run on two threads; and with the
 /// activation as a step of oneDNN's own where its results are those of our kernels. They seldom are: its ReLU
 /// turns NaN into 0. `left` is what remains to be applied.
@@ -49,6 +52,9 @@ auto guarded(const char* op, const Work& work) {
     fail(Errc::unsupported, op, "oneDNN: {}", error.what());
   }
 }
+
+/// The calling thread's memory for work that ends with the call: of at least this size, 64 bytes aligned.
+[[nodiscard]] void* scratch_of(std::size_t size);
 
 /// Runs a primitive on the calling thread's stream, with scratch memory of that thread.
 void execute(const dnnl::primitive& primitive, const Desc& scratch,

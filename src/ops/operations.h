@@ -88,6 +88,8 @@ using Recurrent = OperationOf<std::array<Tensor, 3>(const Tensor&, const Tensor&
 
 // arithmetic.cpp
 extern const Sum add;
+extern const Arithmetic remainder, atan2;  // rare.cpp
+extern const Function log2;
 extern const Arithmetic sub, mul, div, pow, minimum, maximum;
 extern const Function neg, abs, sign, square, exp, expm1, log, log1p, sqrt, rsqrt, reciprocal, sin, cos, tan,
     erf, floor, ceil, round, trunc;
@@ -110,7 +112,7 @@ extern const Spread var, stddev;
 extern const OperationOf<Tensor(const Tensor&, const Dims&, bool, double)> norm;
 
 // sort.cpp
-extern const Along cumsum;
+extern const Along cumsum, cumprod;
 extern const Ordering sort, topk;
 
 // movement.cpp
@@ -123,6 +125,7 @@ extern const OperationOf<Tensor(const Tensor&, const Dims&, PadMode, double)> pa
 // indexing.cpp
 extern const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&)> gather, index_select;
 extern const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&, const Operand&)> scatter;
+extern const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&, const Tensor&)> scatter_add;
 extern const OperationOf<Tensor(const Tensor&, const Tensor&)> embedding;
 extern const OperationOf<Tensor(const Tensor&, std::int64_t)> one_hot;
 
@@ -133,6 +136,7 @@ extern const OperationOf<Tensor(double, double, double, DType)> arange_real;
 extern const OperationOf<Tensor(double, double, std::int64_t)> linspace;
 extern const OperationOf<Tensor(std::int64_t, std::int64_t, DType)> eye;
 extern const OperationOf<Tensor(const Dims&, Generator&)> rand, randn;
+extern const OperationOf<Tensor(std::int64_t, std::int64_t, const Dims&, Generator&)> randint;
 
 // matmul.cpp
 extern const OperationOf<Tensor(const Tensor&, const Tensor&)> matmul;
@@ -150,6 +154,8 @@ extern const Convolution conv, conv_transpose;
 
 // pool.cpp
 extern const OperationOf<Tensor(const Tensor&, const ops::PoolSizes&, bool)> max_pool;
+extern const OperationOf<std::array<Tensor, 2>(const Tensor&, const ops::PoolSizes&, bool)>
+    max_pool_with_indices;
 extern const OperationOf<Tensor(const Tensor&, const ops::PoolSizes&, bool, bool, std::int64_t)> avg_pool;
 extern const OperationOf<Tensor(const Tensor&, const Dims&)> adaptive_avg_pool, adaptive_max_pool;
 
@@ -163,8 +169,18 @@ extern const OperationOf<Tensor(const Tensor&, std::int64_t, const Tensor&, cons
     group_norm;
 extern const OperationOf<Tensor(const Tensor&, const Tensor&, const Tensor&, double)> instance_norm;
 
+// boxes.cpp
+extern const OperationOf<Tensor(const Tensor&, const Tensor&, const Dims&, double, std::int64_t, bool)>
+    roi_align;
+
 // resize.cpp
 extern const OperationOf<Tensor(const Tensor&, const ResizeArgs&)> resize;
+
+// grid_sample.cpp
+extern const OperationOf<Tensor(const Tensor&, const Tensor&, GridMode, GridPadding, bool)> grid_sample;
+
+// fft.cpp
+extern const OperationOf<Tensor(const Tensor&, bool, bool)> dft;
 
 // rnn.cpp
 extern const Recurrent lstm, gru, rnn;

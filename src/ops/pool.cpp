@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -11,21 +12,59 @@
 #include "ops/native.h"
 #include "ops/operations.h"
 #include "ops/parallel.h"
+#include "ops/pool.h"
 
 namespace ballast {
-
-/// Checked, one number for each spatial dimension.
-struct ops::PoolSizes {
-  Dims kernel;
-  Dims stride;
-  Dims padding;
-  Dims dilation;
-};
 
 using ops::data_of;
 using ops::form;
 using ops::kernels;
 using ops::PoolSizes;
+
+namespace {
+
+void require_images(const char* op, const Tensor& x, std::size_t spatial) {
+  if (spatial < 1 || spatial > 3)
+    fail(Errc::invalid_argument, op, "pools 1 to 3 dimensions, not {}", spatial);
+  if (x.rank() >= spatial) ops::require_measurable(op, x, spatial);
+  if (x.rank() != spatial + 1 && x.rank() != spatial + 2) {
+    fail(Errc::shape_mismatch, op,
+         "{} is not [batch, channels, size…] or [channels, size…] with {} spatial dimensions", form(x),
+         spatial);
+  }
+}
+
+}  // namespace
+
+PoolSizes ops::pool_sizes(const char* op, const Tensor& x, const Dims& kernel, const Dims& stride,
+                          const Dims& padding, const Dims& dilation) {
+  const std::size_t n = kernel.size();
+  require_images(op, x, n);
+  PoolSizes sizes{ops::spatial(op, "kernel", kernel, n, 1),
+                  ops::spatial(op, "stride", stride.empty() ? kernel : stride, n, 1),
+                  ops::spatial(op, "padding", padding, n, 0), ops::spatial(op, "dilation", dilation, n, 1)};
+  for (std::size_t i = 0; i < n; ++i) {
+    if (sizes.padding[i] * 2 > sizes.kernel[i]) {
+      fail(Errc::invalid_argument, op, "padding {} is more than half of the kernel {}",
+           to_string(sizes.padding), to_string(sizes.kernel));
+    }
+  }
+  return sizes;
+}
+
+std::int64_t ops::pooled_size(const char* op, const Tensor& x, const PoolSizes& sizes, std::size_t i,
+                              bool ceil_mode) {
+  const std::int64_t in = x.shape()[x.rank() - sizes.kernel.size() + i];
+  const std::int64_t window = sizes.dilation[i] * (sizes.kernel[i] - 1) + 1;
+  const std::int64_t stride = sizes.stride[i];
+  const std::int64_t reach = in + 2 * sizes.padding[i] - window + (ceil_mode ? stride - 1 : 0);
+  std::int64_t out = reach < 0 ? 0 : reach / stride + 1;
+  if (ceil_mode && (out - 1) * stride >= in + sizes.padding[i]) --out;  // the last window must begin inside
+  if (out < 1)
+    fail(Errc::shape_mismatch, op, "a window of {} does not fit into {} with padding {}", window, in,
+         sizes.padding[i]);
+  return out;
+}
 
 namespace {
 
@@ -47,17 +86,6 @@ struct Plan {
   std::array<Windows, 3> windows;  // depth, height, width
   std::int64_t divisor = 0;        // for all windows, when not 0
 };
-
-std::int64_t output_size(const char* op, std::int64_t in, std::int64_t kernel, std::int64_t stride,
-                         std::int64_t padding, std::int64_t dilation, bool ceil_mode) {
-  const std::int64_t reach = in + 2 * padding - dilation * (kernel - 1) - 1 + (ceil_mode ? stride - 1 : 0);
-  std::int64_t out = reach < 0 ? 0 : reach / stride + 1;
-  if (ceil_mode && (out - 1) * stride >= in + padding) --out;  // the last window must begin inside
-  if (out < 1)
-    fail(Errc::shape_mismatch, op, "a window of {} does not fit into {} with padding {}",
-         dilation * (kernel - 1) + 1, in, padding);
-  return out;
-}
 
 // [planes, depth, height, width, inner] from x's memory; `inner` channels lie together.
 struct Images {
@@ -86,6 +114,30 @@ void for_each_input(const Job& job, std::int64_t plane, const Window& d, const W
   }
 }
 
+// Wider ones the compiler would take apart: this file is built for every machine.
+using Four [[gnu::vector_size(4 * sizeof(float))]] = float;
+constexpr std::size_t kFours = ops::kBlock / 4;
+
+// Eight channels, too few for a kernel's call to be worth it; the same sums and choices.
+void pool_block(const Job& job, std::int64_t plane, const Window& d, const Window& h, const Window& w,
+                float divisor, float* to) {
+  const bool max = job.plan.kind == Pooling::max;
+  Four values[kFours];
+  for (Four& value : values) value = Four{} + (max ? -std::numeric_limits<float>::infinity() : 0.0F);
+  for_each_input(job, plane, d, h, w, [&](const float* from) {
+    Four x[kFours];
+    std::memcpy(x, from, sizeof(x));
+    for (std::size_t i = 0; i < kFours; ++i) {
+      if (max)
+        values[i] = ((x[i] > values[i]) | (x[i] != x[i])) ? x[i] : values[i];
+      else
+        values[i] += x[i];
+    }
+  });
+  for (std::size_t i = 0; i < kFours && !max; ++i) values[i] /= divisor;
+  std::memcpy(to, values, sizeof(values));
+}
+
 void pool_position(const Job& job, std::int64_t plane, const Window& d, const Window& h, const Window& w,
                    float* to) {
   const std::int64_t inner = job.in.inner;
@@ -103,6 +155,7 @@ void pool_position(const Job& job, std::int64_t plane, const Window& d, const Wi
     *to = max ? value : value / divisor;
     return;
   }
+  if (inner == ops::kBlock) return pool_block(job, plane, d, h, w, divisor, to);
   std::fill(to, to + inner, max ? -std::numeric_limits<float>::infinity() : 0.0F);
   const auto kernel =
       kernels().binary[static_cast<std::size_t>(max ? ops::Binary::maximum : ops::Binary::add)];
@@ -130,6 +183,12 @@ void pool_images(const Job& job) {
 
 // Pools the last `spatial` dimensions of x by `plan`.
 Tensor pooled(const char* op, const Tensor& x, std::size_t spatial, Plan plan) {
+  if (const Tensor blocks = ops::blocks_of(x); blocks.defined() && spatial == 2) {
+    // Images of one pixel are row-major as well, and what is made of them may be that alone.
+    const Tensor out =
+        ops::to_channels_last(ops::native_view(pooled(op, ops::row_major(blocks), spatial, std::move(plan))));
+    return ops::from_blocks(out, {x.shape()[0], x.shape()[1], out.shape()[2], out.shape()[3]});
+  }
   Shape shape = x.shape();
   const std::size_t first = x.rank() - spatial;
   Job job{plan, {1, {1, 1, 1}, 1}, {1, 1, 1}, nullptr, nullptr};
@@ -153,33 +212,6 @@ Tensor pooled(const char* op, const Tensor& x, std::size_t spatial, Plan plan) {
   return ops::row_major(out).to(x.dtype());
 }
 
-void require_images(const char* op, const Tensor& x, std::size_t spatial) {
-  if (spatial < 1 || spatial > 3)
-    fail(Errc::invalid_argument, op, "pools 1 to 3 dimensions, not {}", spatial);
-  if (x.rank() >= spatial) ops::require_measurable(op, x, spatial);
-  if (x.rank() != spatial + 1 && x.rank() != spatial + 2) {
-    fail(Errc::shape_mismatch, op,
-         "{} is not [batch, channels, size…] or [channels, size…] with {} spatial dimensions", form(x),
-         spatial);
-  }
-}
-
-PoolSizes sizes_of(const char* op, const Tensor& x, const Dims& kernel, const Dims& stride,
-                   const Dims& padding, const Dims& dilation) {
-  const std::size_t n = kernel.size();
-  require_images(op, x, n);
-  PoolSizes sizes{ops::spatial(op, "kernel", kernel, n, 1),
-                  ops::spatial(op, "stride", stride.empty() ? kernel : stride, n, 1),
-                  ops::spatial(op, "padding", padding, n, 0), ops::spatial(op, "dilation", dilation, n, 1)};
-  for (std::size_t i = 0; i < n; ++i) {
-    if (sizes.padding[i] * 2 > sizes.kernel[i]) {
-      fail(Errc::invalid_argument, op, "padding {} is more than half of the kernel {}",
-           to_string(sizes.padding), to_string(sizes.kernel));
-    }
-  }
-  return sizes;
-}
-
 Plan empty_plan(Pooling kind) {
   return {kind, {Windows{{0, 1, 1, 1}}, Windows{{0, 1, 1, 1}}, Windows{{0, 1, 1, 1}}}};
 }
@@ -187,12 +219,21 @@ Plan empty_plan(Pooling kind) {
 template <Pooling kind>
 Tensor adaptive_cpu(const Operation& op, const Tensor& x, const Dims& output) {
   require_images(op.name, x, output.size());
+  Shape shape = x.shape();
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    std::int64_t& size = shape[x.rank() - output.size() + i];
+    const std::int64_t out = output[i] == -1 ? size : output[i];
+    if (out < 0 || out > ops::kMostSpatial || (size == 0 && out > 0))
+      fail(Errc::shape_mismatch, op.name, "{} cannot be pooled to {}", form(x), to_string(output));
+    size = out;
+  }
+  static_cast<void>(ops::floats(op.name, x));  // what cannot be pooled is refused, empty or not
+  // Before there is a window for every place of it.
+  if (ops::product(shape, 0, shape.size()) == 0) return Tensor::zeros(x.dtype(), shape);
   Plan plan = empty_plan(kind);
   for (std::size_t i = 0; i < output.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - output.size() + i];
-    const std::int64_t out = output[i] == -1 ? in : output[i];
-    if (out < 0 || out > ops::kMostSpatial || (in == 0 && out > 0))
-      fail(Errc::shape_mismatch, op.name, "{} cannot be pooled to {}", form(x), to_string(output));
+    const std::int64_t out = shape[x.rank() - output.size() + i];
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       const std::int64_t begin = o * in / out;
@@ -214,8 +255,7 @@ Tensor max_pool_cpu(const Operation& op, const Tensor& x, const PoolSizes& sizes
   Plan plan = empty_plan(Pooling::max);
   for (std::size_t i = 0; i < sizes.kernel.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - sizes.kernel.size() + i];
-    const std::int64_t out = output_size(op.name, in, sizes.kernel[i], sizes.stride[i], sizes.padding[i],
-                                         sizes.dilation[i], ceil_mode);
+    const std::int64_t out = ops::pooled_size(op.name, x, sizes, i, ceil_mode);
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       std::int64_t begin = o * sizes.stride[i] - sizes.padding[i];
@@ -234,8 +274,7 @@ Tensor avg_pool_cpu(const Operation& op, const Tensor& x, const PoolSizes& sizes
   plan.divisor = divisor;
   for (std::size_t i = 0; i < sizes.kernel.size(); ++i) {
     const std::int64_t in = x.shape()[x.rank() - sizes.kernel.size() + i];
-    const std::int64_t out =
-        output_size(op.name, in, sizes.kernel[i], sizes.stride[i], sizes.padding[i], 1, ceil_mode);
+    const std::int64_t out = ops::pooled_size(op.name, x, sizes, i, ceil_mode);
     Windows windows;
     for (std::int64_t o = 0; o < out; ++o) {
       const std::int64_t begin = o * sizes.stride[i] - sizes.padding[i];
@@ -250,18 +289,6 @@ Tensor avg_pool_cpu(const Operation& op, const Tensor& x, const PoolSizes& sizes
 }
 
 }  // namespace
-
-namespace ops {
-
-// What a trace writes down.
-static ballast::Attributes attributes_of(const PoolSizes& sizes) {
-  return {{"kernel", sizes.kernel},
-          {"stride", sizes.stride},
-          {"padding", sizes.padding},
-          {"dilation", sizes.dilation}};
-}
-
-}  // namespace ops
 
 namespace operations {
 
@@ -278,12 +305,13 @@ constinit const OperationOf<Tensor(const Tensor&, const Dims&)> adaptive_max_poo
 
 Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args) {
   return run(operations::max_pool, x,
-             sizes_of("max_pool", x, kernel, args.stride, args.padding, args.dilation), args.ceil_mode);
+             ops::pool_sizes("max_pool", x, kernel, args.stride, args.padding, args.dilation),
+             args.ceil_mode);
 }
 
 Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args) {
   if (args.divisor_override == 0) fail(Errc::invalid_argument, "avg_pool", "divisor_override is 0");
-  return run(operations::avg_pool, x, sizes_of("avg_pool", x, kernel, args.stride, args.padding, {1}),
+  return run(operations::avg_pool, x, ops::pool_sizes("avg_pool", x, kernel, args.stride, args.padding, {1}),
              args.ceil_mode, args.count_include_pad, args.divisor_override.value_or(0));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "ballast/detail/ops/elementwise.h"
@@ -14,6 +15,7 @@
 #include "ops/gemm.h"
 #include "ops/kernels.h"
 #include "ops/operations.h"
+#include "ops/packed.h"
 
 namespace ballast {
 
@@ -40,6 +42,8 @@ struct PreparedCell {
   Tensor bias;     // of the input half: both biases, where they are only ever added
   Tensor bias_hh;  // GRU's, which its reset gate multiplies
   Tensor weight_hr;
+  std::optional<ops::PackedMatrix> packed_ih;  // the same weights for many rows
+  std::optional<ops::PackedMatrix> packed_hh;
   std::int64_t hidden;  // of the cell
   std::int64_t output;  // of the layer: the projection's size when there is one
 };
@@ -76,8 +80,27 @@ PreparedCell prepare(Cell cell, const RecurrentWeights& w) {
           both_biases(op, w, gates * hidden, gru),
           gru ? ops::parameter(op, "bias_hh", w.bias_hh, gates * hidden) : Tensor(),
           projected ? ops::dense_floats(op, w.weight_hr) : Tensor(),
+          {},
+          {},
           hidden,
           output};
+}
+
+// Samples from which a step is worth tiles: fewer read the weight once whatever is done.
+constexpr std::int64_t kManySamples = 4;
+
+void pack(PreparedCell& cell, bool many_samples) {
+  if (!ops::has_fast_tiles() || cell.weight_ih.numel() == 0 || cell.weight_hh.numel() == 0) return;
+  cell.packed_ih = ops::packed(cell.weight_ih);
+  if (many_samples) cell.packed_hh = ops::packed(cell.weight_hh);
+}
+
+// The inputs' share of the gates in all steps is one product.
+Tensor input_gates(const PreparedCell& p, const Tensor& x) {
+  if (!p.packed_ih) return linear(x, p.weight_ih, p.bias);
+  Tensor gates = ops::new_floats({x.shape()[0], x.shape()[1], p.weight_ih.shape()[1]});
+  ops::multiply(data_of(x), x.shape()[0] * x.shape()[1], *p.packed_ih, data_of(p.bias), {}, data_of(gates));
+  return gates;
 }
 
 struct States {
@@ -114,8 +137,7 @@ void run_direction(Cell cell, const PreparedCell& p, const Tensor& x, bool backw
   const std::int64_t steps = x.shape()[0];
   const std::int64_t batch = x.shape()[1];
   const std::int64_t width = gates_of(cell) * p.hidden;
-  // The inputs' share of all steps is one product.
-  Tensor gates = linear(x, p.weight_ih, p.bias);
+  Tensor gates = input_gates(p, x);
   Tensor recurrent = ops::new_floats({batch, width});
   Tensor projected = p.weight_hr.defined() ? ops::new_floats({batch, p.hidden}) : Tensor();
   float* hidden = data_of(states.hidden);
@@ -125,7 +147,11 @@ void run_direction(Cell cell, const PreparedCell& p, const Tensor& x, bool backw
   float* to = data_of(out);
   for (std::int64_t i = 0; i < steps; ++i) {
     const std::int64_t t = backward ? steps - 1 - i : i;
-    ops::gemm({hidden, batch, p.output, p.output, 1}, ops::matrix_of(p.weight_hh), data_of(recurrent), width);
+    if (p.packed_hh)
+      ops::multiply(hidden, batch, *p.packed_hh, nullptr, {}, data_of(recurrent));
+    else
+      ops::gemm({hidden, batch, p.output, p.output, 1}, ops::matrix_of(p.weight_hh), data_of(recurrent),
+                width);
     step(cell, p, data_of(gates) + t * batch * width, data_of(recurrent), working, state, batch);
     if (projected.defined())
       ops::gemm({working, batch, p.hidden, p.hidden, 1}, ops::matrix_of(p.weight_hr), hidden, p.output);
@@ -171,8 +197,13 @@ LstmResult run_layers(Cell cell, const Tensor& x, std::span<const RecurrentWeigh
           .add(w.weight_hh)
           .add(w.bias_ih)
           .add(w.bias_hh)
-          .add(w.weight_hr);
-      const auto p = ops::cached<PreparedCell>(args.cache, key, [&] { return prepare(cell, w); });
+          .add(w.weight_hr)
+          .add(batch >= kManySamples ? 1 : 0);
+      const auto p = ops::cached<PreparedCell>(args.cache, key, [&] {
+        PreparedCell made = prepare(cell, w);
+        if (args.cache != nullptr) pack(made, batch >= kManySamples);
+        return made;
+      });
       if (layer.shape()[2] != p->weight_ih.shape()[0])
         fail(Errc::shape_mismatch, op, "input {} of layer {} with weight_ih {}", form(layer), i / directions,
              form(w.weight_ih));

@@ -8,6 +8,8 @@ namespace ballast::ops {
 
 using RowKernel = void (*)(const float* in, float* out, std::int64_t n);
 
+/// F64, which the kernels of rows do not compute.
+[[nodiscard]] Tensor wide_softmax(const char* op, const Tensor& x, std::int64_t dim, bool logarithm);
 [[nodiscard]] Tensor softmax_along(const char* op, const Tensor& x, std::int64_t dim, RowKernel kernel);
 
 }  // namespace ballast::ops

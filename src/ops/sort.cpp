@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order along a dimension: sort, topk; and running sums.
+// Order along a dimension: sort, topk; running sums and products.
 #include <algorithm>
 #include <numeric>
 #include <type_traits>
@@ -73,15 +73,17 @@ std::array<Tensor, 2> ordered_cpu(const Operation& op, const Tensor& x, std::int
   return {ops::back_in_place(values.to(x.dtype()), x, axis), ops::back_in_place(indices, x, axis)};
 }
 
+// Running sums, or products.
 template <class T>
-void running_sums(const Rows& rows, Tensor& out) {
+void run_along(const Rows& rows, bool product, Tensor& out) {
   using Total = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
   const T* in = reinterpret_cast<const T*>(rows.values.data());
   T* to = reinterpret_cast<T*>(out.mutable_data());
   for (std::int64_t i = 0; i < rows.count; ++i) {
-    Total total = 0;
+    Total total = product ? 1 : 0;
     for (std::int64_t k = 0; k < rows.length; ++k) {
-      total += static_cast<Total>(in[i * rows.length + k]);
+      const auto next = static_cast<Total>(in[i * rows.length + k]);
+      total = product ? total * next : total + next;
       to[i * rows.length + k] = static_cast<T>(total);
     }
   }
@@ -91,17 +93,18 @@ Sorted sorted(std::array<Tensor, 2> both) {
   return {std::move(both[0]), std::move(both[1])};
 }
 
-Tensor cumsum_cpu(const Operation& op, const Tensor& x, std::int64_t dim) {
+template <bool product>
+Tensor running_cpu(const Operation& op, const Tensor& x, std::int64_t dim) {
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::i64;
   const Rows rows = ops::rows_along(op.name, x, {dim}, ops::compute_dtype(dtype));
   Tensor out = Tensor::empty(rows.values.dtype(), {rows.count, rows.length});
   if (out.numel() > 0) {
     if (out.dtype() == DType::f32)
-      running_sums<float>(rows, out);
+      run_along<float>(rows, product, out);
     else if (out.dtype() == DType::f64)
-      running_sums<double>(rows, out);
+      run_along<double>(rows, product, out);
     else
-      running_sums<std::int64_t>(rows, out);
+      run_along<std::int64_t>(rows, product, out);
   }
   return ops::back_in_place(out, x, ops::axis_of(op.name, dim, x)).to(dtype);
 }
@@ -110,7 +113,8 @@ Tensor cumsum_cpu(const Operation& op, const Tensor& x, std::int64_t dim) {
 
 namespace operations {
 
-constinit const Along cumsum = {about("cumsum", {"x"}, {"dim"}, forms::cumsum), {cumsum_cpu}};
+constinit const Along cumsum = {about("cumsum", {"x"}, {"dim"}, forms::cumsum), {running_cpu<false>}};
+constinit const Along cumprod = {about("cumprod", {"x"}, {"dim"}, forms::cumsum), {running_cpu<true>}};
 constinit const Ordering sort = {about("sort", {"x"}, {"dim", "count", "descending"}, forms::ordered),
                                  {ordered_cpu}};
 constinit const Ordering topk = {about("topk", {"x"}, {"dim", "count", "descending"}, forms::ordered),
@@ -132,6 +136,14 @@ Sorted topk(const Tensor& x, std::int64_t k, std::int64_t dim, bool largest) {
 
 Tensor cumsum(const Tensor& x, std::int64_t dim) {
   return run(operations::cumsum, x, dim);
+}
+
+Tensor cumprod(const Tensor& x, std::int64_t dim) {
+  return run(operations::cumprod, x, dim);
+}
+
+Tensor argsort(const Tensor& x, std::int64_t dim, bool descending) {
+  return sort(x, dim, descending).indices;
 }
 
 }  // namespace ballast

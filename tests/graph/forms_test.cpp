@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <functional>
 #include <set>
 
@@ -101,10 +102,11 @@ void go_through_pairs(const Each& each) {
         for (const Shape& y : shapes) {
           const Tensor p = made(a, x);
           const Tensor q = made(b, y);
-          for (const auto op : {sub, mul, div, pow, minimum, maximum, eq, ne, lt, le, gt, ge, logical_and,
-                                logical_or, logical_xor})
+          for (const auto op : {sub, mul, div, pow, minimum, maximum, atan2, eq, ne, lt, le, gt, ge,
+                                logical_and, logical_or, logical_xor})
             each([&] { return op(p, q); });
           each([&] { return p + q; });
+          each([&] { return remainder(p, ones(y, b)); });  // of 0 it is refused
           each([&] { return where(ne(p, 0), p, q); });
         }
       }
@@ -120,11 +122,11 @@ void go_through_pairs(const Each& each) {
 
 void go_through_alone(const Each& each) {
   using Function = Tensor (*)(const Tensor&);
-  const Function functions[] = {neg,       abs,       sign,        square, exp,   expm1,       log,
-                                log1p,     sqrt,      rsqrt,       sin,    cos,   tan,         erf,
-                                floor,     ceil,      round,       trunc,  relu,  relu6,       gelu,
-                                gelu_tanh, silu,      sigmoid,     tanh,   mish,  log_sigmoid, softsign,
-                                selu,      hardswish, hardsigmoid, isnan,  isinf, logical_not, reciprocal};
+  const Function functions[] = {
+      neg,      abs,   sign,      square,      exp,   expm1,   log,         log1p,      sqrt,
+      rsqrt,    sin,   cos,       tan,         erf,   floor,   ceil,        round,      trunc,
+      relu,     relu6, gelu,      gelu_tanh,   silu,  sigmoid, tanh,        mish,       log_sigmoid,
+      softsign, selu,  hardswish, hardsigmoid, isnan, isinf,   logical_not, reciprocal, log2};
   for (const DType dtype : kDtypes) {
     for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 4}, Shape{2, 3, 5}, Shape{2, 0, 5}}) {
       const Tensor x = made(dtype, shape);
@@ -142,6 +144,7 @@ void go_through_alone(const Each& each) {
         each([&] { return softmax(x, dim); });
         each([&] { return log_softmax(x, dim); });
         each([&] { return cumsum(x, dim); });
+        each([&] { return cumprod(x, dim); });
         each([&] { return sort(x, dim).values; });
         each([&] { return topk(x, 2, dim).indices; });
         each([&] { return concat({x, x, x}, dim); });
@@ -149,6 +152,8 @@ void go_through_alone(const Each& each) {
         each([&] { return index_select(x, dim, made(DType::i64, {4})); });
         each([&] { return gather(x, dim, made(DType::i64, {2, 1})); });
         each([&] { return scatter(x, dim, made(DType::i64, {2, 1}), 1.0); });
+        each([&] { return scatter_add(x, dim, made(DType::i64, {2, 1}), made(dtype, {2, 1})); });
+        each([&] { return scatter_add(x, dim, made(DType::i64, shape), x); });
         for (const bool keep : {false, true}) {
           for (const auto op : {sum, prod, mean, max, min, logsumexp, any, all})
             each([&] { return op(x, {dim}, keep); });
@@ -186,7 +191,17 @@ void go_through_layers(const Each& each) {
             return conv_transpose(image, made(DType::f32, {4, 3, 3, 3}), made(DType::f32, {3}),
                                   {.stride = {stride}, .padding = {padding}});
           });
+          for (const DType other : {DType::f64, DType::f16, DType::i64}) {
+            each([&] { return conv(image, w.to(other)); });
+            each([&] { return conv(image, w, made(other, {6})); });
+            each([&] { return conv_transpose(image, made(other, {4, 3, 3, 3})); });
+          }
           for (const bool up : {false, true}) {
+            each([&] {
+              return max_pool_with_indices(image, {3, 2},
+                                           {.stride = {stride}, .padding = {padding}, .ceil_mode = up})
+                  .indices;
+            });
             each([&] {
               return max_pool(image, {3, 2}, {.stride = {stride}, .padding = {padding}, .ceil_mode = up});
             });
@@ -211,6 +226,10 @@ void go_through_layers(const Each& each) {
       each([&] { return rms_norm(image, {7}, made(DType::f32, {7})); });
       each([&] { return linear(image, made(DType::f32, {7, 3}), made(DType::f32, {3})); });
       each([&] { return linear(image, made(DType::f32, {6, 3})); });
+      for (const DType other : {DType::f64, DType::f16, DType::i64}) {
+        each([&] { return linear(image, made(other, {7, 3})); });
+        each([&] { return linear(image, made(DType::f32, {7, 3}), made(other, {3})); });
+      }
       for (const Shape& other : {Shape{7}, Shape{7, 2}, Shape{4, 7, 2}, Shape{2, 1, 7, 3}, Shape{5, 7, 2}})
         each([&] { return matmul(image, made(dtype, other)); });
       each([&] { return matmul(made(dtype, {height}), image); });
@@ -223,6 +242,17 @@ void go_through_layers(const Each& each) {
         return scaled_dot_product_attention(image, key, key, {.mask = made(DType::boolean, {4, 2})});
       });
       each([&] { return prelu(image, made(DType::f32, {4})); });
+      for (const Shape& grid : {Shape{2, 3, 5, 2}, Shape{2, 3, 5, 3}, Shape{1, 3, 5, 2}, Shape{2, 0, 5, 2}})
+        each([&] { return grid_sample(image, made(dtype, grid)); });
+      each([&] { return grid_sample(image, made(DType::f32, {2, 3, 5, 2})); });
+      for (const Shape& boxes : {Shape{3, 5}, Shape{0, 5}, Shape{3, 4}})
+        each([&] { return roi_align(image, made(dtype, boxes), {.output_size = {2, 3}}); });
+      each([&] { return roi_align(image, made(DType::f32, {3, 5})); });
+      each([&] { return roi_align(image, made(dtype, {3, 5}), {.output_size = {0}}); });
+      each([&] { return roi_align(image, made(dtype, {3, 5}), {.spatial_scale = NAN}); });
+      each([&] { return rfft(image); });
+      each([&] { return fft(image); });
+      each([&] { return ifft(made(dtype, {3, height, 2})); });
     }
   }
 }

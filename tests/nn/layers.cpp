@@ -105,6 +105,8 @@ const Layers& layers() {
     joined.merge(norms());
     joined.merge(spatial_layers());
     joined.merge(sequence_layers());
+    joined.merge(more_layers());
+    joined.merge(loss_layers());
     return joined;
   }();
   return all;

@@ -23,6 +23,8 @@ using Layers = std::map<std::string, RunLayer>;
 [[nodiscard]] const Layers& layers();
 [[nodiscard]] Layers spatial_layers();
 [[nodiscard]] Layers sequence_layers();
+[[nodiscard]] Layers more_layers();
+[[nodiscard]] Layers loss_layers();
 
 inline std::size_t state_size(const Case& one) {
   return one.args["state"].size();

@@ -13,4 +13,4 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "ops")]
 
 import make_cases_common  # noqa: E402
 
-make_cases_common.main(__doc__, ["layer_cases"], many=40, few=2)
+make_cases_common.main(__doc__, ["layer_cases", "layer_cases_more", "layer_cases_losses"], many=40, few=2)

@@ -38,6 +38,7 @@ void add_elementwise(std::vector<Case>& cases) {
   binary(cases, "pow", pow, 0.1);
   binary(cases, "minimum", minimum);
   binary(cases, "maximum", maximum);
+  binary(cases, "atan2", atan2, 0.5);
   binary(cases, "eq", eq);
   binary(cases, "ne", ne);
   binary(cases, "lt", lt);
@@ -57,6 +58,7 @@ void add_elementwise(std::vector<Case>& cases) {
   unary(cases, "log", log, 0.1);
   unary(cases, "log1p", log1p, -0.9);
   unary(cases, "log1p_small", log1p, -1e-4, 1e-4);
+  unary(cases, "log2", log2, 0.1);
   unary(cases, "sqrt", sqrt, 0.1);
   unary(cases, "rsqrt", rsqrt, 0.1);
   unary(cases, "reciprocal", reciprocal, 0.5);
@@ -303,6 +305,8 @@ void add_operation_cases(std::vector<Case>& cases) {
   add_indexing(cases);
   add_reduction(cases);
   add_layer_operation_cases(cases);
+  add_more_cases(cases);
+  add_loss_cases(cases);
 }
 
 }  // namespace onnx_cases

@@ -32,5 +32,9 @@ inline void one(std::vector<Case>& cases, const std::string& name, Function forw
 
 /// Products, images, norms (layer_cases.cpp).
 void add_layer_operation_cases(std::vector<Case>& cases);
+/// Made of others, spectra, cells (more_cases.cpp).
+void add_more_cases(std::vector<Case>& cases);
+/// Losses, boxes, F64 (loss_cases.cpp).
+void add_loss_cases(std::vector<Case>& cases);
 
 }  // namespace onnx_cases

@@ -166,5 +166,8 @@ inline std::int64_t integer(const Json& args, const char* name) {
 /// Every operation, called as a case says.
 [[nodiscard]] const std::map<std::string, Run>& operations();
 [[nodiscard]] std::map<std::string, Run> layer_operations();
+[[nodiscard]] std::map<std::string, Run> more_operations();
+[[nodiscard]] std::map<std::string, Run> loss_operations();
+[[nodiscard]] std::map<std::string, Run> box_operations();
 
 }  // namespace ballast::ops_tests

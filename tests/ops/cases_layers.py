@@ -22,7 +22,7 @@ def matmul_case(r, i):
     if i == 3:
         k = 0
     batch = r.shape(r.int(0, 3), high=3)
-    dtype = r.pick(FLOATS)
+    dtype = r.pick(FLOATS + [torch.float64])
     kind = r.pick(["full", "full", "matrix", "broadcast", "vectors"])
     a, b = batch + [m, k], batch + [k, n]
     if kind == "matrix":
@@ -54,7 +54,7 @@ def linear_case(r, i):
     inside, outside = r.size(1, 40), r.size(1, 40)
     if i % 10 == 9 and not r.small:
         inside, outside = r.int(50, 300), r.int(50, 300)
-    x = r.operand(r.shape(r.int(0, 3), high=5) + [inside], r.pick(FLOATS))
+    x = r.operand(r.shape(r.int(0, 3), high=5) + [inside], r.pick(FLOATS + [torch.float64]))
     weight = r.operand([inside, outside], x.value.dtype)
     bias = plain(r.values([outside], x.value.dtype)) if r.chance(2) else None
     activation = r.pick(list(ACTIVATIONS))
@@ -99,7 +99,7 @@ def conv_case(r, i):
     size = [d[k] * (kernel[k] - 1) + 1 + r.size(0, 8) for k in range(spatial)]
     batch = 0 if i == 5 else r.int(1, 3)
     mode = r.pick(["constant"] * 4 + ["reflect", "replicate", "circular"]) if batch else "constant"
-    dtype = r.pick(FLOATS)
+    dtype = r.pick(FLOATS + [torch.float64])
     x = r.operand(([] if i % 9 == 7 and not same else [batch]) + [inside] + size, dtype)
     weight = r.operand([outside, inside // groups] + kernel, dtype)
     bias = plain(r.values([outside], dtype)) if r.chance(2) else None
@@ -140,7 +140,7 @@ def conv_transpose_case(r, i):
         inside, outside = 16 * groups, 32 * groups
     s, d = full(stride, spatial), full(dilation, spatial)
     extra = [r.int(0, max(s[k], d[k]) - 1) for k in range(spatial)]
-    dtype = r.pick(FLOATS)
+    dtype = r.pick(FLOATS + [torch.float64])
     x = r.operand(([] if i % 9 == 7 else [r.int(1, 3)]) + [inside] + [r.size(2, 7) for _ in range(spatial)], dtype)
     weight = r.operand([inside, outside // groups] + kernel, dtype)
     bias = plain(r.values([outside], dtype)) if r.chance(2) else None

@@ -2,9 +2,11 @@
 // Results that lie channels-last behind row-major tensors, what is prepared once, and several threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <vector>
 
 #include "ballast/ops.h"
 #include "ballast/runtime.h"
@@ -54,6 +56,49 @@ TEST(ChannelsLast, RowMajorBytesAreMadeOnlyWhenAskedFor) {
   EXPECT_FALSE(z.storage()->ready());
   EXPECT_EQ(z.span<float>().size(), static_cast<std::size_t>(z.numel()));
   EXPECT_TRUE(z.storage()->ready());
+}
+
+// In every order that images may have here (tests/CMakeLists.txt runs it for narrower processors, where they
+// lie in blocks of channels).
+TEST(ChannelsLast, AChainOfConvolutionsMakesNoRowMajorBytes) {
+  Generator generator{3};
+  const Tensor x = randn({2, 3, 17, 13}, generator);
+  std::vector<Tensor> seen = {conv(x, randn({16, 3, 3, 3}, generator), {}, {.padding = {1}})};
+  const auto next = [&](Tensor made) { seen.push_back(std::move(made)); };
+  next(relu(seen.back()));
+  next(conv(seen.back(), randn({16, 16, 3, 3}, generator), {}, {.padding = {1}}));
+  next(conv(seen.back(), randn({16, 1, 3, 3}, generator), {}, {.padding = {1}, .groups = 16}));
+  next(seen.back() + seen[1]);
+  next(max_pool(seen.back(), {2, 2}));
+  next(conv_transpose(seen.back(), randn({16, 8, 2, 2}, generator), {}, {.stride = {2}}));
+  next(concat({seen.back(), seen.back()}, 1));
+  next(batch_norm(seen.back(), zeros({16}), ones({16})));
+  next(seen.back() * 2.0);
+  next(conv(seen.back(), randn({24, 16, 1, 1}, generator)));
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_FALSE(seen[i].storage()->ready()) << i;
+  EXPECT_EQ(seen.back().span<float>().size(), static_cast<std::size_t>(seen.back().numel()));
+}
+
+// One pixel lies the same way in every order; what it is pooled to may be larger.
+TEST(ChannelsLast, PoolingOfAnyResultIsThatOfItsRowMajorCopy) {
+  Generator generator{4};
+  for (const std::int64_t height : {1, 2, 5}) {
+    for (const std::int64_t width : {1, 3}) {
+      const Tensor y = conv(randn({2, 8, height + 2, width + 2}, generator), randn({16, 8, 3, 3}, generator));
+      const Tensor copy =
+          Tensor::from(std::vector<float>(y.span<float>().begin(), y.span<float>().end()), y.shape());
+      const auto same = [&](const Tensor& a, const Tensor& b) {
+        ASSERT_EQ(a.shape(), b.shape());
+        EXPECT_TRUE(std::ranges::equal(a.span<float>(), b.span<float>())) << height << 'x' << width;
+      };
+      same(adaptive_avg_pool(y, {7, 6}), adaptive_avg_pool(copy, {7, 6}));
+      same(adaptive_avg_pool(y, {1, 1}), adaptive_avg_pool(copy, {1, 1}));
+      same(avg_pool(y, {2, 2}, {.stride = {1}, .padding = {1}}),
+           avg_pool(copy, {2, 2}, {.stride = {1}, .padding = {1}}));
+      same(max_pool(y, {3, 2}, {.stride = {1}, .padding = {1}}),
+           max_pool(copy, {3, 2}, {.stride = {1}, .padding = {1}}));
+    }
+  }
 }
 
 TEST(ChannelsLast, ReadsAreRowMajorBeforeAndAfterTheBytesAreMade) {

@@ -12,4 +12,4 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import make_cases_common  # noqa: E402
 
-make_cases_common.main(__doc__, ["cases_elementwise", "cases_layers", "cases_movement", "cases_reduce"], many=60, few=3)
+make_cases_common.main(__doc__, ["cases_elementwise", "cases_layers", "cases_more", "cases_losses", "cases_boxes", "cases_movement", "cases_reduce"], many=60, few=3)

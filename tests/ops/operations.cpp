@@ -255,7 +255,8 @@ Map movement() {
 const std::map<std::string, Run>& operations() {
   static const Map all = [] {
     Map joined;
-    for (Map part : {elementwise(), activations(), reductions(), movement(), layer_operations()})
+    for (Map part : {elementwise(), activations(), reductions(), movement(), layer_operations(),
+                     more_operations(), loss_operations(), box_operations()})
       joined.merge(part);
     return joined;
   }();

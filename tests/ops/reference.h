@@ -134,5 +134,9 @@ using References = std::map<std::string, Reference>;
 [[nodiscard]] References reference_layers();
 [[nodiscard]] References reference_norms();
 [[nodiscard]] References reference_recurrent();
+[[nodiscard]] References reference_more();
+[[nodiscard]] References reference_signals();
+[[nodiscard]] References reference_losses();
+[[nodiscard]] References reference_boxes();
 
 }  // namespace ballast::ops_tests

@@ -17,6 +17,10 @@ const References& references() {
     joined.merge(reference_layers());
     joined.merge(reference_norms());
     joined.merge(reference_recurrent());
+    joined.merge(reference_more());
+    joined.merge(reference_signals());
+    joined.merge(reference_losses());
+    joined.merge(reference_boxes());
     return joined;
   }();
   return all;

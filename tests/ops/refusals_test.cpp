@@ -97,12 +97,12 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 Errc::bad_dtype,
                 {"matmul", "F32 [2, 2]", "F16 [2, 2]"}},
-        Refusal{"MatmulF64",
+        Refusal{"MatmulI64",
                 [] {
-                  return matmul(zeros({2, 2}, DType::f64), zeros({2, 2}, DType::f64));
+                  return matmul(zeros({2, 2}, DType::i64), zeros({2, 2}, DType::i64));
                 },
                 Errc::bad_dtype,
-                {"matmul", "F64 [2, 2]"}},
+                {"matmul", "I64 [2, 2]"}},
         Refusal{"Linear",
                 [] {
                   return linear(f32({2, 3}), f32({4, 5}));
@@ -163,9 +163,9 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 Errc::shape_mismatch,
                 {"conv", "bias", "[2]", "[3]"}},
-        Refusal{"ConvF64",
+        Refusal{"ConvF64Weight",
                 [] {
-                  return conv(zeros({1, 2, 8, 8}, DType::f64), f32({3, 2, 3, 3}));
+                  return conv(f32({1, 2, 8, 8}), zeros({3, 2, 3, 3}, DType::f64));
                 },
                 Errc::bad_dtype,
                 {"conv", "F64"}},

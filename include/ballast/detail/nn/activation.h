@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and dropout. PReLU is the only one with a parameter. Those with activation() can be applied by
+// Activations. PReLU is the only one with a parameter. Those with activation() can be applied by
 // the layer before them: conv.forward(x, relu.activation()), which is what Sequential does.
 #pragma once
 
@@ -200,6 +200,19 @@ struct LeakyReLU {
   BALLAST_FIELDS();
 };
 
+/// As after eval(): the mean of both slopes.
+struct RReLU {
+  double lower = 1.0 / 8;
+  double upper = 1.0 / 3;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
 struct ELU {
   double alpha = 1;
   Place place = {};
@@ -259,41 +272,77 @@ struct LogSoftmax {
   BALLAST_FIELDS();
 };
 
-// Dropping out belongs to training; here they pass on what they get.
-struct Dropout {
-  double p = 0.5;
+struct CELU {
+  double alpha = 1;
+  Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
-
-  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
-
-  BALLAST_FIELDS();
-};
-
-struct Dropout1d {
-  double p = 0.5;
-
-  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };
 
-struct Dropout2d {
-  double p = 0.5;
+struct Hardshrink {
+  double lambda = 0.5;
+  Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
   BALLAST_FIELDS();
 };
 
-struct Dropout3d {
-  double p = 0.5;
+struct Softshrink {
+  double lambda = 0.5;
+  Place place = {};
 
-  [[nodiscard]] Tensor forward(const Tensor& x) const { return x; }
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Tanhshrink {
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Threshold {
+  double threshold;
+  double value;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct GLU {
+  std::int64_t dim = -1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct Softmin {
+  std::int64_t dim = -1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 

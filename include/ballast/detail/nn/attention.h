@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "ballast/detail/nn/linear.h"
 #include "ballast/detail/nn/norm.h"
 #include "ballast/detail/nn/place.h"
+#include "ballast/detail/ops/matmul.h"
 #include "ballast/module.h"
 
 #pragma GCC visibility push(default)
@@ -32,6 +34,43 @@ struct AttentionMasks {
   Tensor attention = {};    ///< [queries, keys] or [batch * heads, queries, keys]
   Tensor key_padding = {};  ///< [batch, keys]
   bool causal = false;      ///< query i looks at the keys up to i
+};
+
+/// Keys and values of the tokens seen so far, for decoding one token after the other. There is room for more
+/// than was seen, and it doubles, so that a token is written and none is copied; a copy has memory of its
+/// own. In a trace, which knows values and no memory, what is appended is concatenated.
+class KVCache {
+ public:
+  struct Seen {
+    Tensor keys;  ///< [batch, heads, tokens, features]
+    Tensor values;
+  };
+
+  KVCache() = default;
+  KVCache(const KVCache& other);
+  KVCache(KVCache&& other) noexcept = default;
+  KVCache& operator=(const KVCache& other);
+  KVCache& operator=(KVCache&& other) noexcept = default;
+  ~KVCache() = default;
+
+  /// Takes in keys and values [batch, heads, tokens, features] and returns all there are: views, whose
+  /// elements stay as they are until truncate(). In a trace the cache must be made (or copied) by the code
+  /// that is traced, or be empty: what a trace appends has no values afterwards (Errc::traced_value).
+  Seen append(const Tensor& keys, const Tensor& values);
+
+  /// Tokens seen.
+  [[nodiscard]] std::int64_t length() const noexcept { return length_; }
+
+  /// Forgets the tokens from this one on; views of them are overwritten by the next append().
+  void truncate(std::int64_t length);
+
+ private:
+  void enter_trace();
+
+  Tensor keys_;  // the third dimension has room
+  Tensor values_;
+  std::int64_t length_ = 0;
+  const void* trace_ = nullptr;  // the one it was filled in
 };
 
 struct MultiheadAttention {
@@ -126,6 +165,76 @@ struct TransformerDecoderLayer {
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
   BALLAST_FIELDS(self_attn, multihead_attn, linear1, linear2, norm1, norm2, norm3);
+};
+
+/// Layers of one kind in a row; with `norm`, a LayerNorm behind them.
+struct TransformerEncoder {
+  std::vector<TransformerEncoderLayer> layers;
+  std::optional<LayerNorm> norm;
+
+  TransformerEncoder(const TransformerEncoderLayer& layer, std::int64_t num_layers,
+                     std::optional<LayerNorm> norm = {});
+
+  [[nodiscard]] Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+  BALLAST_FIELDS(layers, norm);
+};
+
+struct TransformerDecoder {
+  std::vector<TransformerDecoderLayer> layers;
+  std::optional<LayerNorm> norm;
+
+  TransformerDecoder(const TransformerDecoderLayer& layer, std::int64_t num_layers,
+                     std::optional<LayerNorm> norm = {});
+
+  [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                               const AttentionMasks& memory_masks = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+  BALLAST_FIELDS(layers, norm);
+};
+
+struct TransformerOptions {
+  std::int64_t num_encoder_layers = 6;
+  std::int64_t num_decoder_layers = 6;
+  TransformerLayerOptions layer = {};
+};
+
+/// Both of them, each with a norm behind it.
+struct Transformer {
+  TransformerEncoder encoder;
+  TransformerDecoder decoder;
+
+  Transformer(std::int64_t model, std::int64_t heads, const TransformerOptions& options = {});
+
+  /// The decoder's result for `target`, which looks at what the encoder makes of `source`.
+  [[nodiscard]] Tensor forward(const Tensor& source, const Tensor& target,
+                               const AttentionMasks& source_masks = {},
+                               const AttentionMasks& target_masks = {},
+                               const AttentionMasks& memory_masks = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+  BALLAST_FIELDS(encoder, decoder);
+};
+
+struct RotaryEmbeddingOptions {
+  double base = 10000;
+  RotaryPairs pairs = RotaryPairs::halves;
+};
+
+/// Rotary positions for queries and keys, [..., length, features]; without parameters.
+struct RotaryEmbedding {
+  std::int64_t dim;  ///< features that are turned
+  RotaryEmbeddingOptions options = {};
+  Place place = {};
+
+  /// `first`: the position of x's first element.
+  [[nodiscard]] Tensor forward(const Tensor& x, std::int64_t first = 0) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
 };
 
 }  // namespace ballast::nn

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ballast/detail/nn/place.h"
+#include "ballast/detail/ops/movement.h"
 #include "ballast/module.h"
 
 #pragma GCC visibility push(default)
@@ -39,6 +40,33 @@ struct Embedding {
   bool take_sizes(std::span<const Shape> shapes);
 
   void adjust_initial(std::string_view field, Tensor& value) const;
+  BALLAST_FIELDS(weight);
+};
+
+using EmbeddingBagMode = BagMode;
+
+struct EmbeddingBagOptions {
+  EmbeddingBagMode mode = EmbeddingBagMode::mean;
+  bool include_last_offset = false;
+  std::optional<std::int64_t> padding_idx = {};
+};
+
+/// Rows summed, averaged or compared in bags.
+struct EmbeddingBag {
+  static constexpr LayerKind kind = LayerKind::embedding;
+  std::int64_t num_embeddings;
+  std::int64_t embedding_dim;
+  EmbeddingBagOptions options;
+  Tensor weight;  ///< [num_embeddings, embedding_dim]
+  Place place;
+
+  EmbeddingBag(std::int64_t count, std::int64_t dim, const EmbeddingBagOptions& options = {});
+
+  /// Integers [bags, n], or a list and where in it each bag begins; per_sample_weights with sum.
+  [[nodiscard]] Tensor forward(const Tensor& index, const Tensor& offsets = {},
+                               const Tensor& per_sample_weights = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
   BALLAST_FIELDS(weight);
 };
 

@@ -217,6 +217,35 @@ struct RMSNorm {
   }
 };
 
+struct LocalResponseNorm {
+  std::int64_t size;
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+/// As PyTorch computes it: an even size is the odd one below it, the first channel is in every window.
+struct CrossMapLRN2d {
+  std::int64_t size;
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+  Place place = {};
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
 /// activation(norm(layer(x))) for a convolution or Linear; one step when fuse() has folded the norm.
 template <class Layer>
 [[nodiscard]] Tensor conv_norm(const Layer& layer, const BatchNorm& norm, const Tensor& x,

@@ -9,6 +9,7 @@
 
 #include "ballast/detail/nn/place.h"
 #include "ballast/detail/nn/size.h"
+#include "ballast/detail/ops/pool.h"
 #include "ballast/module.h"
 
 #pragma GCC visibility push(default)
@@ -35,6 +36,8 @@ struct MaxPool {
   MaxPool(Size<N> kernel, const PoolOptions<N>& pool_options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
+  /// PyTorch's return_indices: what MaxUnpool takes.
+  [[nodiscard]] MaxPooled with_indices(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
 
@@ -51,6 +54,72 @@ struct MaxPool2d : MaxPool<2> {
 
 struct MaxPool3d : MaxPool<3> {
   using MaxPool<3>::MaxPool;
+};
+
+template <std::size_t N>
+struct MaxUnpoolOptions {
+  Stride<N> stride = {};
+  Size<N> padding = 0;
+};
+
+template <std::size_t N>
+struct MaxUnpool {
+  Size<N> kernel_size;
+  MaxUnpoolOptions<N> options;
+  Place place;
+
+  MaxUnpool(Size<N> kernel, const MaxUnpoolOptions<N>& unpool_options = {})
+      : kernel_size(kernel), options(unpool_options) {}
+
+  /// `output_size`: of the image, its spatial dimensions; the smallest that can have been pooled when empty.
+  [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& indices, const Dims& output_size = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct MaxUnpool1d : MaxUnpool<1> {
+  using MaxUnpool<1>::MaxUnpool;
+};
+
+struct MaxUnpool2d : MaxUnpool<2> {
+  using MaxUnpool<2>::MaxUnpool;
+};
+
+struct MaxUnpool3d : MaxUnpool<3> {
+  using MaxUnpool<3>::MaxUnpool;
+};
+
+template <std::size_t N>
+struct LPPoolOptions {
+  Stride<N> stride = {};
+  bool ceil_mode = false;
+};
+
+template <std::size_t N>
+struct LPPool {
+  double norm_type;
+  Size<N> kernel_size;
+  LPPoolOptions<N> options;
+  Place place;
+
+  LPPool(double norm, Size<N> kernel, const LPPoolOptions<N>& pool_options = {})
+      : norm_type(norm), kernel_size(kernel), options(pool_options) {}
+
+  [[nodiscard]] Tensor forward(const Tensor& x) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  BALLAST_FIELDS();
+};
+
+struct LPPool1d : LPPool<1> {
+  using LPPool<1>::LPPool;
+};
+
+struct LPPool2d : LPPool<2> {
+  using LPPool<2>::LPPool;
 };
 
 template <std::size_t N>

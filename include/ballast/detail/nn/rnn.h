@@ -120,6 +120,79 @@ struct RNN {
   }
 };
 
+struct RecurrentCellOptions {
+  bool bias = true;
+  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;  ///< RNNCell
+};
+
+namespace detail {
+
+constexpr void visit_cell(auto& self, auto&& visit) {
+  visit("weight_ih", self.weights.weight_ih);
+  visit("weight_hh", self.weights.weight_hh);
+  if (self.options.bias) visit("bias_ih", self.weights.bias_ih);
+  if (self.options.bias) visit("bias_hh", self.weights.bias_hh);
+}
+
+}  // namespace detail
+
+struct LSTMState {
+  Tensor hidden;  ///< [batch, hidden], or without batch
+  Tensor cell;
+};
+
+/// One step. x [batch, in] (or [in]); undefined states are zeros.
+struct LSTMCell {
+  static constexpr LayerKind kind = LayerKind::lstm;
+  std::int64_t input_size;
+  std::int64_t hidden_size;
+  RecurrentCellOptions options;
+  RecurrentCell weights;
+  Place place;
+
+  LSTMCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& options = {});
+
+  [[nodiscard]] LSTMState forward(const Tensor& x, const Tensor& hidden = {}, const Tensor& cell = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  static constexpr void visit_fields(auto& self, auto&& visit) { detail::visit_cell(self, visit); }
+};
+
+struct GRUCell {
+  static constexpr LayerKind kind = LayerKind::gru;
+  std::int64_t input_size;
+  std::int64_t hidden_size;
+  RecurrentCellOptions options;
+  RecurrentCell weights;
+  Place place;
+
+  GRUCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& options = {});
+
+  [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& hidden = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  static constexpr void visit_fields(auto& self, auto&& visit) { detail::visit_cell(self, visit); }
+};
+
+struct RNNCell {
+  static constexpr LayerKind kind = LayerKind::rnn;
+  std::int64_t input_size;
+  std::int64_t hidden_size;
+  RecurrentCellOptions options;
+  RecurrentCell weights;
+  Place place;
+
+  RNNCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& options = {});
+
+  [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& hidden = {}) const;
+
+  [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }
+
+  static constexpr void visit_fields(auto& self, auto&& visit) { detail::visit_cell(self, visit); }
+};
+
 }  // namespace ballast::nn
 
 #pragma GCC visibility pop

@@ -21,7 +21,7 @@ namespace ballast::nn {
 
 template <class... Layers>
 struct Sequential {
-  std::tuple<Layers...> layers;
+  std::tuple<Layers...> layers;  ///< in their order
 
   Sequential() requires(std::is_default_constructible_v<Layers>&&...) = default;
 

@@ -48,6 +48,7 @@ struct Stride {
 
   requires(sizeof...(Each) == N && N > 1) constexpr Stride(Each... each) : size(each...), given(true) {}
 
+  /// The kernel's where none was given.
   [[nodiscard]] constexpr Size<N> value_or(const Size<N>& kernel) const { return given ? size : kernel; }
 };
 

@@ -26,6 +26,8 @@ namespace ballast {
 [[nodiscard]] Tensor elu(const Tensor& x, double alpha = 1);
 [[nodiscard]] Tensor selu(const Tensor& x);
 [[nodiscard]] Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+/// As after eval(): leaky_relu with the mean of both slopes.
+[[nodiscard]] Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3);
 [[nodiscard]] Tensor hardswish(const Tensor& x);
 [[nodiscard]] Tensor hardsigmoid(const Tensor& x);
 [[nodiscard]] Tensor hardtanh(const Tensor& x, double low = -1, double high = 1);
@@ -33,7 +35,17 @@ namespace ballast {
 /// `alpha` has one element, or one for each channel (dimension 1).
 [[nodiscard]] Tensor prelu(const Tensor& x, const Tensor& alpha);
 
+[[nodiscard]] Tensor celu(const Tensor& x, double alpha = 1);
+[[nodiscard]] Tensor hardshrink(const Tensor& x, double lambda = 0.5);
+[[nodiscard]] Tensor softshrink(const Tensor& x, double lambda = 0.5);
+[[nodiscard]] Tensor tanhshrink(const Tensor& x);
+/// `value` where x is not above `threshold`.
+[[nodiscard]] Tensor threshold(const Tensor& x, double threshold, double value);
+/// The first half of `dim` times the sigmoid of the second.
+[[nodiscard]] Tensor glu(const Tensor& x, std::int64_t dim = -1);
+
 [[nodiscard]] Tensor softmax(const Tensor& x, std::int64_t dim = -1);
+[[nodiscard]] Tensor softmin(const Tensor& x, std::int64_t dim = -1);
 [[nodiscard]] Tensor log_softmax(const Tensor& x, std::int64_t dim = -1);
 
 /// An activation that an operation applies to its result while it still has it at hand.

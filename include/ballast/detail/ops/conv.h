@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of 1, 2 and 3 spatial dimensions; the weight's rank says which. Numbers for spatial dimensions
-// are lists of one (for all of them) or one each.
+// are lists of one (for all of them) or one each. F64 images are computed in F64, by plain loops; a weight
+// may be narrower, and is never F64 beside narrower images.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,10 @@ struct ConvTransposeArgs {
 /// weight [in, out / groups, kernel…].
 [[nodiscard]] Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                                     const ConvTransposeArgs& args = {});
+
+/// Along time: x [time, batch, in], weight [kernel, in, out], bias [out].
+[[nodiscard]] Tensor conv_tbc(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                              std::int64_t pad = 0);
 
 }  // namespace ballast
 

@@ -22,6 +22,11 @@ namespace ballast {
 [[nodiscard]] Tensor linspace(double start, double stop, std::int64_t steps);
 [[nodiscard]] Tensor eye(std::int64_t rows, std::int64_t columns, DType dtype = DType::f32);
 
+// With the shape and dtype of another.
+[[nodiscard]] Tensor zeros_like(const Tensor& x);
+[[nodiscard]] Tensor ones_like(const Tensor& x);
+[[nodiscard]] Tensor full_like(const Tensor& x, double value);
+
 /// Random numbers that depend on the seed and their own place alone, not on threads or machines:
 /// Philox-4x32-10 with the seed as its key and, for element i of call number c, (i / 4, c) as its counter;
 /// word i % 4 is element i's. rand takes the word's upper 24 bits times 2^-24; randn makes elements 2k and 2k
@@ -44,6 +49,20 @@ class Generator {
 [[nodiscard]] Tensor rand(const Shape& shape, Generator& generator);
 /// F32, normal with mean 0 and variance 1.
 [[nodiscard]] Tensor randn(const Shape& shape, Generator& generator);
+/// I64, each of low, …, high - 1 as likely as the next: the upper 64 bits of (high - low) times a number made
+/// of two words of rand's.
+[[nodiscard]] Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator& generator);
+/// I64 [..., count]: places of the last dimension, drawn as often as their weights (not negative) say; with
+/// `replacement` one may come several times.
+[[nodiscard]] Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement,
+                                 Generator& generator);
+[[nodiscard]] Tensor rand_like(const Tensor& x, Generator& generator);
+[[nodiscard]] Tensor randn_like(const Tensor& x, Generator& generator);
+[[nodiscard]] Tensor randint_like(const Tensor& x, std::int64_t low, std::int64_t high, Generator& generator);
+/// softmax of (x + noise) / tau: how likely each place is to win a draw by exp(x). With `hard`, 1 at the
+/// winner and 0 elsewhere.
+[[nodiscard]] Tensor gumbel_softmax(const Tensor& x, Generator& generator, double tau = 1, bool hard = false,
+                                    std::int64_t dim = -1);
 
 }  // namespace ballast
 

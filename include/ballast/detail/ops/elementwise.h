@@ -19,6 +19,10 @@ namespace ballast {
 /// True division: of integers it gives F32.
 [[nodiscard]] Tensor div(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor pow(const Operand& base, const Operand& exponent);
+/// What is left of a when it is divided by b, with b's sign, as in Python. An integer 0 for b is refused.
+[[nodiscard]] Tensor remainder(const Operand& a, const Operand& b);
+/// The angle of the point (x, y); integers give F32.
+[[nodiscard]] Tensor atan2(const Operand& y, const Operand& x);
 /// NaN when either is. A number that is the answer but no value of an integer dtype (minimum(U8, -1)) is
 /// refused.
 [[nodiscard]] Tensor minimum(const Operand& a, const Operand& b);
@@ -68,6 +72,7 @@ void assign(Tensor to, const Operand& values);
 [[nodiscard]] Tensor expm1(const Tensor& x);
 [[nodiscard]] Tensor log(const Tensor& x);
 [[nodiscard]] Tensor log1p(const Tensor& x);
+[[nodiscard]] Tensor log2(const Tensor& x);
 [[nodiscard]] Tensor sqrt(const Tensor& x);
 [[nodiscard]] Tensor rsqrt(const Tensor& x);
 [[nodiscard]] Tensor reciprocal(const Tensor& x);
@@ -119,6 +124,16 @@ void assign(Tensor to, const Operand& values);
 [[nodiscard]] Tensor logical_not(const Tensor& x);
 [[nodiscard]] Tensor isnan(const Tensor& x);
 [[nodiscard]] Tensor isinf(const Tensor& x);
+[[nodiscard]] Tensor isfinite(const Tensor& x);
+
+/// From `start` (weight 0) to `end` (weight 1).
+[[nodiscard]] Tensor lerp(const Tensor& start, const Tensor& end, const Operand& weight);
+/// |a - b| <= absolute + relative * |b|, or both the same infinity; NaN is close to NaN when `equal_nan`.
+[[nodiscard]] Tensor isclose(const Tensor& a, const Tensor& b, double relative = 1e-5, double absolute = 1e-8,
+                             bool equal_nan = false);
+/// True when all are close.
+[[nodiscard]] bool allclose(const Tensor& a, const Tensor& b, double relative = 1e-5, double absolute = 1e-8,
+                            bool equal_nan = false);
 
 }  // namespace ballast
 

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "ballast/detail/ops/activation.h"
 #include "ballast/detail/ops/cache.h"
@@ -29,6 +32,36 @@ struct LinearArgs {
 /// out[..., o] = a[..., i] weight[o, i, j] b[..., j] + bias[o].
 [[nodiscard]] Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight,
                               const Tensor& bias = {});
+
+/// Einstein's sums: "bij,bjk->bik", "...i,ij", "ii->i". Letters on both sides of "->" stay, the others are
+/// summed; without "->" those that stand once stay, in alphabetical order. Operands have one dtype (floating
+/// or I64) and are multiplied from left to right.
+[[nodiscard]] Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
+
+[[nodiscard]] inline Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
+  return einsum(equation, std::span(operands.begin(), operands.size()));
+}
+
+/// Rotary position embedding: angles of positions, and vectors turned by them in pairs of features.
+struct RotaryTables {
+  Tensor cos;  ///< F32 [length, features / 2]
+  Tensor sin;
+};
+
+/// Of positions first, first + 1, …: pair i turns by position * base ^ (-2 i / features), in F32 as Hugging
+/// Face's models compute it.
+[[nodiscard]] RotaryTables rotary_tables(std::int64_t length, std::int64_t features, double base = 10000,
+                                         std::int64_t first = 0);
+
+enum class RotaryPairs : std::uint8_t {
+  halves,      ///< feature i with i + features / 2: Llama as Hugging Face has it, GPT-NeoX, Qwen
+  interleaved  ///< feature 2 i with 2 i + 1: GPT-J, Llama as Meta has it
+};
+
+/// x [..., length, features] turned by tables [length, rotary / 2] (or what broadcasts so); features beyond
+/// `rotary` stay.
+[[nodiscard]] Tensor rotary_embedding(const Tensor& x, const RotaryTables& tables,
+                                      RotaryPairs pairs = RotaryPairs::halves);
 
 struct AttentionArgs {
   Tensor mask =

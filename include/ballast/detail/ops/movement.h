@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,8 +34,19 @@ namespace ballast {
 /// At most `count` views of equal size, the last one perhaps shorter.
 [[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t count, std::int64_t dim = 0);
 
+/// The views along a dimension, without it.
+[[nodiscard]] std::vector<Tensor> unbind(const Tensor& x, std::int64_t dim = 0);
+/// The grids of lists (or numbers), all of one shape: torch.meshgrid with indexing "ij". With `xy` the first
+/// two dimensions are exchanged.
+[[nodiscard]] std::vector<Tensor> meshgrid(std::span<const Tensor> lists, bool xy = false);
+/// Of a matrix its diagonal, of a list the matrix with it; `diagonal` counts upwards.
+[[nodiscard]] Tensor diag(const Tensor& x, std::int64_t diagonal = 0);
+
 /// Dimensions from `start` to `end` made one, as nn.Flatten does.
 [[nodiscard]] Tensor flatten(const Tensor& x, std::int64_t start = 1, std::int64_t end = -1);
+
+/// Dimension `dim` made several, one of them perhaps -1.
+[[nodiscard]] Tensor unflatten(const Tensor& x, std::int64_t dim, const Dims& sizes);
 
 enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
 /// PyTorch's order: {left, right} of the last dimension, then of the one before it, … Negative amounts cut
@@ -48,6 +60,16 @@ enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
 /// A copy of x with out[index[i][j]][j] = source[i][j]; of several writes to one place the last in row-major
 /// order stays.
 [[nodiscard]] Tensor scatter(const Tensor& x, std::int64_t dim, const Tensor& index, const Operand& source);
+/// A copy of x with out[index[i][j]][j] += source[i][j]. F16 and BF16 are summed in F32.
+[[nodiscard]] Tensor scatter_add(const Tensor& x, std::int64_t dim, const Tensor& index,
+                                 const Tensor& source);
+/// A copy of x with slice j of `source` added to slice index[j] of `dim`.
+[[nodiscard]] Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source);
+/// I64 [count, rank]: the places of what is not zero, in row-major order. How many there are depends on the
+/// values, so a model that uses it (or masked_select) on its inputs cannot be traced (Errc::traced_value).
+[[nodiscard]] Tensor nonzero(const Tensor& x);
+/// The elements where the mask (BOOL) holds, in row-major order; both are broadcast.
+[[nodiscard]] Tensor masked_select(const Tensor& x, const Tensor& mask);
 /// The slices of `dim` with these numbers (a list of I64 or I32).
 [[nodiscard]] Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index);
 /// Rows of weight [count, features] by their numbers: [...] → [..., features].
@@ -66,6 +88,37 @@ enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
 /// [..., c * r * r, h, w] → [..., c, h * r, w * r], and back.
 [[nodiscard]] Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
 [[nodiscard]] Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
+/// Channels (dimension 1) of `groups` groups taken in turn.
+[[nodiscard]] Tensor channel_shuffle(const Tensor& x, std::int64_t groups);
+
+/// One number for both dimensions of an image, or one each.
+struct UnfoldArgs {
+  Dims dilation = {1};
+  Dims padding = {0};
+  Dims stride = {1};
+};
+
+/// What a kernel sees at each of its places: [batch, channels, height, width] → [batch, channels * kernel,
+/// places].
+[[nodiscard]] Tensor unfold(const Tensor& x, const Dims& kernel, const UnfoldArgs& args = {});
+/// The way back to an image of this size; where places overlap, sums.
+[[nodiscard]] Tensor fold(const Tensor& x, const Dims& output, const Dims& kernel,
+                          const UnfoldArgs& args = {});
+
+enum class BagMode : std::uint8_t { sum, mean, max };
+
+struct EmbeddingBagArgs {
+  Tensor offsets = {};  ///< of a list of indices: where each bag begins. Their values are read
+  BagMode mode = BagMode::mean;
+  Tensor per_sample_weights = {};  ///< with sum: a factor for each index
+  bool include_last_offset = false;
+  std::optional<std::int64_t> padding_idx = {};  ///< of no bag
+};
+
+/// Rows of weight [count, features] summed (averaged, …) in bags: [bags, n] (or a list and offsets) → [bags,
+/// features]. An empty bag is 0.
+[[nodiscard]] Tensor embedding_bag(const Tensor& index, const Tensor& weight,
+                                   const EmbeddingBagArgs& args = {});
 /// I64 [...] → I64 [..., classes]; classes = largest + 1 when -1.
 [[nodiscard]] Tensor one_hot(const Tensor& index, std::int64_t classes = -1);
 

@@ -27,6 +27,23 @@ namespace ballast {
 [[nodiscard]] Tensor instance_norm(const Tensor& x, const Tensor& gamma = {}, const Tensor& beta = {},
                                    double eps = 1e-5);
 
+/// Every value divided by what its neighbours in dimension 1 make: (k + alpha * mean of squares) ^ beta.
+[[nodiscard]] Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha = 1e-4,
+                                         double beta = 0.75, double k = 1);
+
+/// x / max(norm of `dim`, eps).
+[[nodiscard]] Tensor normalize(const Tensor& x, double p = 2, std::int64_t dim = 1, double eps = 1e-12);
+/// a b / (max(|a|, eps) max(|b|, eps)) along a dimension, with broadcasting.
+[[nodiscard]] Tensor cosine_similarity(const Tensor& a, const Tensor& b, std::int64_t dim = 1,
+                                       double eps = 1e-8);
+/// The p-norm of a - b + eps along the last dimension.
+[[nodiscard]] Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6,
+                                       bool keepdim = false);
+
+/// Of every two rows of x [rows, features], the first with all after it, then the second, …: the p-norm of
+/// their difference.
+[[nodiscard]] Tensor pdist(const Tensor& x, double p = 2);
+
 }  // namespace ballast
 
 #pragma GCC visibility pop

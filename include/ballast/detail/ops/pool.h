@@ -21,6 +21,24 @@ struct MaxPoolArgs {
 
 [[nodiscard]] Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args = {});
 
+struct MaxPooled {
+  Tensor values;
+  Tensor indices;  ///< I64: the place of each in its image, in row-major order; of equal values the first
+};
+
+[[nodiscard]] MaxPooled max_pool_with_indices(const Tensor& x, const Dims& kernel,
+                                              const MaxPoolArgs& args = {});
+
+struct MaxUnpoolArgs {
+  Dims stride = {};
+  Dims padding = {0};
+  Dims output_size = {};  ///< of the image; the smallest that can have been pooled when empty
+};
+
+/// The way back: values at their indices, zeros elsewhere. An index outside the image is refused.
+[[nodiscard]] Tensor max_unpool(const Tensor& x, const Tensor& indices, const Dims& kernel,
+                                const MaxUnpoolArgs& args = {});
+
 struct AvgPoolArgs {
   Dims stride = {};
   Dims padding = {0};
@@ -30,6 +48,15 @@ struct AvgPoolArgs {
 };
 
 [[nodiscard]] Tensor avg_pool(const Tensor& x, const Dims& kernel, const AvgPoolArgs& args = {});
+
+struct LpPoolArgs {
+  Dims stride = {};
+  bool ceil_mode = false;
+};
+
+/// The norm_type-th root of the sum of the norm_type-th powers.
+[[nodiscard]] Tensor lp_pool(const Tensor& x, double norm_type, const Dims& kernel,
+                             const LpPoolArgs& args = {});
 
 /// To `output` sizes, one for each of the last dimensions; -1 keeps a dimension's.
 [[nodiscard]] Tensor adaptive_avg_pool(const Tensor& x, const Dims& output);

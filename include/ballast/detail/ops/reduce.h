@@ -53,6 +53,7 @@ struct Axes : Dims {
 
 /// Running sums along a dimension.
 [[nodiscard]] Tensor cumsum(const Tensor& x, std::int64_t dim);
+[[nodiscard]] Tensor cumprod(const Tensor& x, std::int64_t dim);
 
 struct Sorted {
   Tensor values;
@@ -61,6 +62,8 @@ struct Sorted {
 
 /// Stable. NaN is larger than everything.
 [[nodiscard]] Sorted sort(const Tensor& x, std::int64_t dim = -1, bool descending = false);
+/// The indices of sort().
+[[nodiscard]] Tensor argsort(const Tensor& x, std::int64_t dim = -1, bool descending = false);
 /// The k largest (or smallest) of a dimension, in order.
 [[nodiscard]] Sorted topk(const Tensor& x, std::int64_t k, std::int64_t dim = -1, bool largest = true);
 

@@ -23,6 +23,23 @@ struct ResizeArgs {
 
 [[nodiscard]] Tensor resize(const Tensor& x, const ResizeArgs& args);
 
+enum class GridMode : std::uint8_t { linear, nearest, cubic };
+/// What lies outside x: zeros, the border's value, or x mirrored.
+enum class GridPadding : std::uint8_t { zeros, border, reflection };
+
+struct GridSampleArgs {
+  GridMode mode = GridMode::linear;  ///< cubic: images only
+  GridPadding padding = GridPadding::zeros;
+  bool align_corners = false;
+};
+
+/// x [batch, channels, height, width] at the places of a grid [batch, h, w, 2], whose (x, y) are -1 at the
+/// left and top edge and 1 at the right and bottom one; or the same with a depth and (x, y, z).
+[[nodiscard]] Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleArgs& args = {});
+/// The grid of an affine map, theta [batch, 2, 3] (or [batch, 3, 4]), for results of `size` [batch, channels,
+/// height, width] (or with a depth).
+[[nodiscard]] Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners = false);
+
 }  // namespace ballast
 
 #pragma GCC visibility pop
