@@ -143,7 +143,6 @@ void check_round_trip(std::string_view given) {
       if (error.code() == Errc::not_representable) return;  // an integer beyond 64 bits
       complain("read, and not written: " + std::string(error.what()));
     }
-    // As text: 2.0 is written as 2.
     if (write_json(parse_json(text, "again"), "again") != text) complain("written and read again: " + text);
   } catch (const Error&) {
   }

@@ -26,6 +26,7 @@ enum class Adapter : std::uint8_t {
   keras,
 };
 
+/// "pytorch", "native" and so on: what adapter_named() reads.
 [[nodiscard]] std::string_view name(Adapter adapter) noexcept;
 /// "pytorch", "burn", "native" (or "none"), "flax", "keras", "automatic". Errc::invalid_argument.
 [[nodiscard]] Adapter adapter_named(std::string_view name);
@@ -41,28 +42,31 @@ enum class Adapter : std::uint8_t {
 /// LayerKind::none: no layer, its tensors stay as they are.
 struct LayerIs {
   std::string match;
-  LayerKind kind = LayerKind::none;
+  LayerKind kind = LayerKind::none;  ///< what they are
   friend bool operator==(const LayerIs&, const LayerIs&) = default;
 };
 
 /// "linear", "embedding", "none". Errc::invalid_argument.
 [[nodiscard]] LayerKind layer_kind_named(std::string_view name);
 
+/// What adapt() does with a tensor that nothing decides.
 enum class OnUndecided : std::uint8_t {
   error,
   keep,  ///< the tensor stays as it is, and a note says so
 };
 
+/// What adapt() is told.
 struct AdaptOptions {
-  Adapter from = Adapter::automatic;
-  Adapter to = Adapter::pytorch;     ///< automatic: nothing changes
-  std::vector<LayerIs> layers = {};  ///< the last that matches counts, before all evidence
-  const Checkpoint* like = nullptr;  ///< tensors of the same model as they shall become: names and shapes
-  OnUndecided undecided = OnUndecided::error;
+  Adapter from = Adapter::automatic;  ///< whose layout they have; automatic: adapter_of()
+  Adapter to = Adapter::pytorch;      ///< automatic: nothing changes
+  std::vector<LayerIs> layers = {};   ///< the last that matches counts, before all evidence
+  const Checkpoint* like = nullptr;   ///< tensors of the same model as they shall become: names and shapes
+  OnUndecided undecided = OnUndecided::error;  ///< what neither evidence nor the options decide
 };
 
+/// What adapt() made.
 struct Adapted {
-  Checkpoint checkpoint;
+  Checkpoint checkpoint;               ///< the tensors, with the metadata that says whose layout they have
   std::vector<std::string> origins;    ///< for each tensor the name or names ("a + b") it comes from
   std::vector<std::string> notes;      ///< what was done, and on what evidence
   std::vector<std::string> unmatched;  ///< patterns of `layers` that matched none

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ByteSource: bytes by position, wherever they lie. Readers of formats see nothing else of a file, so that
 // one in memory, inside another or on another machine is read by the same code: derive from it and call
-// open(source). A source never changes while it is open; its functions may be called from several threads.
+// open(source). What its functions throw should be an Error (Errc::io_error): anything else passes through
+// open() as it is. A source never changes while it is open; its functions may be called from several threads.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "ballast/detail/compiler.h"
+
 #pragma GCC visibility push(default)
 
 namespace ballast {
@@ -18,9 +21,10 @@ namespace ballast {
 /// Held by a std::shared_ptr: what is made from a source keeps it alive.
 class ByteSource : public std::enable_shared_from_this<ByteSource> {
  public:
+  /// One of many pieces to be read.
   struct Range {
-    std::uint64_t offset = 0;
-    std::span<std::byte> out = {};
+    std::uint64_t offset = 0;       ///< where it begins in the source
+    std::span<std::byte> out = {};  ///< the caller's memory, filled whole
   };
 
   ByteSource(const ByteSource&) = delete;
@@ -38,6 +42,7 @@ class ByteSource : public std::enable_shared_from_this<ByteSource> {
   /// Exactly out.size() bytes. Errc::truncated when the range lies outside, Errc::file_changed when the bytes
   /// are not there any more.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
+  /// The same into memory of its own.
   [[nodiscard]] std::vector<std::byte> read(std::uint64_t offset, std::uint64_t length) const;
   /// The same for many ranges at once: for sources to which each request is dear.
   void read(std::span<const Range> ranges) const;
@@ -59,6 +64,7 @@ class ByteSource : public std::enable_shared_from_this<ByteSource> {
   virtual void check_unchanged() const {}
 
  protected:
+  /// `name` is shown in messages, too; `size` never changes.
   ByteSource(std::string name, std::uint64_t size);
   /// For content that is called otherwise than the file it lies in: messages show `where`.
   ByteSource(std::string name, std::uint64_t size, std::string where);
@@ -82,8 +88,8 @@ class ByteSource : public std::enable_shared_from_this<ByteSource> {
 
 /// Where bytes lie: at `offset` of a source.
 struct SourceSpan {
-  std::shared_ptr<const ByteSource> source;
-  std::uint64_t offset = 0;
+  std::shared_ptr<const ByteSource> source;  ///< kept alive by it
+  std::uint64_t offset = 0;                  ///< in bytes
 };
 
 /// The same place, in the source that `source` is a window of.

@@ -29,11 +29,12 @@ class CheckpointBuilder;
 /// One tensor of a Checkpoint, described without touching its bytes. Valid as long as the Checkpoint is, and
 /// unchanged.
 struct Entry {
-  std::string_view name;
-  DType dtype;
-  ShapeView shape;
-  std::uint64_t bytes;  ///< of the row-major form
+  std::string_view name;  ///< its key; unescaped, as the file has it
+  DType dtype;            ///< of its elements
+  ShapeView shape;        ///< a view of the Checkpoint's own
+  std::uint64_t bytes;    ///< of the row-major form
 
+  /// A view that keeps its storage alive, so it may outlive the Checkpoint. Reads nothing yet.
   [[nodiscard]] Tensor tensor() const;
 
  private:
@@ -43,8 +44,12 @@ struct Entry {
   std::size_t index_;
 };
 
+/// Text by key, as Safetensors files have it.
 using Metadata = std::map<std::string, std::string>;
 
+/// What a file holds: tensors by name and in order, text by key, and for PyTorch's files the tree of
+/// everything. A value: copies share the tensors' bytes, and none is read before somebody asks. Reading
+/// one from several threads is safe, changing it is not.
 class Checkpoint {
  public:
   class Iterator;
@@ -67,26 +72,31 @@ class Checkpoint {
   [[nodiscard]] Entry operator[](std::size_t index) const { return {*this, index}; }
 
   // Tensors, by name.
+  /// Where the tensor of this name stands; nullopt when there is none. Takes constant time.
   [[nodiscard]] std::optional<std::size_t> position(std::string_view name) const noexcept;
 
+  /// Whether there is a tensor of this name.
   [[nodiscard]] bool contains(std::string_view name) const noexcept { return position(name).has_value(); }
 
   /// Errc::not_found with the nearest names when there is none.
   [[nodiscard]] Entry at(std::string_view name) const;
 
+  /// The tensor of this name, a view that may outlive the Checkpoint; Errc::not_found as at().
   [[nodiscard]] Tensor tensor(std::string_view name) const { return at(name).tensor(); }
 
+  /// The bytes of all tensors in their row-major form; tied ones count each time.
   [[nodiscard]] std::uint64_t total_bytes() const noexcept;
 
   /// Appends. Errc::duplicate_key when the name is taken.
   void add(std::string_view name, const Tensor& tensor);
+  /// Room for so many, so that add() moves nothing.
   void reserve(std::size_t tensors);
 
   /// Absent and empty are two things in Safetensors files.
   std::optional<Metadata> metadata = {};
   std::vector<std::string> notes = {};  ///< sentences for people
   Format format = {};                   ///< what it was opened from; none when made by hand
-  std::string path = {};                ///< where it was opened; for messages
+  std::string path = {};                ///< the file it was opened from; for messages
   /// PyTorch files: everything that was saved, tensors included.
   std::optional<Value> tree = {};
 
@@ -145,6 +155,7 @@ class Checkpoint {
   NameBlocks names_;
 };
 
+/// Gives entries, made as they are asked for. Invalid when the Checkpoint changes.
 class Checkpoint::Iterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -188,6 +199,7 @@ class CheckpointBuilder {
   /// As the storage of a tensor: there is none, only a shape.
   static constexpr std::uint32_t kNoStorage = Checkpoint::kNoStorage;
 
+  /// Keeps a reference: the Checkpoint must outlive it.
   explicit CheckpointBuilder(Checkpoint& into) noexcept : into_(into) {}
 
   /// The number of this storage, for add_view().
@@ -215,8 +227,8 @@ class CheckpointBuilder {
 
 /// One tensor under two names, by positions: `tensor` is the very view that `first` is.
 struct Tie {
-  std::size_t tensor;
-  std::size_t first;
+  std::size_t tensor;  ///< position of the second name
+  std::size_t first;   ///< position of the first name
   friend bool operator==(const Tie&, const Tie&) = default;
 };
 

@@ -4,7 +4,9 @@
 // integers, floats, std::string, scoped enums (by the enumerator's name, or its number), std::optional (None,
 // or not there), std::vector, array, tuple, pair, std::map<std::string, …> and structs of those. What does
 // not fit its field exactly is Errc::type_mismatch with its path and Python type, a key that is not there is
-// Errc::not_found; nothing is ever replaced by a default.
+// Errc::not_found. Only a std::optional has a default: where its key is not there, it stays what the struct
+// says (std::optional<int> heads = 12; many writers leave out what is usual), and empty where it says
+// nothing.
 #pragma once
 
 #include <array>
@@ -98,9 +100,7 @@ void read_struct(const Value& value, T& out, const ConfigPath& path) {
     const ConfigPath inner{&path, field};
     const auto found = field_of(value, inner.name);
     if (found) return read_value(*found, member, inner);
-    if constexpr (kConfigIsA<std::remove_cvref_t<decltype(member)>, std::optional>)
-      member.reset();
-    else
+    if constexpr (!kConfigIsA<std::remove_cvref_t<decltype(member)>, std::optional>)
       missing_key(value, inner);
   });
 }
@@ -264,6 +264,7 @@ template <class T>
   return config;
 }
 
+/// How save_config() writes.
 struct SaveConfigOptions {
   bool overwrite = false;
 };

@@ -18,6 +18,7 @@
 
 namespace ballast {
 
+/// What became of a tensor.
 enum class Change : std::uint8_t {
   equal,   ///< same dtype, same shape, same bits
   within,  ///< differs, but no value by more than the tolerance
@@ -43,34 +44,46 @@ struct Distance {
   double max_abs = 0;                         ///< largest |a - b|
   double max_rel = 0;                         ///< largest |a - b| / max(|a|, |b|)
   std::optional<std::uint64_t> max_ulp = {};  ///< of finite pairs of one floating-point dtype
-  std::optional<double> cosine = {};          ///< of the finite pairs; none when one side is all zero
-  /// |a - b| / |a| as vectors of the finite pairs (Euclidean lengths); none when A is all zero.
+  /// Of the finite pairs; none when one side is all zero, or of lengths whose squares F64 cannot hold with
+  /// all their bits (below 1e-135 or above 1e154).
+  std::optional<double> cosine = {};
+  /// |a - b| / |a| as vectors of the finite pairs (Euclidean lengths); none when A is so.
   std::optional<double> rel_l2 = {};
+  double l2_a = 0;     ///< |a|, |b| and |a - b| as vectors of the finite pairs: squares of several tensors
+  double l2_b = 0;     ///< add up to those of a layer
+  double l2_diff = 0;  ///< the one that rel_l2 is a part of
+  std::optional<std::uint64_t> nan_a = {};  ///< place of the first NaN of A, row by row
+  std::optional<std::uint64_t> nan_b = {};  ///< and of B
 };
 
+/// One tensor of either side, or of both.
 struct TensorDiff {
-  Change change = Change::equal;
-  std::string name;        ///< in A; in B when it is only there
-  std::string other = {};  ///< renamed: the name in B
-  DType dtype_a = DType::f32;
-  DType dtype_b = DType::f32;
-  Shape shape_a = {};
-  Shape shape_b = {};
-  Distance distance = {};  ///< of Change::within, values and dtype
+  Change change = Change::equal;  ///< the strongest that holds
+  std::string name;               ///< in A; in B when it is only there
+  std::string other = {};         ///< renamed: the name in B
+  DType dtype_a = DType::f32;     ///< what it is in A
+  DType dtype_b = DType::f32;     ///< and in B
+  Shape shape_a = {};             ///< its shape in A
+  Shape shape_b = {};             ///< and in B
+  Distance distance = {};         ///< of Change::within, values and dtype; with DiffOptions::lengths of equal
 };
 
+/// What diff() counts as a difference.
 struct DiffOptions {
   /// Values may differ by tolerance + relative * max(|a|, |b|); dtypes may differ then, too. Both 0: the bits
   /// must be the same.
   double tolerance = 0;
-  double relative = 0;
+  double relative = 0;       ///< and so many times the magnitude of A's value
   bool find_renamed = true;  ///< look for tensors of one side under other names on the other
+  bool lengths = false;      ///< Distance::l2_a of equal tensors, too, which reads their values
   Progress progress = {};
 };
 
+/// What diff() found.
 struct DiffReport {
   std::vector<TensorDiff> tensors;  ///< in A's order, then those only in B
 
+  /// How many tensors have this change.
   [[nodiscard]] std::size_t count(Change change) const noexcept;
   /// Nothing but equal and within.
   [[nodiscard]] bool same() const noexcept;

@@ -15,9 +15,10 @@ namespace ballast::dlpack {
 /// DLDeviceType, as far as Ballast knows them.
 enum DeviceKind : std::int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3 };
 
+/// DLDevice.
 struct Device {
-  std::int32_t device_type;
-  std::int32_t device_id;
+  std::int32_t device_type;  ///< 1: CPU, 2: CUDA
+  std::int32_t device_id;    ///< which of them
 };
 
 /// DLDataTypeCode of DLPack 1.1.
@@ -42,43 +43,53 @@ enum TypeCode : std::uint8_t {
   kFloat4E2m1fn = 17,
 };
 
+/// DLDataType.
 struct DataType {
-  std::uint8_t code;
-  std::uint8_t bits;
-  std::uint16_t lanes;
+  std::uint8_t code;    ///< one of the codes above
+  std::uint8_t bits;    ///< of one element
+  std::uint16_t lanes;  ///< 1; vectors are not read
 };
 
-struct TensorView {  ///< DLTensor
-  void* data;
-  Device device;
-  std::int32_t ndim;
-  DataType dtype;
-  std::int64_t* shape;
-  std::int64_t* strides;  ///< in elements; null means row-major
-  std::uint64_t byte_offset;
+/// DLTensor.
+struct TensorView {
+  void* data;                 ///< may be null when there are no elements
+  Device device;              ///< where the memory lies
+  std::int32_t ndim;          ///< dimensions
+  DataType dtype;             ///< of the elements
+  std::int64_t* shape;        ///< ndim numbers
+  std::int64_t* strides;      ///< in elements; null means row-major
+  std::uint64_t byte_offset;  ///< from data to the first element
 };
 
-struct ManagedTensor {  ///< DLManagedTensor, the form before DLPack 1.0
-  TensorView dl_tensor;
-  void* manager_ctx;
+/// DLManagedTensor, the form before DLPack 1.0.
+struct ManagedTensor {
+  TensorView dl_tensor;  ///< the tensor itself
+  void* manager_ctx;     ///< the producer's own
+  /// Called once by the consumer.
   void (*deleter)(ManagedTensor* self);
 };
 
+/// DLPackVersion.
 struct Version {
-  std::uint32_t major;
-  std::uint32_t minor;
+  std::uint32_t major;  ///< another one cannot be read
+  std::uint32_t minor;  ///< another one can
 };
 
+/// A flag: the consumer must not write.
 inline constexpr std::uint64_t kReadOnly = 1;
+/// A flag: the memory is a copy.
 inline constexpr std::uint64_t kIsCopied = 2;
+/// A flag: elements of fewer than eight bits lie in a byte each.
 inline constexpr std::uint64_t kSubByteTypePadded = 4;
 
-struct ManagedTensorVersioned {  ///< DLManagedTensorVersioned
-  Version version;
-  void* manager_ctx;
+/// DLManagedTensorVersioned.
+struct ManagedTensorVersioned {
+  Version version;    ///< of the form
+  void* manager_ctx;  ///< the producer's own
+  /// Called once by the consumer.
   void (*deleter)(ManagedTensorVersioned* self);
-  std::uint64_t flags;
-  TensorView dl_tensor;
+  std::uint64_t flags;   ///< kReadOnly and the others
+  TensorView dl_tensor;  ///< the tensor itself
 };
 
 }  // namespace ballast::dlpack
@@ -97,6 +108,7 @@ namespace ballast {
 /// Another library's tensor, without a copy. Its deleter runs when the last Tensor that looks at it is gone.
 /// When this throws, `managed` still belongs to the caller. Memory of the CPU and of CUDA devices.
 [[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensor* managed);
+/// The same for DLPack 1.x; read-only memory stays read-only.
 [[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensorVersioned* managed);
 
 }  // namespace ballast

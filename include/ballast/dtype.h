@@ -10,6 +10,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "ballast/detail/compiler.h"
+
 #pragma GCC visibility push(default)
 
 namespace ballast {
@@ -53,8 +55,10 @@ enum class DType : std::uint8_t {
   bits16,
 };
 
+/// How many dtypes there are.
 inline constexpr std::size_t kDTypeCount = 34;
 
+/// What the elements of a dtype are.
 enum class DTypeKind : std::uint8_t {
   boolean,
   unsigned_integer,
@@ -65,13 +69,14 @@ enum class DTypeKind : std::uint8_t {
   opaque
 };
 
+/// THE row of a dtype: everything that is known of it.
 struct DTypeInfo {
-  DType dtype;
+  DType dtype;                  ///< whose row it is
   std::string_view code;        ///< "BF16": Safetensors' spelling, ours in the same style for the others
   std::string_view torch_name;  ///< "bfloat16", as in torch.bfloat16; empty when PyTorch has no such dtype
   std::uint8_t bits;            ///< per element, as it lies in memory
-  DTypeKind kind;
-  bool in_safetensors;
+  DTypeKind kind;               ///< what its elements are
+  bool in_safetensors;          ///< the specification knows it
   /// "BFloat16": PyTorch's C++ name
   std::string_view torch_scalar;
   /// PyTorch has a class for storages of it, torch_scalar with "Storage" behind it; the others are untyped
@@ -80,6 +85,7 @@ struct DTypeInfo {
   std::string_view numpy;
 };
 
+/// The row; of constant cost, and valid for ever.
 [[nodiscard]] const DTypeInfo& info(DType dtype) noexcept;
 
 /// "F32" → DType::f32; nullopt when there is no such code.
@@ -96,26 +102,31 @@ struct DTypeInfo {
 
 /// Integer, floating or boolean: what casts between values are defined for.
 [[nodiscard]] bool is_real(DType dtype) noexcept;
+/// One of the floating-point dtypes, of any size; complex ones are none.
 [[nodiscard]] bool is_floating(DType dtype) noexcept;
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
 // Element types C++20 has no name for: the bits of a value, and the way to and from float, one at a time.
 // Tensor::to() converts many at once. They are equal when their bits are.
+/// IEEE's binary16, DType::f16.
 struct Half {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< as it lies in memory
 
   /// Rounded to nearest even; beyond 65504, after rounding, infinity.
   [[nodiscard]] static Half from(float value) noexcept;
+  /// Exact.
   explicit operator float() const noexcept;
   friend bool operator==(Half, Half) = default;
 };
 
+/// The upper half of a float, DType::bf16.
 struct BFloat16 {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< as it lies in memory
 
   /// Rounded to nearest even.
   [[nodiscard]] static BFloat16 from(float value) noexcept;
+  /// Exact.
   explicit operator float() const noexcept;
   friend bool operator==(BFloat16, BFloat16) = default;
 };

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/detail/compiler.h"
+
 #pragma GCC visibility push(default)
 
 namespace ballast {
@@ -96,13 +98,16 @@ enum class Errc : std::uint8_t {
 /// The stable spelling used in JSON, docs and tests: "size-mismatch".
 [[nodiscard]] std::string_view name(Errc code) noexcept;
 
+/// The one exception of the library. Copying it is cheap and does not throw.
 class Error : public std::runtime_error {
  public:
   /// `where` may be empty; what() is "where: what".
   Error(Errc code, std::string where, const std::string& what);
 
+  /// What went wrong: stable, to be tested (docs/errors.md).
   [[nodiscard]] Errc code() const noexcept { return code_; }
 
+  /// File, then thing: "net.pt: tensor \"fc.weight\"". May be empty.
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
  private:
@@ -113,6 +118,7 @@ class Error : public std::runtime_error {
 // Text from a file, made safe to show: terminal control bytes, bidirectional overrides and invalid UTF-8
 // become visible escapes, and overlong text is cut with its length shown. Every message of the library and
 // every table of the tool goes through here; so should a program that prints names it found in a file.
+/// Bytes of source text that display() shows before it cuts.
 inline constexpr std::size_t kDisplayLimit = 512;  // bytes of source text shown before it is cut
 
 /// `text` with everything unprintable as `\xNN` or `\u{...}`; cut after `limit` bytes as "abc… (12345
@@ -123,14 +129,17 @@ inline constexpr std::size_t kDisplayLimit = 512;  // bytes of source text shown
 [[nodiscard]] std::string quoted(std::string_view text);
 
 // Where <iomanip> is included, std::quoted() would be found for these, and would fit better.
+/// The same for a std::string.
 [[nodiscard]] inline std::string quoted(const std::string& text) {
   return quoted(std::string_view(text));
 }
 
+/// The same for a std::string.
 [[nodiscard]] inline std::string quoted(std::string& text) {
   return quoted(std::string_view(text));
 }
 
+/// The same for a literal.
 [[nodiscard]] inline std::string quoted(const char* text) {
   return quoted(std::string_view(text));
 }

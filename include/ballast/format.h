@@ -26,10 +26,11 @@ struct SaveOptions;
 /// What tells formats apart: the first bytes (512 at least, unless the file is smaller), and for what those
 /// leave open the name.
 struct FileHead {
-  std::span<const std::byte> bytes;
-  std::uint64_t size = 0;
-  std::string_view name;
+  std::span<const std::byte> bytes;  ///< from the start of the file
+  std::uint64_t size = 0;            ///< of the whole file
+  std::string_view name;             ///< the path, or what else it is called by
 
+  /// The bytes as text.
   [[nodiscard]] std::string_view text() const noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
@@ -38,13 +39,16 @@ struct FileHead {
 /// How sure a format is that a file is its own. The surest is asked to open it, of equals the first.
 enum class Likeness : std::uint8_t { none, last_resort, doubtful, likely, certain };
 
+/// THE row of a format: everything that is known of it.
 struct FormatRow {
   std::string_view name;                            ///< "safetensors": for --to, JSON, SaveOptions
-  std::array<std::string_view, 6> extensions = {};  ///< save() chooses by them, of Ballast's own rows
+  std::array<std::string_view, 6> extensions = {};  ///< ".pt"; save() goes by those of Ballast's own
   /// Null for what another format's reader finds out (a record is a Safetensors file that says so).
   Likeness (*recognise)(const FileHead& head) = nullptr;
-  /// Format and path of the checkpoint are filled in by ballast::open(). Tensors that are to be read later
-  /// keep the source: source.shared_from_this(), Storage::deferred().
+  /// Never null where `recognise` is not. Format and path of the checkpoint are filled in by ballast::open(),
+  /// and `io` and `writable` are the source's already; `expansion` is the reader's to keep to. Tensors that
+  /// are to be read later keep the source (source.shared_from_this(), Storage::deferred()), and ask
+  /// source.check_unchanged() when they have read.
   Checkpoint (*open)(const ByteSource& source, const OpenOptions& options) = nullptr;
   /// Atomic, and refuses to replace a file unless options.overwrite (save_text() does both); calls
   /// options.progress, and refuses tensors without data. ballast::save() has compared checksums and asked
@@ -64,6 +68,7 @@ struct FormatRow {
   bool has_checksums = false;   ///< check_integrity() has something to compare
 };
 
+/// A format, or none: a row by its address. Cheap to copy and to compare.
 class Format {
  public:
   constexpr Format() noexcept = default;
@@ -94,19 +99,29 @@ std::ostream& operator<<(std::ostream& out, Format format);  // here too: a frie
 
 /// Those Ballast knows. The first two are part of ballast::core, the others of ballast::import.
 namespace formats {
+/// Hugging Face's; the reference's verdicts.
 extern const FormatRow safetensors;
+/// Safetensors with checksums and a stated layout.
 extern const FormatRow record;
-extern const FormatRow torch_zip;
-extern const FormatRow torch_legacy;
-extern const FormatRow torch_tar;
-extern const FormatRow torchscript;
+extern const FormatRow torch_zip;     ///< torch.save() since 1.6.
+extern const FormatRow torch_legacy;  ///< torch.save() before that.
+extern const FormatRow torch_tar;     ///< torch.save() before 0.1.10.
+extern const FormatRow torchscript;   ///< torch.jit.save(); its weights.
+/// A pickle without a container.
 extern const FormatRow pickle;
+/// Burn's Burnpack.
 extern const FormatRow bpk;
+/// Burn's NamedMpk.
 extern const FormatRow mpk;
+/// The same, in gzip.
 extern const FormatRow mpk_gz;
+/// Several NumPy arrays.
 extern const FormatRow npz;
+/// One NumPy array.
 extern const FormatRow npy;
+/// ONNX models; their weights.
 extern const FormatRow onnx;
+/// An index and its shards.
 extern const FormatRow sharded;
 }  // namespace formats
 
@@ -123,6 +138,20 @@ extern const FormatRow sharded;
 /// What save() would write: `format` itself when there is one, else what the extension says.
 /// Errc::invalid_argument for an extension that says nothing.
 [[nodiscard]] Format format_for(const std::string& path, Format format = {});
+
+/// How tensors are made smaller inside Safetensors files and records, without loss
+/// (docs/formats/packed.md). Reading undoes it by itself.
+enum class Pack : std::uint8_t {
+  none,
+  fast,   ///< BF16 and F32, unpacked at the speed of memory
+  small,  ///< F16 and F8 too; the smallest size
+};
+
+/// "none", "fast", "small".
+[[nodiscard]] std::string_view name(Pack pack) noexcept;
+
+/// Errc::invalid_argument for a name that is none.
+[[nodiscard]] Pack pack_named(std::string_view name);
 
 }  // namespace ballast
 

@@ -17,16 +17,17 @@ namespace ballast {
 
 /// All hashes are 64 hexadecimal digits.
 struct TensorHash {
-  std::string name;
-  std::string dtype;  ///< Safetensors' code
-  std::vector<std::int64_t> shape;
-  std::uint64_t bytes = 0;
-  std::string sha256;
+  std::string name;                 ///< of the tensor
+  std::string dtype;                ///< Safetensors' code
+  std::vector<std::int64_t> shape;  ///< as listed
+  std::uint64_t bytes = 0;          ///< of the row-major form
+  std::string sha256;               ///< of dtype, shape and bytes
   friend bool operator==(const TensorHash&, const TensorHash&) = default;
 };
 
+/// The hashes of a checkpoint's tensors.
 struct Manifest {
-  std::string root;
+  std::string root;                 ///< of all of them: equal roots, equal tensors
   std::vector<TensorHash> tensors;  ///< by name, in the order of its bytes
 };
 

@@ -18,12 +18,13 @@
 
 namespace ballast {
 
+/// How open() reads.
 struct OpenOptions {
   Io io = Io::automatic;  ///< how tensors come into memory
   bool inert = false;     ///< read past calls that could run code; they stay inert objects in the tree
   bool writable = false;  ///< tensors may be written where they lie in the file; the file never changes
   /// All tensors together may show 64 MiB and so many times what the file holds (by strides of 0, sparse
-  /// tensors, many names for one); more is refused as Errc::expanded_view
+  /// tensors, many names for one): 0 or more. What shows more is refused as Errc::expanded_view
   double expansion = kExpansion;
   std::vector<Format> formats = {};  ///< more than Ballast's own; they are asked first
   /// For files encrypted with age (docs/seal.md): paths of identity files, or their text
@@ -38,7 +39,11 @@ struct OpenOptions {
 void set_identities(std::vector<std::string> identities, std::string passphrase_file = {});
 
 /// Any file Ballast reads, and a checkpoint in several: an index.json of shards, or a folder with one such
-/// index or one model file in it. The content of a file decides its format, never its name.
+/// index or one model file in it. The content of a file decides its format, never its name. Costs what the
+/// header or the pickle costs, and no more memory than docs/limits.md says: tensors are views of the mapped
+/// file, read when they are needed. They keep it alive and may outlive the Checkpoint. Safe to call from
+/// several threads. Errc::file_not_found, permission_denied, unknown_format, forbidden_global (`inert`), and
+/// what docs/errors.md lists for files that are damaged or lie.
 [[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
 
 /// The same for bytes that lie elsewhere: in memory, in a part of a file, on another machine (byte_source.h).
@@ -49,6 +54,7 @@ void set_identities(std::vector<std::string> identities, std::string passphrase_
 /// ("config.optimizer.lr"). Errc::not_found when that is not there, or the format has no such thing.
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
+/// How save() writes, in the order of work.
 struct SaveOptions {
   Format format = {};  ///< formats::record, …, or one of your own; by the extension when none is said
   bool simplify =
@@ -61,7 +67,8 @@ struct SaveOptions {
   std::uint64_t shard_bytes = 0;
   bool check =
       true;  ///< compare the checksums of the files the tensors come from: Errc::bad_crc, nothing is written
-  /// Safetensors files alone: tensors that gain by it are packed, and unpacked wherever the file is read.
+  /// Safetensors files and records: tensors that gain by it are packed, and unpacked wherever the file is
+  /// read.
   Pack pack = Pack::none;
   /// Encrypts with age, for these ("age1…"): the name then ends in ".safetensors.age". Nothing of the content
   /// ever lies on the disk as it is.
@@ -71,13 +78,18 @@ struct SaveOptions {
   Progress progress = {};
 };
 
-/// Atomic: the old file, or the whole new one. Errc::not_representable, before anything is written, for what
-/// the format cannot hold.
+/// Atomic: the old file, or the whole new one, on the disk when it returns. Streams what the tensors show, so
+/// that memory stays flat; `path` may be a file they are read from. Errc::not_representable, before anything
+/// is written, for tensors the format cannot hold (metadata and other values are left out where it has no
+/// place for them); already_exists without `overwrite`; file_not_found when the
+/// folder is not there; no_space, io_error; bad_crc and file_changed when a source is not sound. Safe to call
+/// from several threads for different paths.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// What one shard holds at most when nothing is said; a larger tensor gets its own.
 inline constexpr std::uint64_t kShardBytes = 5'000'000'000;
 
+/// The files save_shards() wrote.
 struct SavedShards {
   std::string index;               ///< "dir/model.safetensors.index.json"
   std::vector<std::string> files;  ///< "dir/model-00001-of-00002.safetensors", …
@@ -88,12 +100,14 @@ struct SavedShards {
 /// there. All files are complete on the disk before the first gets its name, and the index gets its name
 /// last: whatever happens, `path`'s index leads to the old shards or to the new ones. Old shards go when the
 /// new index is there; where their names are taken, new ones are called model-v2-…. Without shard_bytes,
-/// kShardBytes; another format than Safetensors is Errc::unsupported.
+/// kShardBytes; another format than Safetensors is Errc::unsupported. Encrypted, every file ends in ".age",
+/// the index too, in which the names of the tensors stand.
 SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
                         const SaveOptions& options = {});
 
-/// The set of shards that save_shards() to `path` would replace: the index, and what it leads to.
-[[nodiscard]] std::vector<std::string> shards_in_place(const std::string& path);
+/// The set of shards that save_shards() to `path` would replace: the index, and what it leads to. `encrypts`:
+/// as with recipients or a passphrase.
+[[nodiscard]] std::vector<std::string> shards_in_place(const std::string& path, bool encrypts = false);
 
 /// Before any work: every output is a file of its own, none of `inputs` (an index or a folder stands for all
 /// its files) and none of the other outputs, whatever names and links lead there (Errc::invalid_argument);
@@ -112,6 +126,7 @@ struct NewIdentity {
   std::string recipient;  ///< "age1…"
 };
 
+/// From the system's source of randomness.
 [[nodiscard]] NewIdentity generate_identity();
 
 /// Removes the temporary files of saves still under way. Async-signal-safe: for a program's own SIGINT

@@ -39,18 +39,19 @@ struct LoadReport {
   /// `source` is the key as it is in the file ("a + b" when several make one tensor), `target` the path in
   /// the model.
   struct Item {
-    std::string source;
-    std::string target;
-    std::string detail = {};
+    std::string source;       ///< the key in the file
+    std::string target;       ///< the path in the model
+    std::string detail = {};  ///< what was done, or why not
   };
 
+  /// A tensor of the file that does not fit its place.
   struct Mismatch {
-    std::string source;
-    std::string target;
-    Shape file_shape;  ///< as it stands in the file
+    std::string source;  ///< the key in the file
+    std::string target;  ///< the path in the model
+    Shape file_shape;    ///< as it stands in the file
     Shape
         model_shape;  ///< what would fit there, in the file's layout: [out, in] of a Linear in a PyTorch file
-    std::string reason;
+    std::string reason;  ///< for people: what differs, and the likely cause
   };
 
   std::vector<Item> applied;  ///< of a failed load: what would have been
@@ -63,10 +64,10 @@ struct LoadReport {
   std::vector<Item> adapted;  ///< detail: what was done, "transposed"
   std::vector<Item> reindexed;  ///< detail: the position in the file
   std::vector<Item> cast;  ///< detail: "F32 → F16", how many values were rounded, how many became infinite
-  std::uint64_t rounded = 0;      ///< values that casts changed, of all tensors
-  std::uint64_t overflowed = 0;   ///< finite values that are finite no more
-  std::vector<Item> initialized;  ///< missing, and filled as OnMissing::init asks
-  std::vector<std::string> notes;
+  std::uint64_t rounded = 0;       ///< values that casts changed, of all tensors
+  std::uint64_t overflowed = 0;    ///< finite values that are finite no more
+  std::vector<Item> initialized;   ///< missing, and filled as OnMissing::init asks
+  std::vector<std::string> notes;  ///< sentences for people
   std::vector<RenameRule>
       suggestions;      ///< rules that would give missing tensors a source, to be looked at and pasted
   std::string file;     ///< where the checkpoint came from
@@ -85,31 +86,40 @@ struct LoadReport {
 
 std::ostream& operator<<(std::ostream& out, const LoadReport& report);
 
+/// A load that failed (Errc::load_failed), with the report that says why.
 class LoadError : public Error {
  public:
+  /// Made by load().
   explicit LoadError(LoadReport report);
 
+  /// What did not fit, and what would have been loaded. Valid as long as the exception.
   [[nodiscard]] const LoadReport& report() const noexcept { return *report_; }
 
  private:
   std::shared_ptr<const LoadReport> report_;  // exceptions are copied
 };
 
+/// What load() does with a tensor of the model that the file does not have.
 enum class OnMissing : std::uint8_t {
   error,
   keep,  ///< the tensor stays as it is
   init,  ///< the layer's usual initialisation, the same in every run
 };
+/// What load() does with a tensor of the file that the model does not take.
 enum class OnUnused : std::uint8_t { ignore, error };
+/// What load() does with a tensor of another shape: keep leaves the model's as it is.
 enum class OnMismatch : std::uint8_t { error, keep };
+/// Which alternative of a std::variant is filled.
 enum class Variants : std::uint8_t {
   choose,  ///< the alternative that fits the file
   held,    ///< the alternative the model holds, whatever the file looks like
 };
 
+/// What load() is told, in the order of work; the steps are those of Steps.
 struct LoadOptions {
   std::optional<std::string> root = {};  ///< dotted path of the state dict; "" takes everything; absent: the
                                          ///< only one, or of several the one that fits the model
+  /// {{pattern, to}, …}: as rename()
   std::vector<RenameRule> rename = {};
   std::vector<rules::Rule> rules = {};  ///< after rename
   bool strip_prefixes =
@@ -121,16 +131,17 @@ struct LoadOptions {
   /// none: nowhere.
   std::vector<std::string> reindex = {""};
   std::vector<std::string> keep_positions = {};  ///< patterns on prefixes: but not the numbers behind these
-  Variants variants = Variants::choose;
+  Variants variants = Variants::choose;          ///< which alternative of a std::variant is filled
+  /// Whose layout the file has; automatic: what it says and what its tensors show.
   Adapter adapter = Adapter::automatic;
   OnQuantized quantized = OnQuantized::dequantize;  ///< keep: for layers that know what to do with integers
   Precision dtype = Precision::keep;
   std::vector<std::string> keep_dtype = {};  ///< patterns on the model's names: as in ModelCast
   bool keep_statistics = true;
   std::vector<LayerKind> keep_layers = {};
-  OnMissing missing = OnMissing::error;
-  OnUnused unused = OnUnused::ignore;
-  OnMismatch mismatched = OnMismatch::error;
+  OnMissing missing = OnMissing::error;       ///< tensors the file does not have
+  OnUnused unused = OnUnused::ignore;         ///< tensors the model does not take
+  OnMismatch mismatched = OnMismatch::error;  ///< tensors of another shape
   bool verify =
       false;  ///< compare the checksums the file holds (zip, records) of all that is taken: Errc::bad_crc
   bool debug = false;  ///< LoadReport::debug_keys, every key before and after; of a failed load too
@@ -152,12 +163,13 @@ class RecordConfig {
  public:
   RecordConfig() = default;
 
+  /// Writes it down at once. Errc::not_representable for numbers JSON does not have.
   template <class T>
   requires(!std::is_same_v<std::remove_cvref_t<T>, RecordConfig>) RecordConfig(const T& config)
       : json(detail::config_text(config, "config")), type(detail::type_name<T>()) {}
 
-  std::optional<std::string> json = {};
-  std::string type = {};
+  std::optional<std::string> json = {};  ///< none: no configuration
+  std::string type = {};                 ///< the name of its C++ type, for people
 };
 
 /// How a model is written, in the order of work: save(model, path) and save_record(model, path).
@@ -169,9 +181,10 @@ struct SaveModelOptions {
   std::vector<std::string> keep_dtype = {};  ///< as in ModelCast
   bool keep_statistics = true;
   std::vector<LayerKind> keep_layers = {};
-  Quantize quantize = Quantize::none;
-  RecordConfig config = {};  ///< records
-  Format format = {};        ///< by the extension when none is said
+  Quantize quantize = Quantize::none;  ///< int8: weights of records, with a scale for each channel
+  RecordConfig config = {};            ///< records
+  Format format = {};                  ///< by the extension when none is said
+  Pack pack = Pack::none;              ///< Safetensors files and records: tensors that gain by it are packed
   bool overwrite = false;
   Progress progress = {};
 };
@@ -200,7 +213,10 @@ LoadReport load(const CollectSlots& collect, std::span<const Checkpoint> files, 
 [[nodiscard]] Checkpoint save(const Slots& slots, Adapter adapter, const ModelCast& cast);
 }  // namespace detail
 
-/// Throws LoadError when the model and the checkpoint do not fit; the model is as it was then.
+/// Fills the model's tensors with views of the checkpoint's: no byte is copied unless a step must compute it,
+/// and the file stays mapped as long as one of them lives. Gives the report of every key. Throws LoadError
+/// when the model and the checkpoint do not fit, Errc::invalid_argument for options that make no sense; the
+/// model is as it was then. Nobody else may use the model meanwhile.
 template <Module Model>
 LoadReport load(Model& model, const Checkpoint& checkpoint, const LoadOptions& options = {}) {
   return detail::load(detail::collector_of(model), {&checkpoint, 1}, options);
@@ -223,6 +239,7 @@ template <Module Model>
                       cast);
 }
 
+/// The same with a dtype alone.
 template <Module Model>
 [[nodiscard]] Checkpoint to_checkpoint(const Model& model, Adapter adapter, Precision dtype) {
   return to_checkpoint(model, adapter, ModelCast{.dtype = dtype});

@@ -2,7 +2,7 @@
 // A model is a struct: its fields are its parameter names. They are found by reflection.
 // Members of a model may be
 //   - Tensor, and layers (nn.h, or your own with `static constexpr LayerKind kind`),
-//   - structs of such members: aggregates of up to 64 fields as they are, other classes with
+//   - structs of such members: aggregates of up to 128 fields as they are, other classes with
 //   BALLAST_FIELDS(a, b),
 //   - std::vector, array, tuple (path segments 0, 1, …), std::map<std::string, …> (its keys), std::optional,
 //   unique_ptr, shared_ptr
@@ -34,14 +34,18 @@ namespace ballast {
 /// A member that holds no parameters, whatever its type.
 template <class T>
 struct Skip {
-  T value{};
+  T value{};  ///< what is skipped
 
+  /// The value.
   T& operator*() noexcept { return value; }
 
+  /// The value.
   const T& operator*() const noexcept { return value; }
 
+  /// The value.
   T* operator->() noexcept { return &value; }
 
+  /// The value.
   const T* operator->() const noexcept { return &value; }
 
   BALLAST_FIELDS();
@@ -51,25 +55,27 @@ struct Skip {
 /// and bias.
 template <class T>
 struct Flat {
-  T value;
+  T value;  ///< what has no name before its own
 
+  /// The value.
   T& operator*() noexcept { return value; }
 
+  /// The value.
   const T& operator*() const noexcept { return value; }
 
+  /// The value.
   T* operator->() noexcept { return &value; }
 
+  /// The value.
   const T* operator->() const noexcept { return &value; }
 
   static constexpr void visit_fields(auto& self, auto&& visit) { visit(std::string_view(), self.value); }
 };
 
-/// Something load() and save() take for a model.
+/// Something load() and save() take for a model. Whether the fields of a class can be found is not asked
+/// here: a static_assert says so, in one sentence, where a concept would list every function it did not fit.
 template <class T>
-concept Module = std::is_class_v<T> && !std::is_same_v<T, Tensor> &&
-                 (detail::ListsFields<T> || std::is_aggregate_v<T> || detail::kIsA<T, std::vector> ||
-                  detail::kIsA<T, std::tuple> || detail::kIsA<T, std::map> ||
-                  detail::kIsA<T, std::variant>)&&!detail::is_configuration<T>();
+concept Module = std::is_class_v<T> && !std::is_same_v<T, Tensor> && !detail::is_configuration<T>();
 
 /// f(std::string_view path, Tensor&, LayerKind) for every tensor, parameters and buffers, in order of
 /// declaration.
@@ -79,16 +85,18 @@ void for_each_tensor(Model& model, F&& f) {
   for (const Slot& slot : slots.slots) f(std::string_view(slot.path), *slot.tensor, slot.kind);
 }
 
+/// The same for a model that may not be changed.
 template <Module Model, class F>
 void for_each_tensor(const Model& model, F&& f) {
   const Slots slots = detail::collect_slots(model, detail::Collector::Alternatives::held_only);
   for (const Slot& slot : slots.slots) f(std::string_view(slot.path), std::as_const(*slot.tensor), slot.kind);
 }
 
+/// A tensor that training would change.
 struct Parameter {
-  std::string path;
-  LayerKind kind;
-  Tensor tensor;  ///< a view of the model's
+  std::string path;  ///< its name: "blocks.0.conv.weight"
+  LayerKind kind;    ///< of the layer it belongs to
+  Tensor tensor;     ///< a view of the model's
 };
 
 /// What training would change: every tensor but the buffers of the norms.

@@ -29,18 +29,20 @@ enum class Quantize : std::uint8_t {
 
 /// How one tensor came through quantization.
 struct QuantizedTensor {
-  std::string name;
+  std::string name;         ///< of the tensor
   DType from = DType::f32;  ///< what it was, and what dequantize() makes of it
   std::int64_t axis = 0;    ///< the dimension of the channels
   double max_error = 0;     ///< largest absolute difference to the value it was
   double snr = 0;           ///< signal to noise in decibels; infinite when nothing was lost
 };
 
+/// What quantize_int8() made.
 struct Quantized {
-  Checkpoint checkpoint;
-  std::vector<QuantizedTensor> tensors;
+  Checkpoint checkpoint;                 ///< integers, scales, and what stayed as it was
+  std::vector<QuantizedTensor> tensors;  ///< those that were quantized
 };
 
+/// What quantize_int8() is told.
 struct QuantizeOptions {
   std::vector<std::string> except = {};  ///< patterns: tensors that stay as they are
   /// The dimension of a tensor's channels, or nullopt to leave it alone. By default the first one of

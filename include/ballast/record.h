@@ -21,6 +21,7 @@
 
 namespace ballast {
 
+/// What save_record() did to the values.
 struct RecordReport {
   std::uint64_t rounded = 0;               ///< values that the cast changed
   std::uint64_t overflowed = 0;            ///< finite values that are finite no more
@@ -61,6 +62,7 @@ template <class T>
   return read_config<T>(record_config_value(checkpoint), "config");
 }
 
+/// The same for a file.
 template <class T>
 [[nodiscard]] T record_config(const std::string& path) {
   return record_config<T>(open_record(path));

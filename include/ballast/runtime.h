@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/detail/compiler.h"
+
 #pragma GCC visibility push(default)
 
 namespace ballast {
@@ -15,6 +17,7 @@ namespace ballast {
 /// How many times the size of their file all tensors together may show, beside 64 MiB; see OpenOptions.
 inline constexpr double kExpansion = 16;
 
+/// How tensors come into memory.
 enum class Io : std::uint8_t {
   automatic,  ///< map; on a network file system, where each page fault may be a round trip, read
   map,        ///< tensors are views of the mapped file

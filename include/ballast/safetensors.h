@@ -19,37 +19,22 @@
 
 #pragma GCC visibility push(default)
 
-namespace ballast {
-
-/// How tensors are made smaller inside a Safetensors file, without loss (docs/formats/packed.md). Reading
-/// undoes it by itself.
-enum class Pack : std::uint8_t {
-  none,
-  fast,   ///< BF16 and F32, unpacked at the speed of memory
-  small,  ///< F16 and F8 too; the smallest size
-};
-
-/// "none", "fast", "small".
-[[nodiscard]] std::string_view name(Pack pack) noexcept;
-
-/// Errc::invalid_argument for a name that is none.
-[[nodiscard]] Pack pack_named(std::string_view name);
-
-}  // namespace ballast
-
 namespace ballast::safetensors {
 
+/// The largest header: the reference's own limit.
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
+/// Which files are refused.
 enum class Mode : std::uint8_t {
   strict,     ///< what the specification says: duplicate keys, NUL in names and dimensions beyond 63 bits are
               ///< refused too
   reference,  ///< exactly what the reference implementation accepts; packed tensors are bytes, as to it
 };
 
+/// How files are read.
 struct ReadOptions {
-  Mode mode = Mode::strict;
-  Io io = Io::automatic;  ///< how tensors come into memory
+  Mode mode = Mode::strict;  ///< which files are refused
+  Io io = Io::automatic;     ///< how tensors come into memory
   bool writable = false;  ///< tensors may be written; the file never changes, nor does what others see of it
   bool verify = false;    ///< records, packed tensors: compare all checksums, which reads all; Errc::bad_crc
 };
@@ -59,6 +44,7 @@ struct ReadOptions {
 /// The same for a file that lies in memory; tensors are views of it.
 [[nodiscard]] Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options = {});
 
+/// How files are written.
 struct SaveOptions {
   Pack pack = Pack::none;  ///< tensors that gain less than 3 % by it stay as they are
   bool overwrite = false;
@@ -78,12 +64,14 @@ void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptio
 /// its name.
 class StreamWriter {
  public:
+  /// A tensor that is to come.
   struct Declaration {
-    std::string name;
-    DType dtype;
-    Shape shape;
+    std::string name;  ///< its key
+    DType dtype;       ///< of its elements
+    Shape shape;       ///< of the whole
   };
 
+  /// Writes the header. Errc::already_exists, Errc::duplicate_key and what save() refuses.
   StreamWriter(const std::string& path, std::vector<Declaration> tensors,
                std::optional<Metadata> metadata = {}, const SaveOptions& options = {});
   StreamWriter(StreamWriter&&) noexcept;
@@ -104,16 +92,24 @@ class StreamWriter {
   std::unique_ptr<State> state_;  // null when finished
 };
 
+/// What changes in a header.
 struct HeaderEdit {
   std::optional<Metadata> metadata = {};  ///< replaces all of it
+  std::optional<Metadata> replaces = {};  ///< what it was made of: Errc::file_changed when it is not so now
   bool remove_metadata = false;           ///< so that the file has none at all
   std::vector<std::pair<std::string, std::string>> rename =
       {};  ///< exact old name, new name; all at once, so that two may be swapped
+  /// Spaces behind the metadata, which every reader skips, are room for later edits: what fits into it does
+  /// not move the data, and where `in` is `out`, nothing but one sector of 512 bytes changes, that sector is
+  /// written and nothing else. A header without room, or with too little, gets some.
+  bool spare = false;
 };
 
 /// A copy of `in` with another header; the data stays in its order and goes from file to file inside the
-/// kernel. `in` and `out` may be one file.
-void edit(const std::string& in, const std::string& out, const HeaderEdit& change,
+/// kernel. `in` and `out` may be one file: whatever happens, it is the old or the new one, and of two
+/// edits at once one comes after the other (Errc::file_changed when that would take long). True when only a
+/// sector was written (HeaderEdit::spare), in the file itself, which readers that have it open then see.
+bool edit(const std::string& in, const std::string& out, const HeaderEdit& change,
           const SaveOptions& options = {});
 
 }  // namespace ballast::safetensors

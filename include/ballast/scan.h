@@ -18,6 +18,7 @@
 
 namespace ballast {
 
+/// How bad a finding is.
 enum class Severity : std::uint8_t {
   note,     ///< worth knowing
   warning,  ///< unusual, a way to hide something, or what kept Ballast from reading on
@@ -31,47 +32,54 @@ enum class Verdict : std::uint8_t {
   danger,   ///< known to run code, start a process, touch files or the network
 };
 
+/// "note", "warning", "danger".
 [[nodiscard]] std::string_view name(Severity severity) noexcept;
+/// "clean", "unknown", "danger".
 [[nodiscard]] std::string_view name(Verdict verdict) noexcept;
 
+/// Something in the file that somebody should know of.
 struct ScanFinding {
-  Severity severity = Severity::note;
-  Errc code = Errc::bad_pickle;
-  std::string what;
-  std::uint64_t offset = 0;  ///< in the entry, or in the file when `entry` is empty
-  std::string entry;         ///< of a zip or tar
+  Severity severity = Severity::note;  ///< how bad it is
+  Errc code = Errc::bad_pickle;        ///< what it would be refused as
+  std::string what;                    ///< for people
+  std::uint64_t offset = 0;            ///< in the entry, or in the file when `entry` is empty
+  std::string entry;                   ///< of a zip or tar
 };
 
+/// Something a pickle names.
 struct ScanGlobal {
-  std::string name;          ///< "posix.system"
-  std::uint64_t offset = 0;  ///< of its first mention
-  std::uint64_t count = 0;   ///< of mentions
-  Verdict verdict = Verdict::unknown;
-  std::string entry;
+  std::string name;                    ///< "posix.system"
+  std::uint64_t offset = 0;            ///< of its first mention
+  std::uint64_t count = 0;             ///< of mentions
+  Verdict verdict = Verdict::unknown;  ///< of the name alone
+  std::string entry;                   ///< of a zip or tar
 };
 
 /// Calls of one callee from one entry.
 struct ScanCall {
-  std::string name;
-  std::uint64_t offset = 0;  ///< of the first
-  std::uint64_t count = 0;
-  Verdict verdict = Verdict::unknown;
-  std::string entry;
+  std::string name;                    ///< of the callee
+  std::uint64_t offset = 0;            ///< of the first
+  std::uint64_t count = 0;             ///< of the calls
+  Verdict verdict = Verdict::unknown;  ///< of the worst of them
+  std::string entry;                   ///< of a zip or tar
   std::vector<std::uint64_t> offsets;  ///< of those that are not clean, up to 1000
 };
 
+/// What scan() found.
 struct ScanReport {
   Format format;                      ///< as Checkpoint::format; none when it could not be told
   std::vector<ScanFinding> findings;  ///< of each severity up to 1000
-  std::vector<ScanGlobal> globals;
-  std::vector<ScanCall> calls;
+  std::vector<ScanGlobal> globals;    ///< all names in its pickles
+  std::vector<ScanCall> calls;        ///< all calls in its pickles
 
   /// The worst of all findings, globals and calls.
   [[nodiscard]] Verdict verdict() const noexcept;
 
+  /// Loading it in Python makes data and does nothing else.
   [[nodiscard]] bool clean() const noexcept { return verdict() == Verdict::clean; }
 };
 
+/// What scan() looks at.
 struct ScanOptions {
   bool checksums = true;  ///< read every byte and compare every checksum the container holds
 };
@@ -82,23 +90,25 @@ struct ScanOptions {
 
 /// A pickle of a file: an entry of its archive, or the file itself.
 struct PickleEntry {
-  std::string name;  ///< empty: the file itself
-  std::uint64_t bytes = 0;
+  std::string name;         ///< as ScanFinding::entry; empty: the file itself
+  std::uint64_t bytes = 0;  ///< its size
 };
 
-/// None where the file holds no pickle that is written down as one: Safetensors, arrays, ONNX.
+/// None where the file holds no pickle that is written down as one: Safetensors, arrays, ONNX. Of shards
+/// those of all, as "pytorch_model-00001-of-00002.bin: archive/data.pkl".
 [[nodiscard]] std::vector<PickleEntry> pickle_entries(const std::string& path);
 
+/// One opcode.
 struct PickleLine {
-  std::uint64_t offset = 0;
-  std::string_view opcode;  ///< "GLOBAL": the name Python's pickletools has for it; "?" for what is none
-  std::string argument;     ///< made safe to show; long texts are cut
+  std::uint64_t offset = 0;  ///< in the entry
+  std::string_view opcode;   ///< "GLOBAL": the name Python's pickletools has for it; "?" for what is none
+  std::string argument;      ///< made safe to show; long texts are cut
 };
 
 /// Opcodes one by one, as they are written, from `offset` on, where one must begin, and at most `most` of
 /// them. Nothing is run.
 struct PickleLines {
-  std::vector<PickleLine> lines;
+  std::vector<PickleLine> lines;           ///< in their order
   std::optional<std::uint64_t> next = {};  ///< offset of the one after the last; none at the end
 };
 
@@ -106,6 +116,7 @@ struct PickleLines {
 [[nodiscard]] PickleLines list_pickle(const std::string& path, std::size_t entry, std::uint64_t offset,
                                       std::size_t most);
 
+/// What check_integrity() compared.
 struct Checksums {
   std::uint64_t checked = 0;  ///< bytes whose checksum is right
   std::uint64_t without = 0;  ///< bytes the container holds no checksum for

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "ballast/detail/compiler.h"
+
 #pragma GCC visibility push(default)
 
 namespace ballast {
@@ -25,23 +27,31 @@ class ShapeView : public std::span<const std::int64_t> {
   ShapeView() = default;
 
   // One by one, not std::span's own: its tests of what a range is are dear to compile.
+  /// `count` numbers from `dims` on, which must outlive it.
   ShapeView(const std::int64_t* dims, std::size_t count) : std::span<const std::int64_t>(dims, count) {}
 
+  /// Of a span.
   ShapeView(std::span<const std::int64_t> dims) : std::span<const std::int64_t>(dims) {}
 
+  /// Of a span that may be written to.
   ShapeView(std::span<std::int64_t> dims) : std::span<const std::int64_t>(dims) {}
 
+  /// Of a vector, which must outlive it.
   ShapeView(const std::vector<std::int64_t>& dims) : ShapeView(dims.data(), dims.size()) {}
 
+  /// Of a Shape, which must outlive it.
   ShapeView(const Dims& dims);
 
+  /// Of an array, which must outlive it.
   template <std::size_t N>
   ShapeView(const std::int64_t (&dims)[N]) : ShapeView(dims, N) {}
 
+  /// Of an array, which must outlive it.
   template <std::size_t N>
   ShapeView(const std::array<std::int64_t, N>& dims) : ShapeView(dims.data(), N) {}
 };
 
+/// A short list of 64-bit numbers, as a value: Shape and Strides.
 class Dims {
  public:
   using value_type = std::int64_t;
@@ -55,10 +65,13 @@ class Dims {
   Dims& operator=(Dims&& other) noexcept;
   ~Dims() = default;
 
+  /// {2, 3}
   Dims(std::initializer_list<std::int64_t> values) : Dims(ShapeView(values.begin(), values.size())) {}
 
+  /// A copy; a view of dims is a shape.
   Dims(ShapeView values);  // a view of dims is a shape
 
+  /// A copy.
   Dims(const std::vector<std::int64_t>& values) : Dims(ShapeView(values)) {}
 
   /// `count` times `value`.
@@ -68,8 +81,10 @@ class Dims {
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
+  /// The first number; moved by whatever changes the length.
   [[nodiscard]] std::int64_t* data() noexcept { return size_ <= kInline ? inline_ : heap_.data(); }
 
+  /// The first number; moved by whatever changes the length.
   [[nodiscard]] const std::int64_t* data() const noexcept {
     return size_ <= kInline ? inline_ : heap_.data();
   }
@@ -90,8 +105,11 @@ class Dims {
 
   [[nodiscard]] std::int64_t back() const noexcept { return data()[size_ - 1]; }
 
+  /// One more at the end.
   void push_back(std::int64_t value);
+  /// Before `position`, which is size() at most.
   void insert(std::size_t position, std::int64_t value);
+  /// The one at `position`, which is below size().
   void erase(std::size_t position);
 
   friend bool operator==(const Dims& a, const Dims& b) noexcept;
@@ -107,6 +125,7 @@ bool operator==(const Dims& a, const Dims& b) noexcept;  // here too: a friend a
 
 inline ShapeView::ShapeView(const Dims& dims) : ShapeView(dims.data(), dims.size()) {}
 
+/// Sizes of the dimensions; none is negative in a Tensor.
 using Shape = Dims;
 using Strides = Dims;  ///< in elements, like PyTorch's; may be 0 (expanded) or negative (reversed)
 

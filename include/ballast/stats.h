@@ -20,25 +20,29 @@
 
 namespace ballast {
 
+/// What the values of a tensor are like.
 struct TensorStats {
-  std::uint64_t count = 0;  ///< values looked at; a complex element is two
-  std::uint64_t nan = 0;
+  std::uint64_t count = 0;    ///< values looked at; a complex element is two
+  std::uint64_t nan = 0;      ///< values that are no number
   std::uint64_t inf = 0;      ///< of either sign
   std::uint64_t neg_inf = 0;  ///< those of inf below zero
   std::uint64_t zeros = 0;    ///< of either sign
   // Of the finite values; NaN when there is none. 64-bit integers beyond 2^53 are rounded.
-  double min = std::numeric_limits<double>::quiet_NaN();
-  double max = std::numeric_limits<double>::quiet_NaN();
-  double mean = std::numeric_limits<double>::quiet_NaN();
-  double std = std::numeric_limits<double>::quiet_NaN();  ///< of the population, like numpy's
+  double min = std::numeric_limits<double>::quiet_NaN();   ///< the smallest
+  double max = std::numeric_limits<double>::quiet_NaN();   ///< the largest
+  double mean = std::numeric_limits<double>::quiet_NaN();  ///< summed up in double, in blocks
+  double std = std::numeric_limits<double>::quiet_NaN();   ///< of the population, like numpy's
 
+  /// How many values are finite.
   [[nodiscard]] std::uint64_t finite() const noexcept { return count - nan - inf; }
 
+  /// The largest magnitude; NaN when no value is finite.
   [[nodiscard]] double absmax() const noexcept { return -min > max ? -min : max; }
 
   /// Euclidean length of the finite values as a vector.
   [[nodiscard]] double l2() const noexcept;
 
+  /// There are values, and none is anything else.
   [[nodiscard]] bool all_zero() const noexcept { return count > 0 && zeros == count; }
 };
 
@@ -47,7 +51,8 @@ struct TensorStats {
 [[nodiscard]] TensorStats stats(const Tensor& tensor);
 
 /// One result a tensor. Large tensors are shared out among the threads, and so are many small ones.
-/// `progress` is called with bytes done and in all; throwing from it stops the work.
+/// `progress` is called with bytes done and in all; throwing from it stops the work. Errc::file_changed when
+/// the file behind them was written to since it was opened.
 [[nodiscard]] std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& progress = {});
 
 /// How many values lie in each of `bins` equal parts of [low, high]; `high` itself is in the last. What lies
@@ -60,9 +65,9 @@ struct TensorStats {
 
 /// So many values lie in [low, high]. Where both are the same, all of them are that value.
 struct Bucket {
-  double low = 0;
-  double high = 0;
-  std::uint64_t count = 0;
+  double low = 0;           ///< the smallest it may hold
+  double high = 0;          ///< the largest it may hold
+  std::uint64_t count = 0;  ///< how many it holds
 
   /// The one that stands for all of them: half way, a whole number between whole numbers.
   [[nodiscard]] double middle() const noexcept;
@@ -70,10 +75,10 @@ struct Bucket {
 
 /// Bin i holds the values in [edges[i], edges[i + 1]), the last one its upper edge too.
 struct Histogram {
-  std::vector<double> edges;
-  std::vector<std::uint64_t> counts;
-  std::uint64_t below = 0;  ///< infinite values
-  std::uint64_t above = 0;
+  std::vector<double> edges;          ///< one more than counts
+  std::vector<std::uint64_t> counts;  ///< for each bin
+  std::uint64_t below = 0;            ///< infinite values
+  std::uint64_t above = 0;            ///< infinite values
 };
 
 /// How the values of a tensor are distributed: the finite ones counted by their leading bits. Of F16, BF16,
@@ -128,15 +133,16 @@ enum class Delta : std::uint8_t {
 
 /// At most 256 x 256 cells, fewer at the right and lower edge.
 struct Tile {
-  std::int64_t width = 0;
-  std::int64_t height = 0;
-  bool exact = true;      ///< every element of its cells was looked at
-  std::uint64_t nan = 0;  ///< cells that are NaN
-  float min = 0;          ///< of the finite cells; both 0 when there are none
-  float max = 0;
+  std::int64_t width = 0;    ///< cells in a row
+  std::int64_t height = 0;   ///< rows
+  bool exact = true;         ///< every element of its cells was looked at
+  std::uint64_t nan = 0;     ///< cells that are NaN
+  float min = 0;             ///< of the finite cells; both 0 when there are none
+  float max = 0;             ///< of the finite cells
   std::vector<float> cells;  ///< row by row; what a float cannot hold is its largest
 };
 
+/// What one number stands for.
 enum class LineStat : std::uint8_t {
   norm,  ///< Euclidean length; NaN left out
   absmax
@@ -144,9 +150,9 @@ enum class LineStat : std::uint8_t {
 
 /// One number a row, or a column; of more than 4,096, the largest of each `step` neighbours.
 struct Lines {
-  std::int64_t step = 1;
-  bool exact = true;  ///< otherwise of one row in `step`, or estimated from such rows
-  std::vector<float> points;
+  std::int64_t step = 1;      ///< rows or columns for each number
+  bool exact = true;          ///< otherwise of one row in `step`, or estimated from such rows
+  std::vector<float> points;  ///< one for each
 };
 
 class Pyramid;
@@ -156,6 +162,7 @@ class Pyramid;
 /// something is asked for; all functions may be called from several threads.
 class Plane {
  public:
+  /// Cells of a tile in each direction.
   static constexpr std::int64_t kTile = 256;
 
   /// `axes`: the one that runs down and the one that runs to the right; one alone is folded; none: the last
@@ -167,13 +174,17 @@ class Plane {
   Plane(const Tensor& a, const Tensor& b, Delta delta, const std::vector<std::int64_t>& axes = {},
         const std::vector<std::int64_t>& at = {});
 
+  /// Elements from top to bottom.
   [[nodiscard]] std::int64_t rows() const noexcept;
+  /// Elements from left to right.
   [[nodiscard]] std::int64_t cols() const noexcept;
   /// Elements a row of a folded vector; its last row may be shorter.
   [[nodiscard]] std::optional<std::int64_t> fold() const noexcept;
   /// Level k has cells of 2^k x 2^k elements; at the last one everything is one tile.
   [[nodiscard]] int levels() const noexcept;
+  /// Those it shows.
   [[nodiscard]] const std::vector<std::int64_t>& axes() const noexcept;
+  /// The indices of the others.
   [[nodiscard]] const std::vector<std::int64_t>& at() const noexcept;
   /// Whether it shows every element of its tensor.
   [[nodiscard]] bool whole() const noexcept;
@@ -203,6 +214,7 @@ class Pyramid {
 
   /// As Plane::tile() and lines(), and always exact: from its blocks above level 5, else from the tensor.
   [[nodiscard]] Tile tile(int level, std::int64_t x, std::int64_t y, CellStat stat = CellStat::absmax) const;
+  /// As Plane::lines().
   [[nodiscard]] Lines lines(int axis, LineStat of) const;
 
   struct Data;

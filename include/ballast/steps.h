@@ -35,6 +35,7 @@ struct Rename {
   std::string to;
 };
 
+/// Takes the tensors away.
 struct Drop {
   std::string match;
 };
@@ -45,29 +46,33 @@ struct Alias {
   std::string to;
 };
 
+/// Two dimensions change places.
 struct Transpose {
-  std::int64_t a = 0;
-  std::int64_t b = 1;
+  std::int64_t a = 0;  ///< one of them
+  std::int64_t b = 1;  ///< the other
 };
 
+/// The dimensions in another order.
 struct Permute {
-  std::vector<std::int64_t> order;
+  std::vector<std::int64_t> order;  ///< for each new dimension the old one
 };
 
+/// Another shape of as many elements.
 struct Reshape {
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape;  ///< one may be -1
 };
 
 /// A part of one dimension, as Python counts.
 struct Slice {
   std::int64_t dim = 0;
-  std::optional<std::int64_t> start = {};
-  std::optional<std::int64_t> stop = {};
-  std::optional<std::int64_t> step = {};
+  std::optional<std::int64_t> start = {};  ///< as Python counts
+  std::optional<std::int64_t> stop = {};   ///< as Python counts
+  std::optional<std::int64_t> step = {};   ///< as Python counts
 };
 
+/// Another dtype, computed when somebody reads it.
 struct Cast {
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;  ///< what it becomes
 };
 
 /// One of these; std::visit, std::get and their like take it.
@@ -83,22 +88,22 @@ struct Operation : std::variant<Transpose, Permute, Reshape, Slice, Cast> {
 /// Operations in order (a file's "do"), then the new name, if there is one.
 struct Change {
   std::string match;
-  std::vector<Operation> operations;
+  std::vector<Operation> operations;  ///< in their order
   std::string to = {};
 };
 
 /// One tensor into several along `dim`: of these sizes, or equal ones when there are none.
 struct Split {
   std::string match;
-  std::vector<std::string> to;
+  std::vector<std::string> to;  ///< one name for each part
   std::int64_t dim = 0;
-  std::vector<std::int64_t> sizes = {};
+  std::vector<std::int64_t> sizes = {};  ///< one for each part
 };
 
 /// Several tensors into one: the one that matches and `with`, whose names are made from its groups.
 struct Concat {
   std::string match;
-  std::vector<std::string> with;
+  std::vector<std::string> with;  ///< names of the others, in their order
   std::string to;
   std::int64_t dim = 0;
 };
@@ -106,7 +111,7 @@ struct Concat {
 /// The same along a new dimension.
 struct Stack {
   std::string match;
-  std::vector<std::string> with;
+  std::vector<std::string> with;  ///< names of the others, in their order
   std::string to;
   std::int64_t dim = 0;
 };
@@ -123,12 +128,14 @@ struct Rule : std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack> {
 
 /// The rules of a file: {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to": "$1.weight"}, …]}.
 [[nodiscard]] std::vector<Rule> read(const std::string& path);
+/// The same from text; `where` stands in messages.
 [[nodiscard]] std::vector<Rule> parse(std::string_view json, const std::string& where = "rules");
 /// What parse() makes the same rules of.
 [[nodiscard]] std::string to_json(const std::vector<Rule>& rules);
 
+/// What apply() made.
 struct Applied {
-  Checkpoint checkpoint;
+  Checkpoint checkpoint;               ///< the tensors under their new names
   std::vector<std::string> origins;    ///< for each tensor the key or keys ("a + b") it comes from
   std::vector<std::string> unmatched;  ///< patterns that matched nothing
 };
@@ -139,18 +146,23 @@ struct Applied {
 
 }  // namespace rules
 
+/// One rule of `rename`.
 using RenameRule = rules::Rename;
 
 /// What floating-point tensors become: any floating dtype (DType::f16, or half), or what they are.
 class Precision {
  public:
+  /// What they are.
   static const Precision keep;
   static const Precision full;  ///< F32
   static const Precision half;  ///< F16
+  /// The upper half of F32.
   static const Precision bf16;
+  /// Twice F32.
   static const Precision f64;
   static const Precision as_model;  ///< what the model's tensor has; only for load()
 
+  /// That dtype, which must be a floating one.
   constexpr Precision(DType dtype) noexcept : dtype_(dtype) {}
 
   /// The dtype, but for keep and as_model.
@@ -176,9 +188,9 @@ inline constexpr Precision Precision::as_model{true};
 
 /// A part of the object tree that looks like a model's weights.
 struct RootCandidate {
-  std::string path;  ///< dotted; empty for the whole file
-  std::size_t tensors = 0;
-  std::uint64_t bytes = 0;
+  std::string path;         ///< dotted; empty for the whole file
+  std::size_t tensors = 0;  ///< that it holds
+  std::uint64_t bytes = 0;  ///< that they take
 };
 
 /// Every mapping of names to tensors, and every module, down to three levels; optimizers, schedulers and the
@@ -194,9 +206,10 @@ struct RootCandidate {
 /// something else than tensors by name.
 [[nodiscard]] Checkpoint root(const Checkpoint& checkpoint, std::string_view path);
 
+/// What find_root() found.
 struct FoundRoot {
-  Checkpoint checkpoint;
-  std::string path;  ///< where it was found; empty when the whole file is taken
+  Checkpoint checkpoint;  ///< its tensors, named from there
+  std::string path;       ///< where it was found; empty when the whole file is taken
 };
 
 /// The only candidate; one under another name that is the same tensors does not count. A file without any is
@@ -205,12 +218,14 @@ struct FoundRoot {
 /// a generator and its discriminator.
 [[nodiscard]] FoundRoot find_root(const Checkpoint& checkpoint);
 
+/// A key before and after.
 struct KeyChange {
-  std::string from;
+  std::string from;  ///< as it was
   std::string to;
   friend bool operator==(const KeyChange&, const KeyChange&) = default;
 };
 
+/// What a renaming step made.
 struct Renamed {
   Checkpoint checkpoint;           ///< same tensors, same order
   std::vector<KeyChange> changed;  ///< only those whose name changed
@@ -235,6 +250,7 @@ struct Renamed {
 [[nodiscard]] Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
                                 const std::vector<std::string>& exclude = {});
 
+/// What cast() is told.
 struct CastOptions {
   std::vector<std::string> except = {};   ///< patterns: tensors that keep their dtype
   std::shared_ptr<CastCount> count = {};  ///< grows as values are read
@@ -272,6 +288,7 @@ struct Steps {
   OnQuantized quantized = OnQuantized::dequantize;
   std::optional<std::string> root = {};  ///< dotted path of the state dict; "" takes everything; absent: it
                                          ///< is found by itself (find_root())
+  /// {{pattern, to}, …}: as rename()
   std::vector<RenameRule> rename = {};
   std::vector<rules::Rule> rules = {};    ///< after rename
   bool strip_prefixes = false;            ///< strip_common_prefixes()
@@ -290,7 +307,7 @@ struct Steps {
 
 /// What the steps made of a checkpoint.
 struct Stepped {
-  Checkpoint checkpoint;
+  Checkpoint checkpoint;               ///< the tensors, as the steps left them
   std::vector<std::string> origins;    ///< for each tensor the key or keys ("a + b") it comes from
   std::string root;                    ///< where the state dict was found by itself
   std::vector<std::string> unmatched;  ///< patterns that matched nothing

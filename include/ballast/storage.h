@@ -20,14 +20,18 @@
 
 namespace ballast {
 
+/// What kind of memory it is.
 enum class DeviceType : std::uint8_t { cpu, cuda };
 
+/// Which memory it is.
 struct Device {
-  DeviceType type = DeviceType::cpu;
-  int index = 0;
+  DeviceType type = DeviceType::cpu;  ///< what kind
+  int index = 0;                      ///< which of them
   friend bool operator==(Device, Device) = default;
 };
 
+/// Bytes that tensors look at: memory, a mapped file, or what is still to be read or computed. Shared by
+/// std::shared_ptr; all const functions are safe to call from several threads.
 class Storage {
  public:
   Storage(const Storage&) = delete;
@@ -51,6 +55,7 @@ class Storage {
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
+  /// Where the bytes lie.
   [[nodiscard]] Device device() const noexcept { return device_; }
 
   /// The first byte. Safe to call from several threads; may read a file or compute, so it may throw.
@@ -96,6 +101,7 @@ class Storage {
   virtual void check_sound(std::uint64_t /*begin*/, std::uint64_t /*end*/) const {}
 
  protected:
+  /// For those that are derived: `size` never changes.
   explicit Storage(std::uint64_t size, Device device = {}) noexcept : size_(size), device_(device) {}
 
   /// The first byte, to be written to; null when that may not be.
@@ -106,6 +112,7 @@ class Storage {
     return shown.itself_->mutable_data();
   }
 
+  /// Errc::offset_out_of_range when the range is not inside.
   void check_range(std::uint64_t offset, std::uint64_t length) const;
 
  private:

@@ -29,35 +29,44 @@ namespace ballast {
 
 /// Python's start:stop:step; what is absent means what it means there.
 struct Slice {
-  std::optional<std::int64_t> start = {};
-  std::optional<std::int64_t> stop = {};
-  std::optional<std::int64_t> step = {};
+  std::optional<std::int64_t> start = {};  ///< absent: the first, or the last where step is negative
+  std::optional<std::int64_t> stop = {};   ///< absent: to the end
+  std::optional<std::int64_t> step = {};   ///< absent: 1; never 0
 };
 
+/// NumPy's "...": as many whole dimensions as are left.
 struct Ellipsis {};
 
+/// NumPy's None: a new dimension of size 1.
 struct NewAxis {};
 
+/// The value to write in an index.
 inline constexpr Ellipsis ellipsis{};
+/// The value to write in an index.
 inline constexpr NewAxis new_axis{};
 
 /// One of the indices of Tensor::index().
 struct Index {
+  /// What an index is.
   enum class Kind : std::uint8_t { number, slice, dots, axis };
 
+  /// One position: the dimension goes.
   template <std::integral Number>
   requires(!std::same_as<Number, bool>) Index(Number position)
       : kind(Kind::number), number(static_cast<std::int64_t>(position)) {}
 
+  /// A part of a dimension.
   Index(const Slice& part) : kind(Kind::slice), slice(part) {}
 
+  /// As many whole dimensions as are left.
   Index(Ellipsis /*tag*/) : kind(Kind::dots) {}
 
+  /// A new dimension of size 1.
   Index(NewAxis /*tag*/) : kind(Kind::axis) {}
 
-  Kind kind;
-  std::int64_t number = 0;
-  Slice slice = {};
+  Kind kind;                ///< what it is
+  std::int64_t number = 0;  ///< of Kind::number
+  Slice slice = {};         ///< of Kind::slice
 };
 
 /// What casts did to the values that were read through them; a value read twice counts twice.
@@ -69,6 +78,8 @@ struct CastCount {
 template <class T>
 class KeptSpan;
 
+/// A view (dtype, shape, strides) of a Storage. A value of some 100 bytes: copying one copies the view,
+/// never the elements. const functions are safe to call from several threads.
 class Tensor {
  public:
   /// An empty tensor: no elements, a dtype without meaning, defined() is false.
@@ -81,6 +92,7 @@ class Tensor {
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
 
+  /// Does not compile: a view without a name would be forgotten.
   template <class Values>
   void operator=(Values&&) && {
     static_assert(sizeof(Values) == 0,
@@ -98,6 +110,7 @@ class Tensor {
                                 std::uint64_t byte_offset = 0);
   /// New memory, not initialised.
   static Tensor empty(DType dtype, Shape shape);
+  /// New memory, all zeros.
   static Tensor zeros(DType dtype, Shape shape);
 
   /// A copy of `values` in row-major order: a span, an initializer list, a std::vector, a std::array,
@@ -108,17 +121,20 @@ class Tensor {
     return copy_of(dtype_of<T>, std::move(shape), std::as_bytes(values));
   }
 
+  /// Of {1, 2, 3}.
   template <class T>
   static Tensor from(std::initializer_list<T> values, Shape shape) {
     return from(std::span<const T>(values.begin(), values.size()), std::move(shape));
   }
 
+  /// Of a vector, an array, whatever a std::span can look at.
   template <class Values>
   requires requires(const Values& values) { std::span(values); }
   static Tensor from(const Values& values, Shape shape) {
     return from(std::span<const typename decltype(std::span(values))::value_type>(values), std::move(shape));
   }
 
+  /// BOOL.
   static Tensor from(const std::vector<bool>& values, Shape shape);
 
   /// The same with every value converted as to() does: how F16 and BF16 are made from floats.
@@ -128,21 +144,28 @@ class Tensor {
     return from(values, std::move(shape)).to(dtype);
   }
 
+  /// The same of {1, 2, 3}.
   template <class T>
   static Tensor from(std::initializer_list<T> values, Shape shape, DType dtype) {
     return from(values, std::move(shape)).to(dtype);
   }
 
+  /// False for the empty tensor of the default constructor alone.
   [[nodiscard]] bool defined() const noexcept { return defined_; }
 
+  /// Of the elements; without meaning when the tensor is not defined.
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
 
+  /// Valid as long as the tensor.
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
 
+  /// In elements; valid as long as the tensor.
   [[nodiscard]] const Strides& strides() const noexcept { return strides_; }
 
+  /// The number of dimensions.
   [[nodiscard]] std::size_t rank() const noexcept { return shape_.size(); }
 
+  /// The number of elements: 1 when there is no dimension.
   [[nodiscard]] std::int64_t numel() const noexcept { return numel_; }
 
   /// Of one dimension; a negative one counts from the last. Errc::shape_mismatch when there is none.
@@ -150,15 +173,19 @@ class Tensor {
 
   /// Of the row-major form: what a file needs to hold it.
   [[nodiscard]] std::uint64_t size_bytes() const noexcept;
+  /// Where the bytes lie; the CPU for a shape alone.
   [[nodiscard]] Device device() const noexcept;
 
   /// False for shape-only tensors.
   [[nodiscard]] bool has_data() const noexcept { return storage_ != nullptr; }
 
+  /// Row-major, without gaps; always true of one element or none.
   [[nodiscard]] bool is_contiguous() const noexcept;
 
+  /// Null for a shape alone. Keeps the bytes alive.
   [[nodiscard]] const std::shared_ptr<const Storage>& storage() const noexcept { return storage_; }
 
+  /// Of the first element in the storage.
   [[nodiscard]] std::uint64_t bit_offset() const noexcept { return bit_offset_; }
 
   /// Same storage, same place, same view: one parameter under two names.
@@ -167,6 +194,10 @@ class Tensor {
   // Bytes. All of these throw when the tensor has none.
   /// The first element. Only for dtypes of whole bytes.
   [[nodiscard]] const std::byte* data() const;
+  /// The first element, to be written to. The tensor keeps the memory alive; other views of it see the
+  /// change, and Storage::version() goes up. Errc::invalid_argument for memory that may not be written
+  /// (a file's, unless it was opened as writable: clone() first), Errc::not_found for a shape alone.
+  /// Not safe beside other threads that read the same elements.
   [[nodiscard]] std::byte* mutable_data();
   /// Whether the bytes may be written, on whatever device. Asking counts as a write (Storage::version).
   [[nodiscard]] bool is_writable();
@@ -178,6 +209,7 @@ class Tensor {
             static_cast<std::size_t>(numel_)};
   }
 
+  /// The same to be written to, as mutable_data() allows.
   template <class T>
   [[nodiscard]] std::span<T> mutable_span() & {
     span_bytes(dtype_of<T>, alignof(T));
@@ -188,6 +220,7 @@ class Tensor {
   /// alive.
   template <class T>
   [[nodiscard]] KeptSpan<const T> span() const&&;
+  /// The same to be written to.
   template <class T>
   [[nodiscard]] KeptSpan<T> mutable_span() &&;
 
@@ -208,13 +241,17 @@ class Tensor {
   }
 
   // Views.
+  /// Two dimensions change places; negative ones count from the last. Errc::shape_mismatch when there
+  /// is none.
   [[nodiscard]] Tensor transpose(std::int64_t a, std::int64_t b) const;
 
   /// The 2-D transpose.
   [[nodiscard]] Tensor t() const { return transpose(-2, -1); }
 
+  /// The dimensions in another order; Errc::shape_mismatch unless each is there once.
   [[nodiscard]] Tensor permute(std::span<const std::int64_t> order) const;
 
+  /// The same of {2, 0, 1}.
   [[nodiscard]] Tensor permute(std::initializer_list<std::int64_t> order) const {
     return permute(std::span(order.begin(), order.size()));
   }
@@ -224,6 +261,7 @@ class Tensor {
   /// NumPy's indexing: x.index({Slice{1, {}, 2}, ellipsis, -1}).
   [[nodiscard]] Tensor index(std::span<const Index> indices) const;
 
+  /// The same of {Slice{1}, 0}.
   [[nodiscard]] Tensor index(std::initializer_list<Index> indices) const {
     return index(std::span(indices.begin(), indices.size()));
   }
@@ -234,13 +272,18 @@ class Tensor {
 
   /// `length` elements of `dim` from `start`, both inside the dimension.
   [[nodiscard]] Tensor narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const;
+  /// A new dimension of size 1 before `dim`; -1: behind the last.
   [[nodiscard]] Tensor unsqueeze(std::int64_t dim) const;
+  /// Without dimension `dim` where it has size 1; else as it is.
   [[nodiscard]] Tensor squeeze(std::int64_t dim) const;
+  /// Dimensions of size 1 as often as `shape` says, and new ones before them; -1 keeps a size. No copy:
+  /// the stride is 0. Errc::shape_mismatch.
   [[nodiscard]] Tensor expand(Shape shape) const;
 
   // Copies.
   /// Itself when it is row-major already, else a row-major copy.
   [[nodiscard]] Tensor contiguous() const;
+  /// A row-major copy in memory of its own, which may be written.
   [[nodiscard]] Tensor clone() const;
   /// Every value converted; itself when the dtype is that already. Real dtypes only. To a floating dtype:
   /// rounded to nearest even. To an integer: towards zero, and what lies outside becomes the nearest it has,
@@ -285,6 +328,7 @@ class KeptSpan {
 
     Iterator() = default;
 
+    /// At an element.
     explicit Iterator(T* at) : at_(at) {}
 
     reference operator*() const { return *at_; }
@@ -309,6 +353,7 @@ class KeptSpan {
   using const_iterator = Iterator;
   using size_type = std::size_t;
 
+  /// Keeps the tensor; refuses what span() refuses.
   explicit KeptSpan(Tensor tensor) : tensor_(std::move(tensor)) {
     if constexpr (std::is_const_v<T>)
       elements_ = tensor_.span<value_type>();

@@ -28,12 +28,13 @@ enum class Extent : std::uint8_t {
   used,       ///< what tensors use; those that overlap stay on one storage
 };
 
+/// How a .pt file is written.
 struct SaveOptions {
   bool legacy = false;      ///< the format of PyTorch before 1.6 in place of the zip archive
   bool plain_dict = false;  ///< a dict as the root in place of an OrderedDict: libtorch reads that
   bool simplify = false;  ///< trees: NumPy scalars as numbers, arrays as tensors, dict- and list-like classes
                           ///< as dicts and lists, dates and paths as text
-  Extent extent = Extent::automatic;
+  Extent extent = Extent::automatic;   ///< how much of the tree is written
   std::optional<Value> metadata = {};  ///< plain tensors: the `_metadata` of the state dict
   bool overwrite = false;
   Progress progress = {};
@@ -57,10 +58,11 @@ namespace ballast {
 // The optimizer inside a training checkpoint, by parameter name. PyTorch saves it by number; the names come
 // from the model beside it.
 
+/// What an optimizer keeps for one parameter.
 struct ParameterState {
   std::string name;        ///< empty when the file does not hold the model
   std::int64_t index = 0;  ///< the file's number for it
-  std::size_t group = 0;
+  std::size_t group = 0;   ///< which of the groups it is in
   std::vector<std::pair<std::string, Value>>
       values;  ///< "exp_avg", "step", …; empty when it never had a gradient
 
@@ -68,6 +70,7 @@ struct ParameterState {
   [[nodiscard]] const Value& value(std::string_view key) const;
 };
 
+/// What an optimizer's state_dict() holds, by the parameters' names.
 struct OptimizerState {
   std::string path;    ///< where in the tree it was found
   std::string family;  ///< "adam", "sgd", "rmsprop", "adagrad" by what it keeps, "unknown" otherwise

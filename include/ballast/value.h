@@ -42,16 +42,17 @@ enum class Kind : std::uint8_t {
   object
 };
 
+/// "none", "integer" and so on.
 [[nodiscard]] std::string_view name(Kind kind) noexcept;
 
 /// How the integers of a quantized tensor stand for numbers: (q - zero_point) * scale.
 struct Quantization {
   std::string scheme = "per_tensor_affine";  ///< or per_channel_affine, per_channel_affine_float_qparams
   double scale = 1.0;                        ///< of the whole tensor
-  std::int64_t zero_point = 0;
-  Tensor scales = {};  ///< per channel; undefined when per tensor
-  Tensor zero_points = {};
-  std::int64_t axis = 0;
+  std::int64_t zero_point = 0;               ///< of the whole tensor
+  Tensor scales = {};                        ///< per channel; undefined when per tensor
+  Tensor zero_points = {};                   ///< per channel; undefined when per tensor
+  std::int64_t axis = 0;                     ///< the dimension of the channels
 };
 
 /// The parts a sparse tensor is stored as. The tensor itself is their dense form, computed when it is read.
@@ -60,17 +61,17 @@ struct Sparse {
   Tensor indices = {};         ///< coo: [dims, count]
   Tensor compressed = {};      ///< the others: row (or column) pointers
   Tensor plain = {};           ///< the others: column (or row) indices
-  Tensor values = {};
+  Tensor values = {};          ///< those that are not zero
 };
 
 /// A tensor and what Python knew of it.
 struct TensorValue {
-  Tensor tensor;
-  bool requires_grad = false;
-  bool is_parameter = false;
-  std::string location = "cpu";  ///< where it lay when it was saved: "cuda:0"
-  std::optional<Quantization> quantization = {};
-  std::optional<Sparse> sparse = {};
+  Tensor tensor;                                  ///< the numbers
+  bool requires_grad = false;                     ///< as Python had it
+  bool is_parameter = false;                      ///< torch.nn.Parameter
+  std::string location = "cpu";                   ///< where it lay when it was saved: "cuda:0"
+  std::optional<Quantization> quantization = {};  ///< how its integers stand for numbers
+  std::optional<Sparse> sparse = {};              ///< the parts it is stored as
 };
 
 /// std::complex<double> or what has its functions.
@@ -81,19 +82,24 @@ concept ComplexNumber = requires(const T& number) {
   T(0.0, 0.0);
 };
 
-/// A complex number that converts to and from std::complex<double>. Not that itself: <complex> takes a tenth
+/// A complex number that converts to and from std::complex<double>. Not that itself: its header takes a tenth
 /// of what compiling this library's headers takes, of everybody.
 class Complex {
  public:
+  /// Real + imag i.
   constexpr Complex(double real, double imag) noexcept : real_(real), imag_(imag) {}
 
+  /// Of a std::complex<double>.
   template <ComplexNumber T>
   constexpr Complex(const T& number) : Complex(number.real(), number.imag()) {}
 
+  /// The real part.
   [[nodiscard]] constexpr double real() const noexcept { return real_; }
 
+  /// The imaginary part.
   [[nodiscard]] constexpr double imag() const noexcept { return imag_; }
 
+  /// As a std::complex<double>.
   template <ComplexNumber T>
   constexpr operator T() const {
     return T(real_, imag_);
@@ -106,38 +112,55 @@ class Complex {
   double imag_;
 };
 
+/// One value of what PyTorch saved: a number, a text, a container, a tensor, an object. Cheap to copy: it
+/// shares its tree and keeps it alive. Never changed, so safe to read from several threads.
 class Value {
  public:
   /// None.
   Value() noexcept : ref_(2) {}
 
+  /// True or false.
   Value(bool value) noexcept;  // values are written as literals
   template <class T>
 
+  /// An integer.
   requires(std::integral<T> && !std::same_as<T, bool>) Value(T value)
       : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {}
 
+  /// A number.
   Value(double value);
+  /// A complex number.
   Value(Complex value);
 
+  /// A complex number.
   template <ComplexNumber T>
   Value(const T& value) : Value(Complex(value.real(), value.imag())) {}
 
+  /// A text, which is copied.
   Value(std::string_view text);
 
+  /// A text.
   Value(const std::string& text) : Value(std::string_view(text)) {}
 
+  /// A text.
   Value(const char* text) : Value(std::string_view(text)) {}
 
+  /// A tensor, as a view.
   Value(const Tensor& tensor);
+  /// A tensor with what Python knew of it.
   Value(const TensorValue& tensor);
 
   /// An integer of any size, from its decimal digits. Errc::invalid_argument when they are not digits.
   static Value integer(std::string_view decimal);
+  /// Bytes, which are copied.
   static Value bytes(std::span<const std::byte> bytes);
+  /// A list.
   static Value list(const std::vector<Value>& elements);
+  /// A tuple.
   static Value tuple(const std::vector<Value>& elements);
+  /// A set; nothing is compared.
   static Value set(const std::vector<Value>& elements);
+  /// A dict; nothing is compared.
   static Value dict(const std::vector<std::pair<Value, Value>>& pairs);
   /// An object of a Python class: its class name, constructor arguments (a tuple, or None) and state.
   static Value object(std::string_view class_name, const Value& args = {}, const Value& state = {});
@@ -146,11 +169,13 @@ class Value {
   /// The same dict or object with Python attributes (OrderedDict's `_metadata`). A new object.
   [[nodiscard]] Value with_attributes(const Value& dict) const;
 
+  /// What it is made of.
   [[nodiscard]] Kind kind() const noexcept;
   /// "int", "collections.OrderedDict", "numpy.float64", "__main__.Net". Valid as long as a Value of this tree
   /// lives.
   [[nodiscard]] std::string_view type() const noexcept;
 
+  /// Python's None.
   [[nodiscard]] bool is_none() const noexcept { return kind() == Kind::none; }
 
   /// One object in two places, not just two equal ones.
@@ -160,21 +185,27 @@ class Value {
   [[nodiscard]] std::uint64_t identity() const noexcept { return ref_; }
 
   // Leaves. Errc::type_mismatch, naming what it is, when it is something else.
+  /// A bool alone; numbers are none.
   [[nodiscard]] bool as_bool() const;
   /// Errc::size_overflow beyond 64 bits. A bool is 0 or 1.
   [[nodiscard]] std::int64_t as_int() const;
   /// Integers too.
   [[nodiscard]] double as_float() const;
+  /// Floats and integers too.
   [[nodiscard]] Complex as_complex() const;
   /// Valid as long as a Value of this tree lives.
   [[nodiscard]] std::string_view as_string() const;
+  /// Valid as long as a Value of this tree lives.
   [[nodiscard]] std::span<const std::byte> as_bytes() const;
   /// Decimal digits of an integer of any size.
   [[nodiscard]] std::string as_decimal() const;
+  /// An integer of 64 bits.
   [[nodiscard]] bool fits_int() const noexcept;
 
+  /// The tensor alone, a view that keeps its bytes alive.
   [[nodiscard]] Tensor as_tensor() const { return tensor_value().tensor; }
 
+  /// A tensor with what Python knew of it.
   [[nodiscard]] TensorValue tensor_value() const;
 
   // Containers.
@@ -182,17 +213,21 @@ class Value {
   [[nodiscard]] std::size_t size() const noexcept;
   /// Errc::offset_out_of_range outside it.
   [[nodiscard]] Value element(std::size_t index) const;
+  /// Of a dict; Errc::offset_out_of_range outside it.
   [[nodiscard]] Value key(std::size_t index) const;
+  /// Of a dict; Errc::offset_out_of_range outside it.
   [[nodiscard]] Value value(std::size_t index) const;
   /// The value of a dict's text key (or integer key, by its decimal), an object's attribute.
   [[nodiscard]] std::optional<Value> find(std::string_view key) const;
 
+  /// Whether find() finds something.
   [[nodiscard]] bool contains(std::string_view key) const { return find(key).has_value(); }
 
   /// A dotted path of keys, list indices and attributes: "optimizer.param_groups.0.lr". Keys may contain dots
   /// themselves: the longest that leads somewhere is taken. The empty path is the value itself.
   /// Errc::not_found names how far it got.
   [[nodiscard]] Value at(std::string_view path) const;
+  /// The same, and nullopt where at() throws.
   [[nodiscard]] std::optional<Value> find_path(std::string_view path) const;
 
   // Objects.
@@ -226,21 +261,25 @@ class Value {
 /// Walks a tree in order, without recursion; every container is entered once, so that cycles and bombs end.
 class ValueWalk {
  public:
+  /// One value and where it stands.
   struct Step {
-    Value value;
+    Value value;  ///< the value itself
     std::string
         label;  ///< key, index or attribute name below its parent, made safe to show; empty for the root
     std::size_t depth = 0;  ///< 0 for the root
     bool repeated = false;  ///< a container met before: what is in it is not shown again
   };
 
+  /// Where a walk ends.
   struct Limits {
-    std::size_t steps = 1'000'000;
+    std::size_t steps = 1'000'000;  ///< values in all
     std::size_t depth = 1'000'000;  ///< containers below it are not entered
   };
 
+  /// From `root` on, to the usual limits.
   explicit ValueWalk(Value root) : ValueWalk(std::move(root), Limits{}) {}
 
+  /// From `root` on.
   ValueWalk(Value root, Limits limits);
   ~ValueWalk();
   ValueWalk(ValueWalk&&) noexcept;

@@ -37,34 +37,40 @@ struct VerifyOptions {
   Precision dtype = Precision::keep;
   std::vector<std::string> keep_dtype = {};
   bool keep_statistics = true;
-  std::string receipt = {};  ///< compare the file and every tensor with this Receipt (convert.h)
-  bool allow_zeros = false;  ///< tensors of nothing but zeros are fine; a single zero always is
-  double max_abs = 0;        ///< not 0: a larger magnitude is a finding
-  Progress progress = {};    ///< for each pass over the data anew
+  std::string receipt = {};   ///< compare the file and every tensor with this Receipt (convert.h)
+  bool tensors_only = false;  ///< of the receipt: not the file's own bytes, which a changed header changes
+  bool allow_zeros = false;   ///< tensors of nothing but zeros are fine; a single zero always is
+  double max_abs = 0;         ///< not 0: a larger magnitude is a finding
+  Progress progress = {};     ///< for each pass over the data anew
 };
 
+/// What is wrong with a tensor or a file.
 enum class Fault : std::uint8_t { nan, inf, zero, large, checksum, receipt };
 
 /// "nan", "inf", "zero", "large", "checksum", "receipt".
 [[nodiscard]] std::string_view name(Fault fault) noexcept;
 
+/// Something that is wrong.
 struct VerifyFinding {
-  Fault kind = Fault::nan;
-  std::string name = {};  ///< of the tensor; empty for the file as a whole
-  DType dtype = DType::f32;
-  Shape shape = {};
-  std::uint64_t count = 1;  ///< values that are so
-  std::uint64_t of = 0;     ///< values there are
-  std::string detail = {};  ///< for people
+  Fault kind = Fault::nan;                  ///< what it is
+  std::string name = {};                    ///< of the tensor; empty for the file as a whole
+  DType dtype = DType::f32;                 ///< of the tensor
+  Shape shape = {};                         ///< of the tensor
+  std::uint64_t count = 1;                  ///< values that are so
+  std::uint64_t of = 0;                     ///< values there are
+  std::optional<std::uint64_t> first = {};  ///< place of the first NaN or infinity, row by row
+  std::string detail = {};                  ///< for people
 };
 
+/// What verify() found.
 struct VerifyReport {
-  Format format;
-  std::uint64_t tensors = 0;  ///< that were looked at
-  std::uint64_t bytes = 0;
-  std::vector<VerifyFinding> findings;
-  std::vector<std::string> notes;  ///< worth knowing, and no fault
+  Format format;                        ///< as Checkpoint::format
+  std::uint64_t tensors = 0;            ///< that were looked at
+  std::uint64_t bytes = 0;              ///< that they take
+  std::vector<VerifyFinding> findings;  ///< in the file's order
+  std::vector<std::string> notes;       ///< worth knowing, and no fault
 
+  /// Nothing is wrong.
   [[nodiscard]] bool clean() const noexcept { return findings.empty(); }
 };
 
@@ -88,25 +94,29 @@ struct SignatureOptions {
   Progress progress = {};
 };
 
+/// What is wrong with a file that was signed.
 enum class SignatureFault : std::uint8_t { changed, missing, added };
 
 /// "changed", "missing", "added".
 [[nodiscard]] std::string_view name(SignatureFault fault) noexcept;
 
+/// A file that is not as it was signed.
 struct SignatureFinding {
-  SignatureFault kind = SignatureFault::changed;
+  SignatureFault kind = SignatureFault::changed;  ///< what it is
   std::string name = {};  ///< of the file, below the model; "." where the model is one file
 };
 
+/// What sign() did, or verify_signature() found.
 struct SignatureReport {
-  std::string model;                 ///< what it was called when it was signed, which proves nothing
-  std::string signer;                ///< "CN=…", or "key" and the SHA-256 of the public key
-  std::uint64_t files = 0;           ///< that were signed
-  std::uint64_t bytes = 0;           ///< that were read
-  std::vector<std::string> ignored;  ///< paths that the signature says nothing about
-  std::vector<SignatureFinding> findings;
-  std::vector<std::string> notes;  ///< worth knowing, and no fault
+  std::string model;                       ///< what it was called when it was signed, which proves nothing
+  std::string signer;                      ///< "CN=…", or "key" and the SHA-256 of the public key
+  std::uint64_t files = 0;                 ///< that were signed
+  std::uint64_t bytes = 0;                 ///< that were read
+  std::vector<std::string> ignored;        ///< paths that the signature says nothing about
+  std::vector<SignatureFinding> findings;  ///< empty: all is as it was signed
+  std::vector<std::string> notes;          ///< worth knowing, and no fault
 
+  /// All is as it was signed.
   [[nodiscard]] bool clean() const noexcept { return findings.empty(); }
 };
 

@@ -26,42 +26,14 @@
 #include "base/file_cover.h"
 #include "base/sizes.h"
 #include "base/temporary_name.h"
+#include "base/unfinished.h"
 #include "base/unfinished_source.h"
 #include "base/write_fully.h"
 
 namespace ballast {
 namespace {
 
-// Temporaries in existence, as plain characters, so that a signal handler can remove them.
-constexpr std::size_t kMaxUnfinished = 512;                     // the shards of the largest models
 constexpr std::uint64_t kStartDisk = std::uint64_t{64} << 20U;  // bytes after which the disk is set to work
-
-enum : int { kFree, kBeingFilled, kListed, kDiscarded };
-
-struct Unfinished {
-  std::atomic<int> state{kFree};
-  std::array<char, PATH_MAX> path{};
-};
-
-std::array<Unfinished, kMaxUnfinished> unfinished;  // constant-initialised: no static constructor runs
-
-// The entry's number, or -1 when there is no room: that file then survives a signal.
-int list_unfinished(const std::string& path) noexcept {
-  if (path.size() >= PATH_MAX) return -1;
-  for (std::size_t i = 0; i < unfinished.size(); ++i) {
-    int expected = kFree;
-    if (!unfinished[i].state.compare_exchange_strong(expected, kBeingFilled)) continue;
-    std::memcpy(unfinished[i].path.data(), path.c_str(), path.size() + 1);
-    unfinished[i].state.store(kListed);
-    return static_cast<int>(i);
-  }
-  return -1;
-}
-
-void unlist_unfinished(int entry) noexcept {
-  int expected = kListed;
-  if (entry >= 0) unfinished[static_cast<std::size_t>(entry)].state.compare_exchange_strong(expected, kFree);
-}
 
 // The file a name finally stands for: a symbolic link is written through, also when what it points to is not
 // there yet.
@@ -372,17 +344,6 @@ void NewFolder::keep() {
   if (!std::exchange(made_, false)) return;
   unlist_unfinished(entry_);
   sync_folder(folder_of(path_), path_);
-}
-
-void discard_unfinished_files() noexcept {
-  for (Unfinished& entry : unfinished) {
-    // Taken out of the list first, so that nobody reuses the entry while its name is read.
-    int expected = kListed;
-    if (entry.state.compare_exchange_strong(expected, kDiscarded)) unlink(entry.path.data());
-  }
-  for (Unfinished& entry : unfinished) {  // folders, now that they are empty
-    if (entry.state == kDiscarded) rmdir(entry.path.data());
-  }
 }
 
 }  // namespace ballast

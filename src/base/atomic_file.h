@@ -126,8 +126,8 @@ class NewFolder {
 void save_text(std::string_view text, const std::string& path, bool overwrite);
 void save_secret(std::string_view text, const std::string& path, bool overwrite);
 
-/// Removes the temporaries of all AtomicFiles still open, and folders not yet kept: async-signal-safe, for a
-/// program's own signal handler.
+/// Removes the temporaries of all AtomicFiles still open, folders not yet kept, and scratch folders with what
+/// is in them: async-signal-safe, for a program's own signal handler.
 void discard_unfinished_files() noexcept;
 
 }  // namespace ballast

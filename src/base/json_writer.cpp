@@ -85,7 +85,13 @@ JsonWriter& JsonWriter::value(std::string_view text) {
 }
 
 JsonWriter& JsonWriter::value(double number) {
-  return std::isfinite(number) ? literal(fmt::format("{}", number)) : null();
+  return std::isfinite(number) ? literal(float_text(number)) : null();
+}
+
+std::string float_text(double number) {
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
 }
 
 }  // namespace ballast

@@ -16,6 +16,9 @@ namespace ballast {
 /// must be UTF-8.
 void append_json_string(std::string& out, std::string_view text);
 
+/// The shortest text that is read back as the same number, and as a number with a fraction: 2.0, -0.0.
+[[nodiscard]] std::string float_text(double number);
+
 class JsonWriter {
  public:
   JsonWriter& begin_object() { return open('{'); }

@@ -193,8 +193,9 @@ std::string to_string(const std::vector<RootCandidate>& candidates) {
   constexpr std::size_t kMost = 20;
   std::string text;
   for (std::size_t i = 0; i < candidates.size() && i < kMost; ++i) {
-    text += fmt::format("{}{} ({} tensors, {} bytes)", text.empty() ? "" : ", ", quoted(candidates[i].path),
-                        candidates[i].tensors, candidates[i].bytes);
+    text += fmt::format("{}{} ({} {}, {} bytes)", text.empty() ? "" : ", ", quoted(candidates[i].path),
+                        candidates[i].tensors, candidates[i].tensors == 1 ? "tensor" : "tensors",
+                        candidates[i].bytes);
   }
   if (candidates.size() > kMost) text += fmt::format(" and {} more", candidates.size() - kMost);
   return text;

@@ -222,6 +222,16 @@ std::string debug_keys(const Checkpoint& now, std::span<const std::string> origi
   return text;
 }
 
+namespace {
+
+// The path of the first of them that has the name.
+const std::string& first_with(std::string_view name, std::span<const Checkpoint> parts) {
+  const auto has_it = [&](const Checkpoint& part) { return part.contains(name); };
+  return std::find_if(parts.begin(), parts.end(), has_it)->path;
+}
+
+}  // namespace
+
 Checkpoint merge(std::span<const Checkpoint> given) {
   std::vector<Checkpoint> parts;
   for (const Checkpoint& part : given) parts.push_back(marks::with_ties(part));
@@ -229,8 +239,8 @@ Checkpoint merge(std::span<const Checkpoint> given) {
   for (const Checkpoint& part : parts) {
     for (const Entry& entry : part) {
       if (out.contains(entry.name))
-        fail(Errc::duplicate_key, display(part.path), "{} is in another of the merged checkpoints too",
-             quoted(entry.name));
+        fail(Errc::duplicate_key, display(part.path), "{} is in {} too", quoted(entry.name),
+             display(first_with(entry.name, parts)));
       out.add(entry.name, entry.tensor());
     }
     out.notes.insert(out.notes.end(), part.notes.begin(), part.notes.end());

@@ -7,6 +7,7 @@
 
 #include "ballast/error.h"
 #include "base/fail.h"
+#include "base/json_writer.h"
 #include "checkpoint/value_tree.h"
 
 namespace ballast {
@@ -60,12 +61,6 @@ Found follow(const Value& root, std::string_view path) {
     choices.push_back({*next, end + 1, path.size()});
   }
   return {std::nullopt, reached};
-}
-
-std::string number_text(double value) {
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
-  return text;
 }
 
 std::string key_label(const Value& key) {
@@ -122,9 +117,9 @@ std::string Value::summary() const {
       return as_decimal();
     }
     case Kind::floating:
-      return number_text(as_float());
+      return float_text(as_float());
     case Kind::complex:
-      return fmt::format("({}, {})", number_text(as_complex().real()), number_text(as_complex().imag()));
+      return fmt::format("({}, {})", float_text(as_complex().real()), float_text(as_complex().imag()));
     case Kind::string:
       return plain == "str" ? quoted(as_string()) : fmt::format("{} {}", display(plain), quoted(as_string()));
     case Kind::bytes:

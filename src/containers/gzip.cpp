@@ -179,7 +179,7 @@ bool is_packed(const ByteSource& source) {
     auto& in = blocks.next();
     if (in.empty() || !inflater.step(in, out)) return false;
   }
-  return out.empty();
+  return out.empty() || inflater.ended();  // readers go on behind a stream of nothing
 }
 
 std::vector<std::byte> inflate_head(const Storage& deflated, std::size_t most, const std::string& where) {

@@ -42,7 +42,7 @@ constexpr std::array kMagics = {
     Magic{"age-encryption.org/"sv, "a file encrypted with age, which ballast::open() reads with an identity",
           true},
     Magic{"-----BEGIN AGE ENCRYPTED FILE-----"sv, "a file encrypted with age, in armor", true},
-    Magic{"GGUF"sv, "a GGUF file", true},
+    Magic{"GGUF"sv, "a GGUF file, which llama.cpp reads and Ballast does not", true},
     Magic{"\x93NUMPY"sv, "a NumPy .npy file", true},
     Magic{"\x89HDF\r\n\x1a\n"sv, "an HDF5 file (Keras?)", true},
     Magic{"\x89PNG\r\n\x1a\n"sv, "a PNG image"},
@@ -54,7 +54,6 @@ constexpr std::array kMagics = {
           "an ELF program"},
     Magic{"MZ"sv, "a Windows program"},
     Magic{"NRUB"sv, "a Burnpack file", true},
-    Magic{"ZF0x"sv, "a file of joblib's, packed as it once was", true},
 };
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
@@ -94,6 +93,20 @@ bool is_pickle(std::string_view text) {
   return text.size() >= 2 && text[0] == '\x80' && text[1] >= 1 && text[1] <= 5;
 }
 
+// What joblib once wrote, and unpacks to this day: "ZF", and 19 letters that int() takes for a hexadecimal
+// number, in any of its spellings.
+bool is_old_joblib(std::string_view text) {
+  constexpr std::string_view kSpellings = "0123456789abcdefABCDEFxX_+- \t\n\v\f\r";
+  return text.size() > 21 && text.starts_with("ZF") &&
+         text.substr(2, 19).find_first_not_of(kSpellings) == std::string_view::npos;
+}
+
+// A frame that readers of zstd pass over, before one that they unpack.
+bool is_skipped_zstd(std::string_view text) {
+  return text.size() >= 4 && (static_cast<unsigned char>(text[0]) & 0xF0U) == 0x50 &&
+         text.substr(1, 3) == "\x2A\x4D\x18";
+}
+
 // All of it may be cut inside a character.
 bool is_text(std::string_view text) {
   const auto control = [](char c) {
@@ -129,6 +142,8 @@ std::string_view what_is_it(std::span<const std::byte> first) {
   for (const Magic& magic : kMagics) {
     if (text.starts_with(magic.bytes)) return magic.what;
   }
+  if (is_old_joblib(text)) return "a file of joblib's, packed as it once was";
+  if (is_skipped_zstd(text)) return "a zstd file";
   if (is_pickle(text)) return "a pickle (a PyTorch file of the old kind?)";
   if (is_tar(first)) return "a tar archive (a PyTorch file of the first kind?)";
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -146,7 +161,7 @@ std::string_view what_is_it(std::span<const std::byte> first) {
 
 bool is_data(std::span<const std::byte> first) {
   const std::string_view text = as_text(first);
-  return is_pickle(text) || is_tar(first) ||
+  return is_pickle(text) || is_tar(first) || is_old_joblib(text) || is_skipped_zstd(text) ||
          std::any_of(kMagics.begin(), kMagics.end(),
                      [&](const Magic& magic) { return magic.is_data && text.starts_with(magic.bytes); });
 }

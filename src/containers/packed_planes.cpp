@@ -4,15 +4,7 @@
 #include "containers/packed_planes.h"
 
 #include "base/bytes.h"
-
-#define BALLAST_LOOP [[gnu::always_inline]] inline
-#if defined(__x86_64__)
-#define BALLAST_AVX2 [[gnu::target("avx2")]]
-#define BALLAST_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]]
-#else
-#define BALLAST_AVX2
-#define BALLAST_AVX512
-#endif
+#include "base/instructions.h"
 
 namespace ballast::packed {
 namespace {

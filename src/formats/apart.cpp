@@ -49,7 +49,7 @@ std::vector<std::string> files_behind(const std::string& path) {
   std::vector<std::string> files = {path};
   try {
     if (shards::is_folder(path)) files.push_back(shards::find_in_folder(path).path);
-    if (!files.back().ends_with(".json")) return files;
+    if (!files.back().ends_with(".json") && !files.back().ends_with(".json.age")) return files;
     const std::string index = files.back();
     for (const std::string& shard : shards::read_index(index).files) {
       if (std::string found = shards::locate(containers::folder_of(index), shard); !found.empty())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/encrypted.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <ctime>
@@ -8,6 +9,7 @@
 #include <optional>
 
 #include "base/fail.h"
+#include "formats/crypto_tensors.h"
 #include "seal/age_source.h"
 
 namespace ballast {
@@ -36,10 +38,16 @@ seal::GivenKeys keys_of(const OpenOptions& options) {
   return own.empty() ? keys_of_process() : own;
 }
 
+std::shared_ptr<const ByteSource> decrypted(std::shared_ptr<const ByteSource> source,
+                                            const OpenOptions& options) {
+  const seal::GivenKeys given = keys_of(options);
+  return without_crypto_tensors(seal::unsealed(std::move(source), given), given);
+}
+
 OpenedFile open_content(const std::string& path, const FileOptions& how, const OpenOptions& options) {
   OpenedFile opened{.file = File::open(path, how), .content = {}};
   opened.content = opened.file;
-  if (!seal::is_sealed(*opened.file)) return opened;
+  if (!seal::is_sealed(*opened.file) && !may_be_crypto_tensors(*opened.file)) return opened;
   // What is mapped is the file; its bytes mean nothing before they are decrypted somewhere else.
   if (opened.file->io() == Io::map) {
     FileOptions reading = how;
@@ -47,8 +55,26 @@ OpenedFile open_content(const std::string& path, const FileOptions& how, const O
     reading.sharing = Sharing::read_only;
     opened.file = File::open(path, reading);
   }
-  opened.content = seal::AgeSource::open(opened.file, keys_of(options));
+  opened.content = decrypted(opened.file, options);
   return opened;
+}
+
+bool can_open(const std::vector<std::string>& recipients) {
+  const std::vector<std::string> ours = seal::recipients_of(keys_of_process());
+  return std::any_of(ours.begin(), ours.end(), [&](const std::string& one) {
+    return std::find(recipients.begin(), recipients.end(), one) != recipients.end();
+  });
+}
+
+void require_encryption_said(const std::string& path, bool encrypts) {
+  const bool is_named = path.ends_with(".age");
+  if (is_named && !encrypts)
+    fail(Errc::invalid_argument, display(path),
+         "for whom is it to be encrypted? Say it (--recipient age1…, recipients), or a passphrase "
+         "(--passphrase-file)");
+  if (!is_named && encrypts)
+    fail(Errc::invalid_argument, display(path), "the name of an encrypted file ends in .age: {}",
+         quoted(path + ".age"));
 }
 
 NewIdentity generate_identity() {

@@ -96,7 +96,9 @@ Format format_for(const std::string& path, Format format) {
     fail(Errc::unsupported, display(path),
          "an ONNX file holds a computation, which weights alone are not: a C++ model is exported by "
          "ballast::onnx::save()");
-  fail(Errc::invalid_argument, display(path), "the extension says no format; say it (format, --to): {}",
+  fail(Errc::invalid_argument, display(path),
+       "its extension says no format: name it after one (.safetensors, .pt, .npz …), or say which (--to, "
+       "format): {}",
        writable_names());
 }
 

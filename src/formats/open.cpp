@@ -10,12 +10,19 @@
 #include "containers/expansion.h"
 #include "formats/encrypted.h"
 #include "formats/format_table.h"
+#include "formats/safetensors/header.h"
 #include "formats/shards/shards.h"
-#include "seal/age_source.h"
 #include "tensor/source_storage.h"
 
 namespace ballast {
 namespace {
+
+Checkpoint read_as(Format format, const ByteSource& source, const OpenOptions& options) {
+  if (format->open == nullptr)
+    fail(Errc::invalid_argument, source.where(), "format {} recognises it, and has no way to open it",
+         quoted(format.name()));
+  return format->open(source, options);
+}
 
 // A shard is no index, and its path was resolved by confined().
 Checkpoint open_file(const std::string& path, const OpenOptions& options, bool is_shard) {
@@ -25,13 +32,21 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool i
   const Format format = format_of(*content, options.formats);
   if (is_shard && format == formats::sharded)
     fail(Errc::index_mismatch, display(path), "is JSON text, where a shard should be");
-  Checkpoint checkpoint = format->open(*content, options);
+  // An encrypted index is no file by itself, but its shards lie where the file does.
+  Checkpoint checkpoint = format == formats::sharded ? shards::open_index(path, *content, options)
+                                                     : read_as(format, *content, options);
   if (!checkpoint.format) checkpoint.format = format;
+  safetensors::drop_keys_of_storage(checkpoint);
   checkpoint.path = path;
   layout::take_from_tree(checkpoint);
   layout::keep_evidence(checkpoint);
   file->settle();
   return checkpoint;
+}
+
+void require_sense(const OpenOptions& options) {
+  if (!(options.expansion >= 0))  // nor is NaN
+    fail(Errc::invalid_argument, "open", "expansion is {}: it is 0 or more", options.expansion);
 }
 
 // Metadata may give one tensor very many names.
@@ -48,6 +63,7 @@ Checkpoint with_all_names(Checkpoint in, const OpenOptions& options, const std::
 }  // namespace
 
 Checkpoint open(const std::string& path, const OpenOptions& options) {
+  require_sense(options);
   if (shards::is_folder(path)) return shards::open_folder(path, options);
   return with_all_names(open_file(path, options, false), options, display(path));
 }
@@ -58,10 +74,12 @@ Checkpoint open_single(const std::string& path, const OpenOptions& options) {
 
 Checkpoint open(const std::shared_ptr<const ByteSource>& given, const OpenOptions& options) {
   if (!given) fail(Errc::invalid_argument, "open", "there is no source");
-  const auto source = seal::unsealed(given, keys_of(options));
+  require_sense(options);
+  const auto source = decrypted(given, options);
   const Format format = format_of(*source, options.formats);
-  Checkpoint checkpoint = format->open(*source, options);
+  Checkpoint checkpoint = read_as(format, *source, options);
   if (!checkpoint.format) checkpoint.format = format;
+  safetensors::drop_keys_of_storage(checkpoint);
   layout::take_from_tree(checkpoint);
   layout::keep_evidence(checkpoint);
   return with_all_names(std::move(checkpoint), options, source->where());

@@ -5,16 +5,20 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 
 #include "ballast/scan.h"
 #include "base/ascii.h"
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "containers/magic.h"
+#include "containers/tar.h"
 #include "containers/zip.h"
 #include "formats/encrypted.h"
 #include "formats/format_table.h"
+#include "formats/one_reading.h"
 #include "formats/pickle_opcodes.h"
+#include "formats/shards/shards.h"
 #include "formats/torch/reader.h"
 
 namespace ballast {
@@ -202,18 +206,66 @@ bool begins_as_zip(const ByteSource& source) {
   return source.size() >= 4 && containers::is_zip(source.read(0, 4));
 }
 
-std::vector<const containers::ZipEntry*> pickles_of(const containers::ZipArchive& zip) {
-  std::vector<const containers::ZipEntry*> list;
-  for (const containers::ZipEntry& entry : zip.entries()) {
-    if (is_called_pickle(entry.name) && entry.size != 0) list.push_back(&entry);
-  }
-  return list;
-}
-
 // A pickle, or several in a row, that nothing is wrapped around.
 bool is_bare_pickle(const ByteSource& source) {
   return source.size() > 0 && format_of(source) == formats::torch_zip && !begins_as_zip(source) &&
          pickle_argument(static_cast<unsigned char>(source.read(0, 1)[0])).kind != PickleArgument::unknown;
+}
+
+// A pickle in a file, by the name that scan() gives it; its bytes are read when they are asked for.
+struct FoundPickle {
+  std::string name;
+  std::uint64_t bytes;
+  std::function<std::shared_ptr<const ByteSource>()> content;
+};
+
+using FoundPickles = std::vector<FoundPickle>;
+
+FoundPickles pickles_in_zip(const std::shared_ptr<const ByteSource>& source) {
+  const auto zip = std::make_shared<const containers::ZipArchive>(containers::ZipArchive::open(source));
+  FoundPickles list;
+  for (const containers::ZipEntry& entry : zip->entries()) {
+    if (!is_called_pickle(entry.name) || entry.size == 0) continue;
+    list.push_back({std::string(entry.name), entry.size, [zip, &entry] {
+                      if (entry.size > torch::kMaxPickleBytes)
+                        fail(Errc::header_too_large, zip->where(entry), "a pickle of {} bytes", entry.size);
+                      return memory_source(zip->storage(entry, Access::read), std::string(entry.name));
+                    }});
+  }
+  return list;
+}
+
+// PyTorch's oldest files: each member begins with a pickle. Behind those of "storages" and "tensors" lie
+// numbers, at which the list of opcodes ends.
+FoundPickles pickles_in_tar(const std::shared_ptr<const ByteSource>& source) {
+  FoundPickles list;
+  for (const containers::TarMember& member : containers::read_tar_members(*source)) {
+    if (member.size == 0) continue;
+    list.push_back(
+        {member.name, member.size, [source, member] { return window(source, member.offset, member.size); }});
+  }
+  return list;
+}
+
+FoundPickles pickles_in(const std::string& path, bool is_shard = false) {
+  if (!is_shard && shards::is_folder(path)) return pickles_in(shards::find_in_folder(path).path);
+  const std::shared_ptr<const ByteSource> source = open_content(path, {.io = Io::read}).content;
+  if (begins_as_zip(*source)) return pickles_in_zip(source);
+  const Format format = format_of(*source);
+  if (format == formats::torch_zip && containers::is_tar(head_of(*source))) return pickles_in_tar(source);
+  if (is_bare_pickle(*source))
+    return {{"", source->size(), [source] { return std::shared_ptr<const ByteSource>(source); }}};
+  FoundPickles list;
+  if (is_shard || format != formats::sharded) return list;
+  const shards::Index index = shards::read_index(*source);
+  const std::vector<std::string> paths = shards::locate_all(path, index);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    for (FoundPickle& found : pickles_in(paths[i], true)) {
+      found.name = found.name.empty() ? index.files[i] : index.files[i] + ": " + found.name;
+      list.push_back(std::move(found));
+    }
+  }
+  return list;
 }
 
 }  // namespace
@@ -226,31 +278,15 @@ bool is_called_pickle(std::string_view name) {
 }
 
 std::vector<PickleEntry> pickle_entries(const std::string& path) {
-  const std::shared_ptr<const ByteSource> source = open_content(path, {.io = Io::read}).content;
   std::vector<PickleEntry> list;
-  if (begins_as_zip(*source)) {
-    const containers::ZipArchive zip = containers::ZipArchive::open(source);
-    for (const containers::ZipEntry* entry : pickles_of(zip))
-      list.push_back({std::string(entry->name), entry->size});
-  } else if (is_bare_pickle(*source)) {
-    list.push_back({"", source->size()});
-  }
+  for (const FoundPickle& found : pickles_in(path)) list.push_back({found.name, found.bytes});
   return list;
 }
 
 PickleLines list_pickle(const std::string& path, std::size_t entry, std::uint64_t offset, std::size_t most) {
-  std::shared_ptr<const ByteSource> source = open_content(path, {.io = Io::read}).content;
-  const auto missing = [&] { fail(Errc::not_found, display(path), "there is no pickle {} in it", entry); };
-  if (begins_as_zip(*source)) {
-    const containers::ZipArchive zip = containers::ZipArchive::open(source);
-    const auto pickles = pickles_of(zip);
-    if (entry >= pickles.size()) missing();
-    if (pickles[entry]->size > torch::kMaxPickleBytes)
-      fail(Errc::header_too_large, zip.where(*pickles[entry]), "a pickle of {} bytes", pickles[entry]->size);
-    source = memory_source(zip.storage(*pickles[entry], Access::read), std::string(pickles[entry]->name));
-  } else if (entry != 0 || !is_bare_pickle(*source)) {
-    missing();
-  }
+  const FoundPickles pickles = pickles_in(path);
+  if (entry >= pickles.size()) fail(Errc::not_found, display(path), "there is no pickle {} in it", entry);
+  const std::shared_ptr<const ByteSource> source = pickles[entry].content();
   if (offset > source->size())
     fail(Errc::offset_out_of_range, display(path), "byte {} lies behind its {}", offset, source->size());
   return PickleLister(*source, offset).run(most);

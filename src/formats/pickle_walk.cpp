@@ -122,8 +122,13 @@ class Walker {
         return module == Step::go_on ? Step::import : module;
       }
       case PickleArgument::stop:
+        if (depth_ == 0) return Step::end;
         // PyTorch reads on when the first of several pickles is its magic number, however that is spelled.
-        return has_number_ && depth_ > 0 ? Step::import : Step::end;
+        if (has_number_) return Step::import;
+        // Others may read a second one behind the first, with a stack of its own.
+        depth_ = 0;
+        marks_.clear();
+        return Step::go_on;
       case PickleArgument::unknown:
         break;
     }
@@ -157,8 +162,9 @@ Step Walker::follow(unsigned char opcode) {
       return to_mark(0, 0);
     case '2':
       return replace(1, 2);
-    case 0x80:  // PROTO and FRAME
+    case 0x80:  // PROTO, FRAME and STOP
     case 0x95:
+    case '.':
       return Step::go_on;
     case 'p':
     case 'q':

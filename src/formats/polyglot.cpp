@@ -10,6 +10,7 @@
 #include "containers/gzip.h"
 #include "containers/magic.h"
 #include "formats/format_table.h"
+#include "formats/onnx/onnx.h"
 
 namespace ballast {
 namespace {
@@ -68,6 +69,10 @@ std::vector<OtherReading> other_readings(const ByteSource& source) {
   const Format format = format_of(source);
   std::vector<OtherReading> found = readings_besides(source, meaning_of(format, head));
   find_packed(source, head, format == formats::mpk_gz, found);
+  if (format == formats::onnx) {
+    std::string why = onnx_file::as_another_message(source);
+    if (!why.empty()) found.push_back({"protobuf", 0, std::move(why)});
+  }
   if (format != formats::safetensors && is_safetensors(source, head))
     found.push_back({"safetensors", 0, "begins like a Safetensors file"});
   return found;

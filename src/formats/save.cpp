@@ -11,7 +11,10 @@
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_sound.h"
+#include "formats/encrypted.h"
 #include "formats/format_table.h"
+#include "formats/instead_of.h"
+#include "formats/safetensors/header.h"
 #include "seal/age_cover.h"
 
 namespace ballast {
@@ -57,22 +60,9 @@ void require_held(const Checkpoint& checkpoint, Format format, const std::string
   for (const Entry& entry : checkpoint) {
     if (has_scales && info(entry.dtype).kind == DTypeKind::quantized) continue;
     if (!format->holds(entry.dtype))
-      fail(Errc::not_representable, where, "tensor {} is {}, which {} does not hold; cast it first",
-           quoted(entry.name), info(entry.dtype).code, format.name());
+      fail(Errc::not_representable, where, "tensor {} is {}, which {} does not hold{}", quoted(entry.name),
+           info(entry.dtype).code, format.name(), instead_of(entry.dtype));
   }
-}
-
-// What the name says of encryption and what is asked for must agree: a secret in the open, and a file that
-// nobody expects to be closed, are both mistakes.
-void require_encryption_said(const std::string& path, bool encrypts) {
-  const bool is_named = path.ends_with(".age");
-  if (is_named && !encrypts)
-    fail(Errc::invalid_argument, display(path),
-         "for whom is it to be encrypted? Say it (--recipient age1…, recipients), or a passphrase "
-         "(--passphrase-file)");
-  if (!is_named && encrypts)
-    fail(Errc::invalid_argument, display(path), "the name of an encrypted file ends in .age: {}",
-         quoted(path + ".age"));
 }
 
 // A writer of somebody else's may put its bytes anywhere.
@@ -96,10 +86,12 @@ void save(const Checkpoint& in, const std::string& path, const SaveOptions& opti
   if (format->save == nullptr)
     fail(Errc::unsupported, display(path), "{} is read and not written; written are {}", format.name(),
          writable_names());
-  if (options.pack != Pack::none && format != formats::safetensors)
-    fail(Errc::unsupported, display(path), "only Safetensors files are packed, not {}", format.name());
+  if (options.pack != Pack::none && format != formats::safetensors && format != formats::record)
+    fail(Errc::unsupported, display(path), "only Safetensors files and records are packed, not {}",
+         format.name());
   if (encrypts) require_own_writer(format, display(path));
   const Checkpoint out = representable(in, format, options.meta, display(path));
+  safetensors::require_none_of_storage(out.metadata, display(path));
   require_held(out, format, display(path));
   if (options.check) require_sound(out);
   sweep_temporaries(path);

@@ -20,6 +20,7 @@
 #include "containers/gzip.h"
 #include "containers/magic.h"
 #include "containers/zip.h"
+#include "formats/beside.h"
 #include "formats/encrypted.h"
 #include "formats/format_table.h"
 #include "formats/onnx/onnx.h"
@@ -234,6 +235,8 @@ std::vector<std::string> files_below(const std::string& folder, ScanReport& repo
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().lexically_relative(folder).string();
     if (at->is_regular_file(error)) names.push_back(name);
+    if (!error && at->is_other(error))
+      warn(report, Errc::unsupported, "is no file and no folder: what is read from it is not known", name);
     if (at->is_symlink(error) && at->is_directory(error))  // which might lead round in circles
       warn(report, Errc::unsupported, "is a link to a folder, which was not looked into", name);
     if (names.size() > kMost) error = std::make_error_code(std::errc::value_too_large);
@@ -243,8 +246,25 @@ std::vector<std::string> files_below(const std::string& folder, ScanReport& repo
   return names;
 }
 
-// A folder is what loaders take from it, and they go by names of their own: every file that one of them could
-// load is looked at, not only the one that open() takes.
+// One of a folder's files: looked at, or inert by its kind, or unknown.
+void scan_beside(const std::string& path, const std::string& name, const ScanOptions& options,
+                 ScanReport& report) {
+  const auto file = File::open(path, {.io = Io::read});
+  const bool loadable = is_loadable(*file);
+  if (!loadable && is_inert(*file, name)) return;
+  const std::string runs = loadable ? std::string() : what_it_runs(*file, name);
+  if (!runs.empty()) return warn(report, Errc::unsupported, runs, name);
+  try {
+    take(report, scan(path, options), name);
+  } catch (const Error& error) {
+    const bool strange = !loadable && error.code() == Errc::unknown_format;
+    warn(report, error.code(),
+         strange ? "is of no kind that Ballast knows: nobody has looked at it" : error.what(), name);
+  }
+}
+
+// A folder is what loaders take from it, and they go by names of their own: every file is looked at that is
+// not of a kind which nobody runs, not only the one that open() takes.
 ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
   const std::string chosen = shards::find_in_folder(folder).path;
   ScanReport report = scan(chosen, options);
@@ -254,13 +274,8 @@ ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
     known.insert(files.begin(), files.end());
   }
   for (const std::string& name : files_below(folder, report)) {
-    const std::string path = (std::filesystem::path(folder) / name).string();
-    if (known.contains(name) || !is_loadable(*File::open(path, {.io = Io::read}))) continue;
-    try {
-      take(report, scan(path, options), name);
-    } catch (const Error& error) {
-      warn(report, error.code(), error.what(), name);
-    }
+    if (!known.contains(name))
+      scan_beside((std::filesystem::path(folder) / name).string(), name, options, report);
   }
   return report;
 }
@@ -274,6 +289,8 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
   const std::shared_ptr<const ByteSource>& source = opened.content;
   const Format format = format_of(*source);
   find_other_readings(source, report);
+  if (std::string program = program_by_name(path); !program.empty())
+    warn(report, Errc::unsupported, std::move(program));
   if (opened.file != source) find_readings_of_cipher(*opened.file, report);
   if (format == formats::sharded) return scan_shards(path, std::move(report), options);
   if (format != formats::torch_zip) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ballast/convert.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -15,6 +13,7 @@
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
+#include "import/receipt.h"
 #include "import/sharing.h"
 
 namespace ballast {
@@ -80,17 +79,6 @@ Format target_format(const std::string& out, const ConvertOptions& options) {
     fail(Errc::unsupported, display(out), "shards are Safetensors files, not {}",
          quoted(options.format.name()));
   return formats::safetensors;
-}
-
-// A side output: what would keep it from being written is said before the work.
-void require_writable(const std::string& path, bool overwrite) {
-  struct stat status {};
-
-  if (path.empty() || stat(path.c_str(), &status) != 0) return;
-  if (!S_ISREG(status.st_mode))
-    fail(Errc::not_regular_file, display(path), "is there and is not a regular file");
-  if (!overwrite)
-    fail(Errc::already_exists, display(path), "is there already (overwriting was not asked for)");
 }
 
 // What stands beside the tensors and is not written, in a sentence; empty when there is nothing.
@@ -167,7 +155,7 @@ void require_apart_files(const std::string& in, const std::string& out, const Co
   if (options.shard_bytes == 0)
     outputs.push_back(out);
   else
-    outputs = shards_in_place(out);
+    outputs = shards_in_place(out, !options.recipients.empty() || !options.passphrase_file.empty());
   if (!options.receipt.empty()) outputs.push_back(options.receipt);
   std::vector<std::string> inputs = {in};
   if (!options.like.empty()) inputs.push_back(options.like);
@@ -177,15 +165,12 @@ void require_apart_files(const std::string& in, const std::string& out, const Co
 }  // namespace
 
 Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options) {
-  if (!options.receipt.empty() && !options.recipients.empty())
-    fail(Errc::unsupported, display(options.receipt),
-         "a receipt is made by reading the output again, which only its recipients can");
   require_apart_files(in, out, options);
-  require_writable(options.receipt, options.overwrite);
+  require_receipt(options.receipt, options.overwrite, options.recipients);
   Converted done = plan_conversion(in, out, options);
   if (options.check && done.before.format == formats::onnx) static_cast<void>(check_integrity(in));
   Receipt::Side input;
-  if (!options.receipt.empty()) input = receipt_side(done.taken);
+  if (!options.receipt.empty()) input = receipt_side(done.taken, options.progress);
   if (options.shard_bytes == 0) {
     save(done.checkpoint, out,
          {.format = options.format,

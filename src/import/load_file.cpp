@@ -21,7 +21,10 @@ void save_model(const Slots& slots, const std::string& path, const SaveModelOpti
   Checkpoint tensors = save(slots, adapter, model_cast(options));
   if (options.quantize == Quantize::int8) tensors = quantize_int8(tensors).checkpoint;
   ballast::save(tensors, path,
-                {.format = options.format, .overwrite = options.overwrite, .progress = options.progress});
+                {.format = options.format,
+                 .pack = options.pack,
+                 .overwrite = options.overwrite,
+                 .progress = options.progress});
 }
 
 }  // namespace ballast::detail

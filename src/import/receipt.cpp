@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "import/receipt.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -12,32 +17,62 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "checkpoint/steps.h"
+#include "formats/encrypted.h"
+#include "formats/shards/shards.h"
+#include "seal/encrypted_source.h"
 
 namespace ballast {
-namespace {
 
 std::string base_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
+
+void require_receipt(const std::string& path, bool overwrite, const std::vector<std::string>& recipients) {
+  struct stat status {};
+
+  if (path.empty()) return;
+  if (!recipients.empty() && !can_open(recipients))
+    fail(Errc::cannot_decrypt, display(path),
+         "a receipt is made by reading the output again: give an identity of one of its recipients "
+         "(--identity FILE)");
+  if (stat(path.c_str(), &status) != 0) return;
+  if (!S_ISREG(status.st_mode))
+    fail(Errc::not_regular_file, display(path), "is there and is not a regular file");
+  if (!overwrite)
+    fail(Errc::already_exists, display(path), "is there already (overwriting was not asked for)");
+}
+
+namespace {
 
 // The file that was opened, and those its tensors lie in: the shards behind an index.
 std::set<std::string> files_of(const Checkpoint& checkpoint) {
   std::set<std::string> paths;
   std::error_code ignored;
   if (std::filesystem::is_regular_file(checkpoint.path, ignored)) paths.insert(checkpoint.path);
+  // Tensors that are computed from their shard, packed ones, do not say where it lies; the index does.
+  if (checkpoint.format == formats::sharded && !paths.empty()) {
+    const auto shards = shards::locate_all(checkpoint.path, shards::read_index(checkpoint.path));
+    paths.insert(shards.begin(), shards.end());
+  }
   for (const Entry& entry : checkpoint) {
     const auto span = entry.tensor().storage() ? entry.tensor().storage()->source_span() : std::nullopt;
-    if (span && file_of(*span->source) != nullptr) paths.insert(span->source->name());
+    if (!span) continue;
+    const ByteSource& source = seal::outermost(*span->source);
+    if (file_of(source) != nullptr) paths.insert(source.name());
   }
   return paths;
 }
 
-std::vector<Receipt::File> hashed_files(const Checkpoint& checkpoint) {
+}  // namespace
+
+std::vector<Receipt::File> hashed_files(const Checkpoint& checkpoint, const Progress& progress) {
   std::vector<Receipt::File> files;
   for (const std::string& path : files_of(checkpoint))
-    files.push_back({base_name(path), File::open(path)->size(), hash_file(path)});
+    files.push_back({base_name(path), File::open(path)->size(), hash_file(path, progress)});
   return files;
 }
+
+namespace {
 
 bool same_files(const std::vector<Receipt::File>& a, const std::vector<Receipt::File>& b) {
   const auto sums = [](const std::vector<Receipt::File>& files) {
@@ -71,7 +106,10 @@ void compare_files(const Receipt::Side& expected, const Receipt::Side& found,
 void compare_tensors(const Receipt::Side& expected, const Receipt::Side& found,
                      std::vector<std::string>& problems) {
   std::map<std::string_view, const TensorHash*> known;
-  for (const TensorHash& tensor : expected.tensors) known.emplace(tensor.name, &tensor);
+  for (const TensorHash& tensor : expected.tensors) {
+    if (!known.emplace(tensor.name, &tensor).second)
+      problems.push_back(fmt::format("the receipt has tensor {} twice", ballast::quoted(tensor.name)));
+  }
   for (const TensorHash& tensor : found.tensors) {
     const auto at = known.find(tensor.name);
     if (at == known.end())
@@ -90,14 +128,20 @@ void compare_tensors(const Receipt::Side& expected, const Receipt::Side& found,
     problems.emplace_back("the receipt's root is not that of its own tensors");
 }
 
+Receipt::Side tensors_of(const Checkpoint& checkpoint, const Progress& progress) {
+  Manifest manifest = hash(checkpoint, progress);
+  return {.format = std::string(checkpoint.format.name()),
+          .files = {},
+          .root = std::move(manifest.root),
+          .tensors = std::move(manifest.tensors)};
+}
+
 }  // namespace
 
 Receipt::Side receipt_side(const Checkpoint& checkpoint, const Progress& progress) {
-  Manifest manifest = hash(checkpoint, progress);
-  return {.format = std::string(checkpoint.format.name()),
-          .files = hashed_files(checkpoint),
-          .root = std::move(manifest.root),
-          .tensors = std::move(manifest.tensors)};
+  Receipt::Side side = tensors_of(checkpoint, progress);
+  side.files = hashed_files(checkpoint, progress);
+  return side;
 }
 
 namespace {
@@ -132,7 +176,17 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
                    .overflowed = done.count->overflowed,
                    .unchecked = options.check ? std::nullopt : std::optional(true),
                    .meta = options.meta.empty() ? std::nullopt : std::optional(options.meta),
-                   .pack = {}};
+                   .pack = {},
+                   .recipients = {},
+                   .passphrase = {}};
+  if (!options.recipients.empty()) receipt.steps.recipients = options.recipients;
+  if (!options.passphrase_file.empty()) receipt.steps.passphrase = true;
+  if (options.root && options.root->empty()) receipt.steps.whole = true;
+  if (options.format) receipt.steps.format = std::string(options.format.name());
+  if (options.shard_bytes != 0) receipt.steps.shard_bytes = options.shard_bytes;
+  if (options.simplify) receipt.steps.simplify = true;
+  if (!options.burn.empty()) receipt.steps.burn = options.burn;
+  if (!options.like.empty()) receipt.steps.like = base_name(options.like);
   if (options.pack != Pack::none) receipt.steps.pack = name(options.pack);
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_dtype = options.keep_dtype;
   if (!receipt.steps.dtype.empty()) receipt.steps.keep_statistics = options.keep_statistics;
@@ -140,33 +194,106 @@ Receipt make_receipt(Receipt::Side input, const Converted& done, const std::stri
   for (const LayerIs& layer : options.layers)
     receipt.steps.layers.push_back(layer.match + "=" + std::string(name(layer.kind)));
   receipt.output = receipt_side(
-      open(out, {.io = Io::read, .inert = options.inert, .passphrase_file = options.passphrase_file}));
+      open(out, {.io = Io::read, .inert = options.inert, .passphrase_file = options.passphrase_file}),
+      options.progress);
   return receipt;
 }
 
+Receipt make_receipt(std::string command, Receipt::Side input, Receipt::Steps steps, const std::string& out,
+                     const std::string& passphrase_file) {
+  return {
+      .producer = std::string("ballast ") + kVersionText,
+      .command = std::move(command),
+      .input = std::move(input),
+      .steps = std::move(steps),
+      .output = receipt_side(open(out, {.io = Io::read, .inert = true, .passphrase_file = passphrase_file}))};
+}
+
 Receipt read_receipt(const std::string& path) {
-  auto receipt = read_config<Receipt>(open_value(path), display(path));
+  const Value value = open_value(path);
+  if (value.kind() != Kind::dict || !value.find("schema") || !value.find("output"))
+    fail(Errc::invalid_argument, display(path),
+         "is not a receipt, which convert, shard, merge and meta write (--receipt)");
+  auto receipt = read_config<Receipt>(value, display(path));
   if (receipt.schema != 1)
     fail(Errc::unsupported, display(path), "is a receipt of schema {}, this Ballast reads 1", receipt.schema);
   return receipt;
 }
 
+namespace {
+
+// All of them are among `known`.
+bool has_files(const std::vector<Receipt::File>& known, const std::vector<Receipt::File>& files) {
+  return std::all_of(files.begin(), files.end(), [&](const Receipt::File& file) {
+    return std::any_of(known.begin(), known.end(),
+                       [&](const Receipt::File& each) { return each.sha256 == file.sha256; });
+  });
+}
+
+// What a receipt's input side speaks of: the state dict, as the numbers it stands for.
+Checkpoint as_input(const Checkpoint& opened, const Receipt& receipt) {
+  Checkpoint taken = dequantize(opened);
+  if (!receipt.steps.root.empty())
+    taken = root(taken, receipt.steps.root);
+  else if (receipt.command == "merge" && !receipt.steps.whole.value_or(false))
+    taken = find_root(taken).checkpoint;  // each of its inputs has a root of its own
+  taken.path = opened.path;
+  taken.format = opened.format;
+  return taken;
+}
+
+// Of what a merge read, that which is in one of its files.
+Receipt::Side part_of_merge(const Receipt::Side& all, const Receipt::Side& found) {
+  Receipt::Side part{.format = found.format, .files = found.files, .root = found.root, .tensors = {}};
+  std::set<std::string_view> names;
+  for (const TensorHash& tensor : found.tensors) names.insert(tensor.name);
+  for (const TensorHash& tensor : all.tensors)
+    if (names.contains(tensor.name)) part.tensors.push_back(tensor);
+  return part;
+}
+
+}  // namespace
+
 ReceiptCheck check_receipt(const std::string& path, const Receipt& receipt, const Progress& progress) {
   Checkpoint checkpoint = open(path, {.io = Io::read, .inert = true});
+  const bool is_merge = receipt.command == "merge";
   ReceiptCheck check;
-  const std::vector<Receipt::File> files = hashed_files(checkpoint);
-  check.is_input = same_files(files, receipt.input.files) && !same_files(files, receipt.output.files);
-  if (check.is_input) {
-    const Format format = checkpoint.format;
-    checkpoint = dequantize(checkpoint);
-    if (!receipt.steps.root.empty()) checkpoint = root(checkpoint, receipt.steps.root);
-    checkpoint.path = path;
-    checkpoint.format = format;
-  }
-  const Receipt::Side& expected = check.is_input ? receipt.input : receipt.output;
-  const Receipt::Side found = receipt_side(checkpoint, progress);
+  std::vector<Receipt::File> files = hashed_files(checkpoint, progress);
+  const bool is_read =
+      is_merge ? has_files(receipt.input.files, files) : same_files(files, receipt.input.files);
+  check.is_input = is_read && !same_files(files, receipt.output.files);
+  if (check.is_input) checkpoint = as_input(checkpoint, receipt);
+  Receipt::Side found = tensors_of(checkpoint, progress);
+  found.files = std::move(files);
+  const Receipt::Side& side = check.is_input ? receipt.input : receipt.output;
+  const Receipt::Side expected = check.is_input && is_merge ? part_of_merge(side, found) : side;
   compare_files(expected, found, check.problems);
+  check.of_files = check.problems.size();
   compare_tensors(expected, found, check.problems);
+  return check;
+}
+
+ReceiptCheck check_result(const std::string& path, const Receipt& receipt, const Progress& progress) {
+  Receipt claim = receipt;
+  claim.input = {};  // a conversion that changes nothing writes what it read, whatever it is said to write
+  return check_receipt(path, claim, progress);
+}
+
+ReceiptCheck check_receipt_tensors(const std::string& path, const Receipt& receipt,
+                                   const Progress& progress) {
+  const Checkpoint checkpoint = open(path, {.io = Io::read, .inert = true});
+  ReceiptCheck check;
+  compare_tensors(receipt.output, tensors_of(checkpoint, progress), check.problems);
+  if (check.problems.empty()) return check;
+  // No name and no byte says which side it is: it is the other one when that fits.
+  try {
+    const Receipt::Side seen = tensors_of(as_input(checkpoint, receipt), progress);
+    std::vector<std::string> problems;
+    compare_tensors(receipt.input, seen, problems);
+    if (problems.empty()) return {.is_input = true, .problems = {}};
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found && error.code() != Errc::invalid_argument) throw;
+  }
   return check;
 }
 

@@ -68,6 +68,7 @@ RecordReport detail::save_record(const Slots& slots, const std::string& path,
            options.dtype == Precision::keep ? "keep" : record::precision_name(target_dtype(options.dtype)),
        .config = options.config.json,
        .config_type = options.config.type,
+       .pack = options.pack,
        .overwrite = options.overwrite,
        .progress = options.progress});
   report.rounded = count->rounded;

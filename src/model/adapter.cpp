@@ -159,7 +159,7 @@ Tensors split_in_last(std::span<const Tensor> in) {
 template Tensors split_in_last<3>(std::span<const Tensor>);
 template Tensors split_in_last<4>(std::span<const Tensor>);
 
-Tensor zeros_like(const Tensor& like) {
+Tensor blank_like(const Tensor& like) {
   return like.has_data() ? Tensor::zeros(like.dtype(), like.shape()) : Tensor(like.dtype(), like.shape());
 }
 

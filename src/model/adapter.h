@@ -76,7 +76,7 @@ Tensors joined_in_last(std::span<const Tensor> in);  ///< several into one, alon
 template <std::size_t N>
 Tensors split_in_last(std::span<const Tensor> in);           ///< the inverse
 [[nodiscard]] Tensor sum(const Tensor& a, const Tensor& b);  ///< small tensors: computed at once
-[[nodiscard]] Tensor zeros_like(const Tensor& like);
+[[nodiscard]] Tensor blank_like(const Tensor& like);
 [[nodiscard]] Tensors split_last(const Tensor& in, std::int64_t parts);
 
 extern template Tensors split_in_last<3>(std::span<const Tensor>);

@@ -80,7 +80,7 @@ Tensors needs_heads(std::span<const Tensor>) {
 
 // One bias for both products ↔ one for each.
 Tensors bias_from_one(std::span<const Tensor> in) {
-  return {in[0], zeros_like(in[0])};
+  return {in[0], blank_like(in[0])};
 }
 
 Tensors bias_to_one(std::span<const Tensor> in) {
@@ -89,7 +89,7 @@ Tensors bias_to_one(std::span<const Tensor> in) {
 
 Tensors lstm_bias_from_hidden(std::span<const Tensor> in) {
   const Tensor hidden = concat_lazy(in, 0);
-  return {zeros_like(hidden), hidden};
+  return {blank_like(hidden), hidden};
 }
 
 Tensors lstm_bias_to_hidden(std::span<const Tensor> in) {
@@ -98,7 +98,7 @@ Tensors lstm_bias_to_hidden(std::span<const Tensor> in) {
 
 // Flax's GRU: biases of the input for reset, update and new, of the hidden state for new only.
 Tensors gru_bias_from_flax(std::span<const Tensor> in) {
-  const Tensor nothing = zeros_like(in[3]);
+  const Tensor nothing = blank_like(in[3]);
   return {concat_lazy(in.first(3), 0), concat_lazy(Tensors{nothing, nothing, in[3]}, 0)};
 }
 

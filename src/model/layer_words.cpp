@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/ascii.h"
+#include "base/words.h"
 
 namespace ballast::words {
 namespace {
@@ -24,11 +25,6 @@ constexpr std::array<std::string_view, 6> kUnknownMatrices = {"weight_g",  "weig
                                                               "original1", "weight_ih", "weight_hh"};
 constexpr std::array<std::string_view, 2> kNormWords = {"norm", "ln"};
 constexpr std::array<std::string_view, 2> kActivationWords = {"prelu", "act"};
-
-template <std::size_t N>
-bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 template <std::size_t N>
 bool has_word(const std::string& name, const std::array<std::string_view, N>& words) {
@@ -55,7 +51,7 @@ bool say_embedding(const std::string& name) {
 }
 
 bool say_linear(const std::string& name) {
-  return has_word(name, kLinearWords) || is_one_of(name, kLinearNames);
+  return has_word(name, kLinearWords) || is_among(kLinearNames, name);
 }
 
 bool say_norm(const std::string& name) {
@@ -67,11 +63,11 @@ bool say_activation(const std::string& name) {
 }
 
 bool is_field(std::string_view name) {
-  return is_one_of(name, kFields);
+  return is_among(kFields, name);
 }
 
 bool is_unknown_matrix(std::string_view name) {
-  return is_one_of(name, kUnknownMatrices);
+  return is_among(kUnknownMatrices, name);
 }
 
 }  // namespace ballast::words

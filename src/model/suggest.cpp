@@ -106,16 +106,25 @@ std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing,
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::set<std::string> open;
   for (const NamedShape& key : missing) open.insert(key.key);
+  std::vector<std::string>
+      names;  // of the unused, after the rules so far: each works on what the last one left
+  for (const NamedShape& key : unused) names.push_back(key.key);
   std::vector<RenameRule> rules;
   for (const auto& [rule, count] : ranked) {
     if (rules.size() == kMostRules) break;
     const Pattern pattern(rule.first);
     const auto by = pattern.replacement(rule.second);
     bool helps = false;
-    for (const NamedShape& key : unused) {
-      if (const auto renamed = pattern.replace_all(key.key, by)) helps = open.erase(*renamed) > 0 || helps;
+    std::vector<std::string> after = names;
+    for (std::string& name : after) {
+      if (const auto renamed = pattern.replace_all(name, by)) {
+        name = *renamed;
+        helps = open.erase(name) > 0 || helps;
+      }
     }
-    if (helps) rules.push_back({rule.first, rule.second});
+    if (!helps) continue;
+    names = std::move(after);
+    rules.push_back({rule.first, rule.second});
   }
   return rules;
 }

@@ -66,10 +66,10 @@ Tensor weight_norm(const Tensor& g, const Tensor& v) {
   const NormExtent extent = extent_of(g, v);
   Tensor result(v.dtype(), v.shape());
   if (!g.has_data() || !v.has_data()) return result;
-  return Tensor::contiguous_view(
-      v.dtype(), v.shape(), Storage::deferred(result.size_bytes(), [g, v, extent](std::span<std::byte> out) {
-        compute(g, v, extent, out);
-      }));
+  const auto storage = Storage::deferred(
+      result.size_bytes(), [g, v, extent](std::span<std::byte> out) { compute(g, v, extent, out); },
+      {g.storage(), v.storage()});
+  return Tensor::contiguous_view(v.dtype(), v.shape(), storage);
 }
 
 }  // namespace ballast

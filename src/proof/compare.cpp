@@ -42,6 +42,7 @@ struct PieceSums {
   double aa = 0;
   double bb = 0;
   double dd = 0;
+  bool odd = false;  // of one block: some value is not finite
 
   void append(const PieceSums& next) {
     if (distance.differing == 0 && next.distance.differing > 0) distance.first = next.distance.first;
@@ -50,6 +51,8 @@ struct PieceSums {
     distance.outside += next.distance.outside;
     distance.max_abs = std::max(distance.max_abs, next.distance.max_abs);
     distance.max_rel = std::max(distance.max_rel, next.distance.max_rel);
+    if (!distance.nan_a) distance.nan_a = next.distance.nan_a;
+    if (!distance.nan_b) distance.nan_b = next.distance.nan_b;
     if (next.distance.max_ulp)
       distance.max_ulp = std::max(distance.max_ulp.value_or(0), *next.distance.max_ulp);
     ab += next.ab;
@@ -67,6 +70,7 @@ PieceSums part_of(const double* a, const double* b, std::size_t count, const Dif
   part.distance.outside = found.outside;
   part.distance.max_abs = found.max_abs;
   part.distance.max_rel = found.max_rel;
+  part.odd = found.odd;
   return part;
 }
 
@@ -147,6 +151,15 @@ struct Side {
   }
 };
 
+// Where the first NaN of a block lies, whose first value is number `place`; nothing once one was found.
+void find_nan(const double* values, std::size_t count, std::uint64_t place,
+              std::optional<std::uint64_t>& found) {
+  if (found) return;
+  const double* const end = values + count;
+  const double* const at = std::find_if(values, end, [](double value) { return std::isnan(value); });
+  if (at != end) found = place + static_cast<std::uint64_t>(at - values);
+}
+
 // The first pair of values that are not the same; the caller knows there is one.
 std::uint64_t first_difference(const double* a, const double* b) {
   std::uint64_t i = 0;
@@ -168,9 +181,15 @@ PieceSums compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64
     for (std::uint64_t at = 0; at < in_reach; at += kValuesAtOnce) {
       const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kValuesAtOnce, in_reach - at));
       const double* left = a.values(at, size);
+      const std::uint64_t place = first + done + at;
+      const auto note_nan = [&](const double* in_a, const double* in_b) {
+        find_nan(in_a, size, place, part.distance.nan_a);
+        find_nan(in_b, size, place, part.distance.nan_b);
+      };
       if (left_dtype == right_dtype &&
           std::memcmp(a.reader.raw(at), b.reader.raw(at),
                       static_cast<std::size_t>(bytes_of(left_dtype, size))) == 0) {
+        if (has_nan(left, size, best_isa())) note_nan(left, left);
         part.append(part_of_equal(left, size));
         continue;
       }
@@ -180,13 +199,14 @@ PieceSums compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64
             part_of_exact([&](std::size_t i) { return exact_value(left_dtype, a.reader.raw(at), i, left); },
                           [&](std::size_t i) { return exact_value(right_dtype, b.reader.raw(at), i, right); },
                           size, options);
-        block.distance.first += first + done + at;
+        block.distance.first += place;
+        note_nan(left, right);
         part.append(block);
         continue;
       }
       PieceSums block = part_of(left, right, size, options);
-      if (block.distance.differing > 0)
-        block.distance.first = first + done + at + first_difference(left, right);
+      if (block.distance.differing > 0) block.distance.first = place + first_difference(left, right);
+      if (block.odd) note_nan(left, right);
       if (left_dtype == right_dtype)
         block.distance.max_ulp = ulps_of(left_dtype, a.reader.raw(at), b.reader.raw(at), size);
       part.append(block);
@@ -195,11 +215,19 @@ PieceSums compare_piece(const TensorPair& pair, std::uint64_t first, std::uint64
   return part;
 }
 
+// Squares may leave the range of F64, and those near its lower end have lost bits.
+bool has_its_bits(double squares) {
+  return squares >= 0x1p-900 && std::isfinite(squares);
+}
+
 Distance finish(const PieceSums& part) {
   Distance distance = part.distance;
-  if (part.aa > 0 && part.bb > 0)
+  if (has_its_bits(part.aa) && has_its_bits(part.bb))
     distance.cosine = std::clamp(part.ab / (std::sqrt(part.aa) * std::sqrt(part.bb)), -1.0, 1.0);
-  if (part.aa > 0 && std::isfinite(part.aa) && std::isfinite(part.dd))
+  distance.l2_a = std::sqrt(part.aa);
+  distance.l2_b = std::sqrt(part.bb);
+  distance.l2_diff = std::sqrt(part.dd);
+  if (has_its_bits(part.aa) && std::isfinite(part.dd))
     distance.rel_l2 = std::sqrt(part.dd) / std::sqrt(part.aa);
   return distance;
 }

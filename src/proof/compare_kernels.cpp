@@ -9,14 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#define BALLAST_LOOP [[gnu::always_inline]] inline
-#if defined(__x86_64__)
-#define BALLAST_AVX2 [[gnu::target("avx2")]]
-#define BALLAST_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]]
-#else
-#define BALLAST_AVX2
-#define BALLAST_AVX512
-#endif
+#include "base/instructions.h"
 
 namespace ballast {
 namespace {
@@ -32,7 +25,9 @@ BALLAST_LOOP Comparison compare(const double* a, const double* b, std::size_t co
   double sum_dd = 0;
   double differing = 0;  // counts, as doubles: with one type in all lanes the compiler makes vectors
   double outside = 0;
-#pragma omp simd reduction(max : max_abs, max_rel) reduction(+ : sum_ab, sum_aa, sum_bb, sum_dd, differing, outside)
+  double odd = 0;
+#pragma omp simd reduction(max : max_abs, max_rel) \
+    reduction(+ : sum_ab, sum_aa, sum_bb, sum_dd, differing, outside, odd)
   for (std::size_t i = 0; i < count; ++i) {
     const double left = a[i];
     const double right = b[i];
@@ -58,6 +53,7 @@ BALLAST_LOOP Comparison compare(const double* a, const double* b, std::size_t co
     outside += distance > allowed ? 1.0 : 0.0;
     max_abs = distance > max_abs ? distance : max_abs;
     max_rel = relative > max_rel ? relative : max_rel;
+    odd += finite ? 0.0 : 1.0;
     sum_ab += finite ? ab : 0.0;
     sum_aa += finite ? aa : 0.0;
     sum_bb += finite ? bb : 0.0;
@@ -70,7 +66,8 @@ BALLAST_LOOP Comparison compare(const double* a, const double* b, std::size_t co
           sum_bb,
           sum_dd,
           static_cast<std::uint64_t>(differing),
-          static_cast<std::uint64_t>(outside)};
+          static_cast<std::uint64_t>(outside),
+          odd > 0};
 }
 
 BALLAST_LOOP double sum_of_squares(const double* values, std::size_t count) {
@@ -81,6 +78,13 @@ BALLAST_LOOP double sum_of_squares(const double* values, std::size_t count) {
     sum += std::fabs(values[i]) < kInfinity ? square : 0.0;
   }
   return sum;
+}
+
+BALLAST_LOOP bool any_nan(const double* values, std::size_t count) {
+  double found = 0;
+#pragma omp simd reduction(+ : found)
+  for (std::size_t i = 0; i < count; ++i) found += values[i] != values[i] ? 1.0 : 0.0;
+  return found > 0;
 }
 
 // Floating-point numbers in their order as integers.
@@ -126,6 +130,14 @@ BALLAST_AVX512 double squares_avx512(const double* values, std::size_t count) {
   return sum_of_squares(values, count);
 }
 
+BALLAST_AVX2 bool any_nan_avx2(const double* values, std::size_t count) {
+  return any_nan(values, count);
+}
+
+BALLAST_AVX512 bool any_nan_avx512(const double* values, std::size_t count) {
+  return any_nan(values, count);
+}
+
 template <class Signed>
 BALLAST_AVX2 std::uint64_t ulps_avx2(const std::byte* a, const std::byte* b, std::size_t count,
                                      Signed exponent) {
@@ -150,6 +162,12 @@ double squares(const double* values, std::size_t count, Isa isa) {
   if (isa == Isa::avx512) return squares_avx512(values, count);
   if (isa == Isa::avx2) return squares_avx2(values, count);
   return sum_of_squares(values, count);
+}
+
+bool has_nan(const double* values, std::size_t count, Isa isa) {
+  if (isa == Isa::avx512) return any_nan_avx512(values, count);
+  if (isa == Isa::avx2) return any_nan_avx2(values, count);
+  return any_nan(values, count);
 }
 
 template <class Signed>

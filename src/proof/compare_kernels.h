@@ -18,6 +18,7 @@ struct Comparison {
   double dd = 0;  // and of the squares of their differences
   std::uint64_t differing = 0;
   std::uint64_t outside = 0;  // of tolerance + relative * the larger of the two
+  bool odd = false;           // some pair is not finite
 };
 
 struct Tolerance {
@@ -30,6 +31,8 @@ struct Tolerance {
 
 /// The sum of squares of the finite ones.
 [[nodiscard]] double squares(const double* values, std::size_t count, Isa isa);
+
+[[nodiscard]] bool has_nan(const double* values, std::size_t count, Isa isa);
 
 /// The most steps from one representable number to the other, over pairs of finite ones; 0 and -0 are one.
 /// Integers of the floating-point numbers' size, and the bits of the exponent.

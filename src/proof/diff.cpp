@@ -8,6 +8,7 @@
 
 #include "ballast/error.h"
 #include "ballast/quantized.h"
+#include "ballast/stats.h"
 #include "base/enum_names.h"
 #include "base/fail.h"
 #include "base/hash_xxh3.h"
@@ -18,6 +19,7 @@
 #include "checkpoint/tree_quantization.h"
 #include "proof/compare.h"
 #include "tensor/blocks.h"
+#include "tensor/sound.h"
 
 namespace ballast {
 namespace {
@@ -43,8 +45,10 @@ class Differ {
     pair_up();
     compare_bits();
     compare_values();
+    if (options_.lengths) measure_equal();
     compare_layouts();
     if (options_.find_renamed) find_renamed();
+    check_unchanged();
     for (const std::size_t i : only_b_) {
       if (!renamed_b_.contains(i)) add(Change::only_b, b_[i].name, nullptr, &b_, i);
     }
@@ -101,6 +105,14 @@ class Differ {
     return result;
   }
 
+  void check_unchanged() const {
+    ChangeCheck check;
+    for (const std::size_t i : same_kind_) check(a_[i].tensor());
+    for (const std::size_t i : apart_) check(a_[i].tensor());
+    for (const std::size_t i : same_kind_) check(b_.tensor(a_[i].name));
+    for (const std::size_t i : apart_) check(b_.tensor(a_[i].name));
+  }
+
   void compare_bits() {
     const std::vector<char> same = same_bits(pairs(same_kind_), progress_);
     for (std::size_t k = 0; k < same.size(); ++k) {
@@ -118,6 +130,24 @@ class Differ {
       TensorDiff& item = report_.tensors[apart_[k]];
       item.distance = found[k];
       if (tolerant && found[k].outside == 0) item.change = Change::within;
+    }
+  }
+
+  // What is equal has a length, too, which counts in sums over a layer.
+  void measure_equal() {
+    std::vector<std::size_t> equal;
+    std::vector<Tensor> tensors;
+    for (const std::size_t i : same_kind_) {
+      if (report_.tensors[i].change != Change::equal) continue;
+      equal.push_back(i);
+      tensors.push_back(a_[i].tensor());
+    }
+    const std::vector<TensorStats> found = stats(tensors);
+    for (std::size_t k = 0; k < equal.size(); ++k) {
+      Distance& distance = report_.tensors[equal[k]].distance;
+      distance.count = found[k].count;
+      distance.l2_a = distance.l2_b = found[k].l2();
+      if (distance.l2_a > 0) distance.rel_l2 = 0;
     }
   }
 

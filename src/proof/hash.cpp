@@ -16,6 +16,7 @@
 #include "checkpoint/require_data.h"
 #include "checkpoint/tree_quantization.h"
 #include "tensor/blocks.h"
+#include "tensor/sound.h"
 
 namespace ballast {
 namespace {
@@ -91,6 +92,8 @@ Manifest hash(const Checkpoint& in, const Progress& progress) {
   std::vector<Sha256::Digest> digests(checkpoint.size());
   const TreeQuantization quantized(checkpoint);
   largest_first(sizes, [&](std::size_t i) { digests[i] = digest_of(checkpoint[i], quantized, shared); });
+  ChangeCheck check_unchanged;
+  for (const Entry& entry : checkpoint) check_unchanged(entry.tensor());
   Manifest manifest;
   for (std::size_t i = 0; i < checkpoint.size(); ++i) {
     const Entry entry = checkpoint[i];

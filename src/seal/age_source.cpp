@@ -10,8 +10,6 @@
 namespace ballast::seal {
 namespace {
 
-constexpr std::size_t kRemembered = 8;
-
 // How much plain text so many bytes of payload hold. Only an empty text ends in an empty chunk.
 Chunks chunks_in(const ByteSource& sealed, std::uint64_t header_bytes) {
   const std::uint64_t left = sealed.size() - header_bytes;
@@ -29,16 +27,8 @@ Chunks chunks_in(const ByteSource& sealed, std::uint64_t header_bytes) {
 
 }  // namespace
 
-struct AgeSource::Plain {
-  std::uint64_t index;
-  std::vector<std::byte> bytes;
-};
-
 AgeSource::AgeSource(std::shared_ptr<const ByteSource> sealed, const Chunks& chunks, const Key& key)
-    : ByteSource(inner_name(sealed->name()), chunks.size, sealed->where()),
-      sealed_(std::move(sealed)),
-      chunks_(chunks),
-      key_(key) {}
+    : EncryptedSource(inner_name(sealed->name()), chunks.size, sealed), chunks_(chunks), key_(key) {}
 
 std::shared_ptr<const AgeSource> AgeSource::open(std::shared_ptr<const ByteSource> sealed,
                                                  const GivenKeys& given) {
@@ -50,43 +40,23 @@ std::shared_ptr<const AgeSource> AgeSource::open(std::shared_ptr<const ByteSourc
   const Key key = hkdf(file_key.bytes(), nonce, "payload");
   const std::shared_ptr<AgeSource> source(new AgeSource(std::move(sealed), chunks, key));
   // Only the end of the whole text is sealed as one: nothing is missing behind it.
-  Plain last{.index = chunks.last(), .bytes = std::vector<std::byte>(chunks.plain_bytes(chunks.last()))};
+  auto last = std::make_shared<std::vector<std::byte>>(chunks.plain_bytes(chunks.last()));
   std::vector<std::byte> buffer(kSealedChunkBytes);
   Aead aead(source->key_);
-  source->open_chunk(aead, last.index, buffer, last.bytes);
-  source->remember(std::make_shared<const Plain>(std::move(last)));
+  source->open_chunk(aead, chunks.last(), buffer, *last);
+  source->recent_.put(chunks.last(), std::move(last));
   return source;
-}
-
-std::string AgeSource::identity() const {
-  const std::string file = sealed_->identity();
-  return file.empty() ? file : file + " decrypted";
 }
 
 void AgeSource::open_chunk(Aead& aead, std::uint64_t index, std::span<std::byte> buffer,
                            std::span<std::byte> out) const {
   const auto piece = buffer.first(out.size() + kTagBytes);
-  sealed_->read(chunks_.offset(index), piece);
+  sealed().read(chunks_.offset(index), piece);
   const bool is_last = index == chunks_.last();
   ++opened_;
   if (aead.open(chunk_nonce(index, is_last), piece, out)) return;
   fail(Errc::bad_tag, where(), "chunk {} of {} is not what was encrypted: damaged, changed{}", index,
        chunks_.count(), is_last ? ", or the file was cut short" : " or moved");
-}
-
-std::shared_ptr<const AgeSource::Plain> AgeSource::remembered(std::uint64_t index) const {
-  const std::lock_guard lock(mutex_);
-  const auto found =
-      std::find_if(recent_.begin(), recent_.end(), [&](const auto& chunk) { return chunk->index == index; });
-  if (found == recent_.end()) return nullptr;
-  std::rotate(found, found + 1, recent_.end());
-  return recent_.back();
-}
-
-void AgeSource::remember(std::shared_ptr<const Plain> chunk) const {
-  const std::lock_guard lock(mutex_);
-  if (recent_.size() == kRemembered) recent_.erase(recent_.begin());
-  recent_.push_back(std::move(chunk));
 }
 
 void AgeSource::read_bytes(std::uint64_t offset, std::span<std::byte> out) const {
@@ -107,14 +77,8 @@ void AgeSource::read_bytes(std::uint64_t offset, std::span<std::byte> out) const
     if (count == whole) {
       open(index, out.first(count));
     } else {
-      auto chunk = remembered(index);
-      if (!chunk) {
-        Plain fresh{.index = index, .bytes = std::vector<std::byte>(whole)};
-        open(index, fresh.bytes);
-        chunk = std::make_shared<const Plain>(std::move(fresh));
-        remember(chunk);
-      }
-      std::memcpy(out.data(), chunk->bytes.data() + from, count);
+      const auto chunk = recent_.get(index, whole, [&](std::span<std::byte> bytes) { open(index, bytes); });
+      std::memcpy(out.data(), chunk->data() + from, count);
     }
     out = out.subspan(count);
     offset += count;

@@ -6,18 +6,18 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "ballast/byte_source.h"
 #include "seal/chunks.h"
+#include "seal/encrypted_source.h"
 #include "seal/keys.h"
+#include "seal/recent_chunks.h"
 
 namespace ballast::seal {
 
-class AgeSource final : public ByteSource {
+class AgeSource final : public EncryptedSource {
  public:
   /// The header is proven and the last chunk opened before it returns: a file that was cut short is refused
   /// here. Errors are those of read_header() and unwrap(); Errc::bad_tag for chunks, now and when they are
@@ -25,32 +25,19 @@ class AgeSource final : public ByteSource {
   static std::shared_ptr<const AgeSource> open(std::shared_ptr<const ByteSource> sealed,
                                                const GivenKeys& given);
 
-  [[nodiscard]] std::string identity() const override;
-
-  void check_unchanged() const override { sealed_->check_unchanged(); }
-
-  /// The file itself.
-  [[nodiscard]] const ByteSource& sealed() const noexcept { return *sealed_; }
-
   /// How many chunks were decrypted so far.
   [[nodiscard]] std::uint64_t opened_chunks() const noexcept { return opened_; }
 
  private:
-  struct Plain;  // a chunk
-
   AgeSource(std::shared_ptr<const ByteSource> sealed, const Chunks& chunks, const Key& key);
   void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override;
   void open_chunk(Aead& aead, std::uint64_t index, std::span<std::byte> buffer,
                   std::span<std::byte> out) const;
-  [[nodiscard]] std::shared_ptr<const Plain> remembered(std::uint64_t index) const;
-  void remember(std::shared_ptr<const Plain> chunk) const;
 
-  std::shared_ptr<const ByteSource> sealed_;
   Chunks chunks_;
   Key key_;
   mutable std::atomic<std::uint64_t> opened_{0};
-  mutable std::mutex mutex_;
-  mutable std::vector<std::shared_ptr<const Plain>> recent_;  // the latest last: parsers go in small steps
+  mutable RecentChunks recent_{8 * kChunkBytes};
 };
 
 /// "model.pt.age" holds "model.pt".

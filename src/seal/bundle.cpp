@@ -13,18 +13,16 @@
 namespace ballast::seal {
 namespace {
 
-using Kind = JsonScanner::Kind;
-
 constexpr std::string_view kMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json";
 constexpr std::string_view kPayloadType = "application/vnd.in-toto+json";
 
-class BundleReader {
+class BundleReader : OnceReader {
  public:
-  explicit BundleReader(JsonScanner& json) : json_(json) {}
+  explicit BundleReader(JsonScanner& json) : OnceReader(json) {}
 
   Bundle read() {
     object("the bundle", [&](std::string_view key) {
-      if (key == "mediaType") return set(media_type_, text(key));
+      if (key == "mediaType") return set(media_type_, std::string(text(key)));
       if (key == "verificationMaterial") return material();
       if (key == "dsseEnvelope") return optional(key, [&] { envelope(); });
       if (key == "messageSignature") return optional(key, [&] { skip_to(has_message_); });
@@ -90,7 +88,7 @@ class BundleReader {
     has_envelope_ = true;
     object("dsseEnvelope", [&](std::string_view key) {
       if (key == "payload") return set(payload_, std::string(as_text(bytes(key))));
-      if (key == "payloadType") return set(payload_type_, text(key));
+      if (key == "payloadType") return set(payload_type_, std::string(text(key)));
       if (key == "signatures") return array(key, [&] { signature(); });
       unknown(key);
     });
@@ -156,18 +154,6 @@ class BundleReader {
     return name.empty() ? "" : fmt::format(", by {} as its certificate has it", quoted(name));
   }
 
-  template <class Member>
-  void object(std::string_view what, Member&& member) {
-    expect(Kind::object, what, "an object");
-    object_once(json_, member);
-  }
-
-  template <class Element>
-  void array(std::string_view what, Element&& element) {
-    expect(Kind::array, what, "a list");
-    json_.array(element);
-  }
-
   // null stands for a member that is not there.
   template <class Read>
   void optional(std::string_view /*key*/, Read&& read) {
@@ -184,20 +170,10 @@ class BundleReader {
 
   static void set(std::optional<std::string>& to, std::string value) { to = std::move(value); }
 
-  std::string text(std::string_view key) {
-    expect(Kind::string, key, "a text");
-    return std::string(json_.string());
-  }
-
   Der bytes(std::string_view key) {
-    expect(Kind::string, key, "a text");
-    auto read = from_padded_base64(json_.string());
+    auto read = from_padded_base64(text(key));
     if (!read) fail(Errc::bad_bundle, where(), "{} is not Base64", quoted(key));
     return std::move(*read);
-  }
-
-  void expect(Kind kind, std::string_view what, std::string_view wanted) {
-    if (json_.peek() != kind) fail(Errc::bad_bundle, where(), "{} is not {}", quoted(what), wanted);
   }
 
   [[noreturn]] void unknown(std::string_view key) const {
@@ -210,9 +186,6 @@ class BundleReader {
 
   [[noreturn]] void wrong(std::string_view what) const { fail(Errc::bad_bundle, where(), "{}", what); }
 
-  [[nodiscard]] const std::string& where() const noexcept { return json_.where(); }
-
-  JsonScanner& json_;
   Bundle bundle_;
   std::optional<std::string> media_type_;
   std::optional<std::string> payload_;

@@ -140,19 +140,17 @@ bool holds_identity(std::string_view text) {
 }
 
 bool is_text(const std::string& identity) {
-  return identity.starts_with(kIdentityStart) || identity.find('\n') != std::string::npos ||
-         holds_identity(identity);
+  return identity.starts_with(kIdentityStart) || identity.starts_with('{') ||
+         identity.find('\n') != std::string::npos || holds_identity(identity);
 }
 
 std::vector<Key> identities_in(const GivenKeys& given) {
   std::vector<Key> keys;
-  for (const std::string& identity : given.identities) {
-    const std::vector<Key> some =
-        is_text(identity)
-            ? parse_identities(identity, "identity")
-            : parse_identities(read_secret(identity, "an identity file").text(), display(identity));
+  for_each_identity_file(given, [&](std::string_view text, const std::string& where) {
+    if (is_json_keys(text)) return;
+    const std::vector<Key> some = parse_identities(text, where);
     keys.insert(keys.end(), some.begin(), some.end());
-  }
+  });
   return keys;
 }
 
@@ -166,6 +164,21 @@ std::string kinds_in(const Header& header) {
 }
 
 }  // namespace
+
+void for_each_identity_file(const GivenKeys& given,
+                            const std::function<void(std::string_view, const std::string&)>& use) {
+  for (const std::string& identity : given.identities) {
+    if (is_text(identity))
+      use(identity, "identity");
+    else
+      use(read_secret(identity, "an identity file").text(), display(identity));
+  }
+}
+
+bool is_json_keys(std::string_view text) noexcept {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
 
 FileKey unwrap(const Header& header, const GivenKeys& given, const std::string& where) {
   const Judged judged = judge(header, where);
@@ -196,6 +209,12 @@ FileKey unwrap(const Header& header, const GivenKeys& given, const std::string& 
        "is encrypted with age for {} recipient{}, and none is of the {} identit{} given",
        header.stanzas.size(), header.stanzas.size() == 1 ? "" : "s", identities.size(),
        identities.size() == 1 ? "y" : "ies");
+}
+
+std::vector<std::string> recipients_of(const GivenKeys& given) {
+  std::vector<std::string> recipients;
+  for (const Key& secret : identities_in(given)) recipients.push_back(recipient_text(x25519_public(secret)));
+  return recipients;
 }
 
 namespace {

@@ -34,4 +34,38 @@ inline void skip_once(JsonScanner& json) {
     json.skip_value();
 }
 
+/// For what reads such JSON and knows what it wants of each member.
+class OnceReader {
+ protected:
+  using Kind = JsonScanner::Kind;
+
+  explicit OnceReader(JsonScanner& json) : json_(json) {}
+
+  template <class Member>
+  void object(std::string_view what, Member&& member) {
+    expect(Kind::object, what, "an object");
+    object_once(json_, member);
+  }
+
+  template <class Element>
+  void array(std::string_view what, Element&& element) {
+    expect(Kind::array, what, "a list");
+    json_.array(element);
+  }
+
+  /// Lies in the text that is read.
+  std::string_view text(std::string_view what) {
+    expect(Kind::string, what, "a text");
+    return json_.string();
+  }
+
+  [[nodiscard]] const std::string& where() const noexcept { return json_.where(); }
+
+  void expect(Kind kind, std::string_view what, std::string_view wanted) {
+    if (json_.peek() != kind) fail(Errc::bad_bundle, where(), "{} is not {}", quoted(what), wanted);
+  }
+
+  JsonScanner& json_;
+};
+
 }  // namespace ballast::seal

@@ -132,53 +132,104 @@ bool x25519(const Key& secret, const Point& point, Key& shared) {
   return derived && std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; });
 }
 
+bool ed25519_verify(const Point& key, std::string_view text, std::span<const std::byte> signature) {
+  const PrivateKey theirs(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, uchars(key), key.size()),
+                          EVP_PKEY_free);
+  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  require(
+      theirs && context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, theirs.get()) == 1,
+      "Ed25519");
+  const bool is_right = EVP_DigestVerify(context.get(), uchars(signature), signature.size(),
+                                         uchars(std::as_bytes(std::span(text))), text.size()) == 1;
+  if (!is_right) ERR_clear_error();
+  return is_right;
+}
+
 void fill_random(std::span<std::byte> bytes) {
   require(RAND_priv_bytes(out_uchars(bytes), static_cast<int>(bytes.size())) == 1, "random bytes");
 }
 
 namespace {
-constexpr const char* kCipher = "ChaCha20-Poly1305";
+
+constexpr const char* kCipher = "an authenticated cipher";
+
+const EVP_CIPHER* evp_of(Cipher cipher) {
+  switch (cipher) {
+    case Cipher::aes128_gcm:
+      return EVP_aes_128_gcm();
+    case Cipher::aes256_gcm:
+      return EVP_aes_256_gcm();
+    case Cipher::chacha20_poly1305:
+      break;
+  }
+  return EVP_chacha20_poly1305();
+}
+
+// OpenSSL counts bytes in int.
+bool update(EVP_CIPHER_CTX* context,
+            int (*step)(EVP_CIPHER_CTX*, unsigned char*, int*, const unsigned char*, int),
+            std::span<const std::byte> in, std::span<std::byte> out) {
+  constexpr std::size_t kMost = std::size_t{1} << 30U;
+  while (!in.empty()) {
+    const std::size_t count = std::min(in.size(), kMost);
+    int length = 0;
+    if (step(context, out_uchars(out), &length, uchars(in), static_cast<int>(count)) != 1 ||
+        static_cast<std::size_t>(length) != count)
+      return false;
+    in = in.subspan(count);
+    out = out.subspan(count);
+  }
+  return true;
+}
+
 }  // namespace
+
+std::size_t key_bytes(Cipher cipher) noexcept {
+  return cipher == Cipher::aes128_gcm ? 16 : 32;
+}
 
 struct Aead::State {
   using Context = std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)>;
 
-  explicit State(const Key& its_key) : key(its_key) {}
+  State(const Key& its_key, Cipher its_cipher) : key(its_key), cipher(its_cipher) {}
 
   // Made when it is needed: hardly anybody goes both ways.
   EVP_CIPHER_CTX* context(Context& one, int encrypts) const {
     if (one) return one.get();
     one.reset(EVP_CIPHER_CTX_new());
-    require(one && EVP_CipherInit_ex(one.get(), EVP_chacha20_poly1305(), nullptr, uchars(key.bytes()),
-                                     nullptr, encrypts) == 1,
+    require(one && EVP_CipherInit_ex(one.get(), evp_of(cipher), nullptr, uchars(key.bytes()), nullptr,
+                                     encrypts) == 1,
             kCipher);
     return one.get();
   }
 
   Key key;
+  Cipher cipher;
   Context opening{nullptr, EVP_CIPHER_CTX_free};
   Context sealing{nullptr, EVP_CIPHER_CTX_free};
 };
 
-Aead::Aead(const Key& key) : state_(std::make_unique<State>(key)) {}
+Aead::Aead(const Key& key, Cipher cipher) : state_(std::make_unique<State>(key, cipher)) {}
 
 Aead::~Aead() = default;
 
 bool Aead::open(const Nonce& nonce, std::span<const std::byte> sealed, std::span<std::byte> out) {
+  return open(nonce, sealed.first(out.size()), sealed.last(kTagBytes), out);
+}
+
+bool Aead::open(const Nonce& nonce, std::span<const std::byte> sealed, std::span<const std::byte> tag,
+                std::span<std::byte> out) {
   EVP_CIPHER_CTX* context = state_->context(state_->opening, 0);
-  std::array<std::byte, kTagBytes> tag{};
-  std::copy_n(sealed.end() - kTagBytes, kTagBytes, tag.begin());
-  std::array<unsigned char, 16> nothing{};  // an empty text has nowhere to go
-  unsigned char* to = out.empty() ? nothing.data() : out_uchars(out);
-  int length = 0;
+  std::array<std::byte, kTagBytes> right{};
+  std::copy_n(tag.begin(), kTagBytes, right.begin());
+  std::array<unsigned char, 16> nothing{};  // what is left to write when all is read
   int last = 0;
   require(EVP_DecryptInit_ex(context, nullptr, nullptr, nullptr, uchars(nonce)) == 1 &&
-              EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1,
+              EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, kTagBytes, right.data()) == 1,
           kCipher);
-  const bool is_right = (out.empty() || EVP_DecryptUpdate(context, to, &length, uchars(sealed),
-                                                          static_cast<int>(out.size())) == 1) &&
-                        EVP_DecryptFinal_ex(context, to + length, &last) == 1;
-  if (is_right) return true;
+  if (update(context, EVP_DecryptUpdate, sealed, out) &&
+      EVP_DecryptFinal_ex(context, nothing.data(), &last) == 1)
+    return true;
   ERR_clear_error();
   cleanse(out);
   return false;
@@ -186,12 +237,11 @@ bool Aead::open(const Nonce& nonce, std::span<const std::byte> sealed, std::span
 
 void Aead::seal(const Nonce& nonce, std::span<const std::byte> plain, std::span<std::byte> out) {
   EVP_CIPHER_CTX* context = state_->context(state_->sealing, 1);
-  int length = 0;
+  std::array<unsigned char, 16> nothing{};
   int last = 0;
   require(EVP_EncryptInit_ex(context, nullptr, nullptr, nullptr, uchars(nonce)) == 1 &&
-              (plain.empty() || EVP_EncryptUpdate(context, out_uchars(out), &length, uchars(plain),
-                                                  static_cast<int>(plain.size())) == 1) &&
-              EVP_EncryptFinal_ex(context, out_uchars(out) + length, &last) == 1 &&
+              update(context, EVP_EncryptUpdate, plain, out) &&
+              EVP_EncryptFinal_ex(context, nothing.data(), &last) == 1 &&
               EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, kTagBytes, out.data() + plain.size()) == 1,
           kCipher);
 }

@@ -52,22 +52,33 @@ using Point = std::array<std::byte, 32>;
 /// False for points of low order, whose shared secret is all zeros.
 [[nodiscard]] bool x25519(const Key& secret, const Point& point, Key& shared);
 
+/// Whether the key's owner signed the text. False too for a signature of another size.
+[[nodiscard]] bool ed25519_verify(const Point& key, std::string_view text,
+                                  std::span<const std::byte> signature);
+
 /// From the system's generator; for keys.
 void fill_random(std::span<std::byte> bytes);
 
 inline constexpr std::size_t kTagBytes = 16;
 using Nonce = std::array<std::byte, 12>;
 
-/// ChaCha20-Poly1305 under one key, without additional data. For one thread.
+enum class Cipher : std::uint8_t { chacha20_poly1305, aes128_gcm, aes256_gcm };
+
+[[nodiscard]] std::size_t key_bytes(Cipher cipher) noexcept;
+
+/// One key, without additional data. For one thread.
 class Aead {
  public:
-  explicit Aead(const Key& key);
+  explicit Aead(const Key& key, Cipher cipher = Cipher::chacha20_poly1305);  ///< the first key_bytes() of it
   ~Aead();
   Aead(const Aead&) = delete;
   Aead& operator=(const Aead&) = delete;
 
   /// `sealed` is `out` and a tag behind it. False, and zeros in `out`, when the tag is wrong.
   [[nodiscard]] bool open(const Nonce& nonce, std::span<const std::byte> sealed, std::span<std::byte> out);
+  /// The same with the tag elsewhere.
+  [[nodiscard]] bool open(const Nonce& nonce, std::span<const std::byte> sealed,
+                          std::span<const std::byte> tag, std::span<std::byte> out);
   /// `out` has room for the tag.
   void seal(const Nonce& nonce, std::span<const std::byte> plain, std::span<std::byte> out);
 

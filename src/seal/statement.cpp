@@ -12,8 +12,6 @@
 namespace ballast::seal {
 namespace {
 
-using Kind = JsonScanner::Kind;
-
 constexpr std::string_view kType = "https://in-toto.io/Statement/v1";
 constexpr std::string_view kPredicate = "https://model_signing/signature/v1.0";
 constexpr std::string_view kPredicateOf02 = "https://model_signing/Digests/v0.1";
@@ -43,9 +41,9 @@ std::optional<Sha256::Digest> digest_in(std::string_view text) {
   return digest;
 }
 
-class StatementReader {
+class StatementReader : OnceReader {
  public:
-  explicit StatementReader(JsonScanner& json) : json_(json) {}
+  explicit StatementReader(JsonScanner& json) : OnceReader(json) {}
 
   Statement read() {
     object("the statement", [&](std::string_view key) {
@@ -126,10 +124,7 @@ class StatementReader {
       if (key == "hash_type") return set(hash_type_, key);
       if (key == "allow_symlinks") return symlinks();
       if (key != "ignore_paths") return skip_once(json_);
-      array(key, [&] {
-        expect(Kind::string, "a path of ignore_paths", "a text");
-        statement_.ignored.emplace_back(json_.string());
-      });
+      array(key, [&] { statement_.ignored.emplace_back(text("a path of ignore_paths")); });
     });
   }
 
@@ -197,34 +192,12 @@ class StatementReader {
     return std::move(statement_);
   }
 
-  template <class Member>
-  void object(std::string_view what, Member&& member) {
-    expect(Kind::object, what, "an object");
-    object_once(json_, member);
-  }
-
-  template <class Element>
-  void array(std::string_view what, Element&& element) {
-    expect(Kind::array, what, "a list");
-    json_.array(element);
-  }
-
-  void set(std::optional<std::string_view>& to, std::string_view key) {
-    expect(Kind::string, key, "a text");
-    to = json_.string();
-  }
-
-  void expect(Kind kind, std::string_view what, std::string_view wanted) {
-    if (json_.peek() != kind) fail(Errc::bad_bundle, where(), "{} is not {}", quoted(what), wanted);
-  }
+  void set(std::optional<std::string_view>& to, std::string_view key) { to = text(key); }
 
   [[noreturn]] void missing(std::string_view what) const {
     fail(Errc::bad_bundle, where(), "the signed statement has no {}", what);
   }
 
-  [[nodiscard]] const std::string& where() const noexcept { return json_.where(); }
-
-  JsonScanner& json_;
   Statement statement_;
   std::optional<std::string_view> type_;
   std::optional<std::string_view> predicate_type_;

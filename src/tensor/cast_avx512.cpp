@@ -39,8 +39,12 @@ BALLAST_AVX512 __m512i joined(__m256i low, __m256i high) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
+BALLAST_AVX512 __m256i half_of(__m512i bits) {
+  return _mm512_cvtps_ph(_mm512_castsi512_ps(bits), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
 BALLAST_AVX512 __m256i to_half(const std::byte* in) {
-  return _mm512_cvtps_ph(_mm512_loadu_ps(in), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  return half_of(_mm512_loadu_si512(in));
 }
 
 // To nearest even on the integers, the result in the upper halves: the processor's own instruction for it
@@ -58,11 +62,14 @@ BALLAST_AVX512 __m512i to_halves(const std::byte* in) {
   return joined(to_half(in), to_half(in + 64));
 }
 
+BALLAST_AVX512 __m512i upper_halves(__m512i low, __m512i high) {
+  const __m512i odd = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29,
+                                       27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  return _mm512_permutex2var_epi16(low, odd, high);
+}
+
 BALLAST_AVX512 __m512i to_bfloat16s(const std::byte* in) {
-  const __m512i upper_halves =
-      _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27, 25, 23, 21,
-                       19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-  return _mm512_permutex2var_epi16(rounded_to_bfloat16(in), upper_halves, rounded_to_bfloat16(in + 64));
+  return upper_halves(rounded_to_bfloat16(in), rounded_to_bfloat16(in + 64));
 }
 
 BALLAST_AVX512 __m512i from_half(__m256i codes) {
@@ -159,6 +166,31 @@ struct WidenCode8 {
   }
 };
 
+// All values of these codes are BF16's and F16's, too: nothing is rounded.
+template <FloatFormat F, bool kBfloat>
+struct Code8To16 {
+  static constexpr std::size_t kIn = 32, kOut = 64, kElement = 2;
+
+  template <bool kStream>
+  BALLAST_AVX512_LOOP void convert(const std::byte* in, std::byte* out, std::size_t steps) {
+    for (; steps > 0; --steps, in += kIn, out += kOut) {
+      const __m512i low = from_code8<F>(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
+      const __m512i high = from_code8<F>(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 16)));
+      if constexpr (kBfloat)
+        put<kStream>(out, upper_halves(low, high));
+      else
+        put<kStream>(out, joined(half_of(low), half_of(high)));
+    }
+    if constexpr (kStream) _mm_sfence();
+  }
+};
+
+template <FloatFormat F>
+CastKernel code8_to_16(DType to) noexcept {
+  if (to == DType::bf16) return convert_by_steps<Code8To16<F, true>>;
+  return to == DType::f16 ? convert_by_steps<Code8To16<F, false>> : nullptr;
+}
+
 // encode_float() for sixteen values. Denormals are rounded by an addition that moves their last bit to the
 // float's last.
 template <FloatFormat F>
@@ -245,6 +277,19 @@ CastKernel to_single(DType from) noexcept {
   }
 }
 
+CastKernel between_small_floats(DType from, DType to) noexcept {
+  switch (from) {
+    case DType::f8_e5m2:
+      return code8_to_16<kFormatE5M2>(to);
+    case DType::f8_e4m3:
+      return code8_to_16<kFormatE4M3>(to);
+    case DType::f8_e4m3fnuz:
+      return code8_to_16<kFormatE4M3Fnuz>(to);
+    default:
+      return nullptr;
+  }
+}
+
 #include "tensor/cast_loops.inc"
 
 }  // namespace
@@ -255,6 +300,8 @@ CastKernel avx512_kernel(DType from, DType to) noexcept {
     found = from_single(to);
   else if (to == DType::f32)
     found = to_single(from);
+  else
+    found = between_small_floats(from, to);
   return found != nullptr ? found : loop_of(from, to);
 }
 

@@ -3,115 +3,158 @@
 #include "tensor/fold_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
-#define BALLAST_LOOP [[gnu::always_inline]] inline
-#if defined(__x86_64__)
-#define BALLAST_AVX2 [[gnu::target("avx2")]]
-#define BALLAST_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]]
-#else
-#define BALLAST_AVX2
-#define BALLAST_AVX512
-#endif
+#include "base/instructions.h"
 
 namespace ballast {
 namespace {
 
-constexpr std::size_t kFoldLanes = 8;
-
 // The compilers' own vectors: of this many loops over arrays they make no good ones.
-template <class T>
-using Vector [[gnu::vector_size(kFoldLanes * sizeof(T))]] = T;
+template <class T, std::size_t kLanes>
+using Vector [[gnu::vector_size(kLanes * sizeof(T))]] = T;
 
 template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+template <class T, std::size_t kLanes>
 struct RowLanes {
-  Vector<double> squares{};
-  Vector<T> most{};
+  Vector<double, kLanes> squares{};
+  Vector<T, kLanes> most{};
 };
 
-// Columns [c, c + kFoldLanes).
-template <class T>
-BALLAST_LOOP void fold_lanes(const T* values, std::size_t c, const ColumnSums<T>& columns, RowLanes<T>& row) {
-  Vector<T> here;
-  Vector<T> low;
-  Vector<T> high;
-  Vector<double> sum;
-  Vector<double> squares;
-  Vector<std::uint32_t> nan;
-  std::memcpy(&here, values + c, sizeof(here));
-  std::memcpy(&low, columns.min + c, sizeof(low));
-  std::memcpy(&high, columns.max + c, sizeof(high));
-  std::memcpy(&sum, columns.sum + c, sizeof(sum));
-  std::memcpy(&squares, columns.squares + c, sizeof(squares));
-  std::memcpy(&nan, columns.nan + c, sizeof(nan));
-  low = here < low ? here : low;
-  high = here > high ? here : high;
-  const auto is_nan = here != here;  // -1 in each lane that is
-  nan -= __builtin_convertvector(is_nan, Vector<std::uint32_t>);
-  const Vector<T> numbers = is_nan ? Vector<T>{} : here;
-  const Vector<T> sizes = numbers < 0 ? -numbers : numbers;
-  row.most = sizes > row.most ? sizes : row.most;
-  const Vector<double> wide = __builtin_convertvector(numbers, Vector<double>);
-  sum += wide;
-  squares += wide * wide;
-  row.squares += wide * wide;
-  std::memcpy(columns.min + c, &low, sizeof(low));
-  std::memcpy(columns.max + c, &high, sizeof(high));
-  std::memcpy(columns.sum + c, &sum, sizeof(sum));
-  std::memcpy(columns.squares + c, &squares, sizeof(squares));
-  std::memcpy(columns.nan + c, &nan, sizeof(nan));
-}
+template <class T, std::size_t kLanes>
+struct BlockLanes {
+  Vector<T, kLanes> low = Vector<T, kLanes>{} + std::numeric_limits<T>::infinity();
+  Vector<T, kLanes> high = Vector<T, kLanes>{} - std::numeric_limits<T>::infinity();
+  Vector<Bits<T>, kLanes> nan{};
+  Vector<double, kLanes> sum{};
+};
 
-// `vectors`: where the machine has none so wide, they cost more than they give.
-template <class T>
-BALLAST_LOOP RowSums fold_values(const T* values, std::size_t count, const ColumnSums<T>& columns,
-                                 bool vectors) {
-  RowLanes<T> row;
-  std::size_t c = 0;
-  for (; vectors && c + kFoldLanes <= count; c += kFoldLanes) fold_lanes(values, c, columns, row);
-  RowSums sums;
-  for (; c < count; ++c) {
-    const T value = values[c];
-    if (value != value) {
-      ++columns.nan[c];
-      continue;
+// kVectors * kLanes columns, which stay in registers while all rows pass by.
+template <std::size_t kVectors, std::size_t kLanes, class T>
+BALLAST_LOOP void fold_group(const T* values, std::size_t pitch, std::size_t rows, T* absmax, double* squares,
+                             BlockLanes<T, kLanes>& block, RowLanes<T, kLanes>* lanes) {
+  Vector<T, kLanes> most[kVectors];
+  Vector<double, kLanes> lengths[kVectors];
+  std::memcpy(&most, absmax, sizeof(most));
+  std::memcpy(&lengths, squares, sizeof(lengths));
+  BlockLanes<T, kLanes> here = block;
+  for (std::size_t r = 0; r < rows; ++r) {
+    RowLanes<T, kLanes> row = lanes[r];
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < kVectors; ++k) {
+      Vector<T, kLanes> value;
+      std::memcpy(&value, values + r * pitch + k * kLanes, sizeof(value));
+      here.low = value < here.low ? value : here.low;
+      here.high = here.high < value ? value : here.high;
+      const Vector<Bits<T>, kLanes> is_nan = value != value;  // -1 in each lane that is
+      here.nan -= is_nan;
+      Vector<Bits<T>, kLanes> bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      bits &= ~is_nan;
+      std::memcpy(&value, &bits, sizeof(value));
+      bits &= std::numeric_limits<Bits<T>>::max();
+      Vector<T, kLanes> size;
+      std::memcpy(&size, &bits, sizeof(size));
+      most[k] = most[k] < size ? size : most[k];
+      row.most = row.most < size ? size : row.most;
+      const Vector<double, kLanes> wide = __builtin_convertvector(value, Vector<double, kLanes>);
+      const Vector<double, kLanes> square = wide * wide;
+      here.sum += wide;
+      lengths[k] += square;
+      row.squares += square;
     }
-    const auto number = static_cast<double>(value);
-    columns.min[c] = std::min(columns.min[c], value);
-    columns.max[c] = std::max(columns.max[c], value);
-    columns.sum[c] += number;
-    columns.squares[c] += number * number;
-    sums.squares += number * number;
-    sums.absmax = std::max(sums.absmax, std::fabs(number));
+    lanes[r] = row;
   }
-  for (std::size_t k = 0; k < kFoldLanes; ++k) {
-    sums.squares += row.squares[k];
-    sums.absmax = std::max(sums.absmax, static_cast<double>(row.most[k]));
-  }
-  return sums;
+  block = here;
+  std::memcpy(absmax, &most, sizeof(most));
+  std::memcpy(squares, &lengths, sizeof(lengths));
 }
 
 template <class T>
-BALLAST_AVX2 RowSums fold_avx2(const T* values, std::size_t count, const ColumnSums<T>& columns) {
-  return fold_values(values, count, columns, true);
+BALLAST_LOOP void fold_one(T value, T& absmax, double& squares, BlockSums<T>& block, RowSums& row) {
+  if (value != value) {
+    ++block.nan;
+    return;
+  }
+  const auto number = static_cast<double>(value);
+  block.min = std::min(block.min, value);
+  block.max = std::max(block.max, value);
+  block.sum += number;
+  absmax = std::max(absmax, std::fabs(value));
+  squares += number * number;
+  row.squares += number * number;
+  row.absmax = std::max(row.absmax, std::fabs(number));
+}
+
+template <class T, std::size_t kLanes>
+BALLAST_LOOP void add_lanes(const BlockLanes<T, kLanes>& lanes, BlockSums<T>& block) {
+  for (std::size_t k = 0; k < kLanes; ++k) {
+    block.min = std::min<T>(block.min, lanes.low[k]);
+    block.max = std::max<T>(block.max, lanes.high[k]);
+    block.nan += static_cast<std::uint32_t>(lanes.nan[k]);
+    block.sum += lanes.sum[k];
+  }
+}
+
+template <std::size_t kVectors, std::size_t kLanes, class T>
+BALLAST_LOOP void fold_all(const T* values, std::size_t pitch, std::size_t rows, std::size_t cols,
+                           const ColumnSums<T>& columns, BlockSums<T>* blocks, RowSums* found) {
+  constexpr std::size_t kGroup = kVectors * kLanes;
+  std::array<RowLanes<T, kLanes>, kMostFoldRows> lanes;
+  std::fill_n(lanes.begin(), rows, RowLanes<T, kLanes>());
+  for (std::size_t begin = 0; begin < cols; begin += kFoldColumns) {
+    const std::size_t end = std::min(cols, begin + kFoldColumns);
+    BlockSums<T>& block = blocks[begin / kFoldColumns];
+    std::size_t c = begin;
+    BlockLanes<T, kLanes> sums;
+    for (; c + kGroup <= end; c += kGroup)
+      fold_group<kVectors, kLanes>(values + c, pitch, rows, columns.absmax + c, columns.squares + c, sums,
+                                   lanes.data());
+    if (c > begin) add_lanes(sums, block);
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t i = c; i < end; ++i)
+        fold_one(values[r * pitch + i], columns.absmax[i], columns.squares[i], block, found[r]);
+    }
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      found[r].squares += lanes[r].squares[k];
+      found[r].absmax = std::max(found[r].absmax, static_cast<double>(lanes[r].most[k]));
+    }
+  }
+}
+
+// Sixteen registers: as many columns as they hold the sums of.
+template <class T>
+BALLAST_AVX2 void fold_avx2(const T* values, std::size_t pitch, std::size_t rows, std::size_t cols,
+                            const ColumnSums<T>& columns, BlockSums<T>* blocks, RowSums* found) {
+  fold_all<2, 4>(values, pitch, rows, cols, columns, blocks, found);
 }
 
 template <class T>
-BALLAST_AVX512 RowSums fold_avx512(const T* values, std::size_t count, const ColumnSums<T>& columns) {
-  return fold_values(values, count, columns, true);
+BALLAST_AVX512 void fold_avx512(const T* values, std::size_t pitch, std::size_t rows, std::size_t cols,
+                                const ColumnSums<T>& columns, BlockSums<T>* blocks, RowSums* found) {
+  fold_all<8, 8>(values, pitch, rows, cols, columns, blocks, found);
 }
 
 }  // namespace
 
 template <class T>
-RowSums fold_row(const T* values, std::size_t count, const ColumnSums<T>& columns, Isa isa) {
-  if (isa == Isa::avx512) return fold_avx512(values, count, columns);
-  if (isa == Isa::avx2) return fold_avx2(values, count, columns);
-  return fold_values(values, count, columns, false);
+void fold_rows(const T* values, std::size_t pitch, std::size_t rows, std::size_t cols,
+               const ColumnSums<T>& columns, BlockSums<T>* blocks, RowSums* found, Isa isa) {
+  if (isa == Isa::avx512) return fold_avx512(values, pitch, rows, cols, columns, blocks, found);
+  if (isa == Isa::avx2) return fold_avx2(values, pitch, rows, cols, columns, blocks, found);
+  fold_all<1, 16 / sizeof(T)>(values, pitch, rows, cols, columns, blocks, found);
 }
 
-template RowSums fold_row(const float*, std::size_t, const ColumnSums<float>&, Isa);
-template RowSums fold_row(const double*, std::size_t, const ColumnSums<double>&, Isa);
+template void fold_rows(const float*, std::size_t, std::size_t, std::size_t, const ColumnSums<float>&,
+                        BlockSums<float>*, RowSums*, Isa);
+template void fold_rows(const double*, std::size_t, std::size_t, std::size_t, const ColumnSums<double>&,
+                        BlockSums<double>*, RowSums*, Isa);
 
 }  // namespace ballast

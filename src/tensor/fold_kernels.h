@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of a picture, added to what is known of its columns: the loop of pyramids.
+// Some rows of a picture, added to what is known of its columns, its blocks and the rows themselves: the loop
+// of pyramids.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "tensor/isa.h"
 
 namespace ballast {
 
-/// Of each column: NaN is counted, and left out of the rest.
+/// Columns of a block.
+inline constexpr std::size_t kFoldColumns = 64;
+/// Rows that are folded together at most.
+inline constexpr std::size_t kMostFoldRows = 64;
+
+/// Of each column. NaN is left out, here and below.
 template <class T>
 struct ColumnSums {
-  T* min;
-  T* max;
-  double* sum;
-  std::uint32_t* nan;
+  T* absmax;
   double* squares;
+};
+
+/// Of the columns [64 i, 64 i + 64).
+template <class T>
+struct BlockSums {
+  T min = std::numeric_limits<T>::infinity();
+  T max = -std::numeric_limits<T>::infinity();
+  std::uint32_t nan = 0;
+  double sum = 0;
 };
 
 struct RowSums {
@@ -24,7 +37,9 @@ struct RowSums {
   double absmax = 0;
 };
 
+/// Row r begins at values + r * pitch. `blocks` has one for each 64 columns begun, `found` one for each row.
 template <class T>
-[[nodiscard]] RowSums fold_row(const T* values, std::size_t count, const ColumnSums<T>& columns, Isa isa);
+void fold_rows(const T* values, std::size_t pitch, std::size_t rows, std::size_t cols,
+               const ColumnSums<T>& columns, BlockSums<T>* blocks, RowSums* found, Isa isa);
 
 }  // namespace ballast

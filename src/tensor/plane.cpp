@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/thread_pool.h"
 #include "tensor/describe.h"
@@ -122,6 +124,39 @@ void combine(Delta delta, const std::vector<T>& others, std::vector<T>& numbers)
   }
 }
 
+bool is_long_integer(DType dtype) {
+  return dtype == DType::i64 || dtype == DType::u64;
+}
+
+// Numbers of 64 bits are not all doubles: a difference of 1 would be 0. Here is room for them, and for
+// doubles.
+using ExactNumber = long double;
+static_assert(std::numeric_limits<ExactNumber>::digits >= 64);
+
+// work(how to get at number i), for each dtype's way.
+template <class Work>
+void with_exact_numbers(DType dtype, const std::vector<std::byte>& raw, const std::vector<double>& numbers,
+                        Work&& work) {
+  const auto load = [&raw](auto integer, std::size_t i) {
+    return static_cast<ExactNumber>(load_le<decltype(integer)>(raw.data() + i * sizeof integer));
+  };
+  if (dtype == DType::i64) return work([&](std::size_t i) { return load(std::int64_t{}, i); });
+  if (dtype == DType::u64) return work([&](std::size_t i) { return load(std::uint64_t{}, i); });
+  work([&](std::size_t i) { return static_cast<ExactNumber>(numbers[i]); });
+}
+
+void subtract_exactly(const Plane::Data& data, PlaneScratch<double>& scratch) {
+  with_exact_numbers(data.a.tensor().dtype(), scratch.raw, scratch.numbers, [&](auto a) {
+    with_exact_numbers(data.b->tensor().dtype(), scratch.other_raw, scratch.others, [&](auto b) {
+      for (std::size_t i = 0; i < scratch.numbers.size(); ++i) {
+        const auto difference = static_cast<double>(a(i) - b(i));
+        const double sign = difference > 0 ? 1 : difference < 0 ? -1 : difference;
+        scratch.numbers[i] = data.delta == Delta::sign ? sign : difference;
+      }
+    });
+  });
+}
+
 template <class T>
 void fold_cell_row(const Plane::Data& data, const TileFrame& frame, std::int64_t row,
                    PlaneScratch<T>& scratch, Cell* cells) {
@@ -172,7 +207,15 @@ const T* read_numbers(const Plane::Data& data, std::int64_t row, std::int64_t co
   data.a.read(row, col, height, width, scratch.raw, scratch.numbers.data());
   if (data.b) {
     scratch.others.resize(count);
-    data.b->read(row, col, height, width, scratch.raw, scratch.others.data());
+    data.b->read(row, col, height, width, scratch.other_raw, scratch.others.data());
+    if constexpr (std::is_same_v<T, double>) {
+      const bool is_long =
+          is_long_integer(data.a.tensor().dtype()) || is_long_integer(data.b->tensor().dtype());
+      if (is_long && data.delta != Delta::ratio) {
+        subtract_exactly(data, scratch);
+        return scratch.numbers.data();
+      }
+    }
     combine(data.delta, scratch.others, scratch.numbers);
   }
   return scratch.numbers.data();

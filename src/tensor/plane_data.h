@@ -35,6 +35,7 @@ struct Plane::Data {
 template <class T>
 struct PlaneScratch {
   std::vector<std::byte> raw;
+  std::vector<std::byte> other_raw;
   std::vector<T> numbers;
   std::vector<T> others;
 };

@@ -9,9 +9,11 @@ namespace ballast {
 namespace {
 
 constexpr std::uint64_t kSmallPlane = std::uint64_t{16} << 20U;   // read whole
-constexpr std::uint64_t kSampleBytes = std::uint64_t{64} << 20U;  // of a picture at most
+constexpr std::uint64_t kSampleBytes = std::uint64_t{32} << 20U;  // of a picture: a disk's 50 ms
 constexpr std::int64_t kFewestRows = 16;
 constexpr std::int64_t kSegment = 1024;  // elements, where whole rows are too long
+constexpr std::int64_t kRowPart = 8192;  // elements that a row's norm is guessed from
+constexpr std::int64_t kRowPieces = 4;   // in so many pieces: each costs a disk as much as what lies in it
 constexpr std::int64_t kSampledLines = 256;
 constexpr int kExactLevel = 3;
 
@@ -87,13 +89,12 @@ Lines sampled_rows(const Plane::Data& data, LineStat of) {
   lines.step = (data.form.rows - 1) / kSampledLines + 1;
   const std::int64_t count = (data.form.rows - 1) / lines.step + 1;
   lines.points.resize(static_cast<std::size_t>(count));
-  const std::int64_t piece = std::min(data.form.cols, kSegment * 64);
-  const std::int64_t pieces = data.form.cols <= piece ? 1 : 16;
+  const std::int64_t pieces = data.form.cols <= kRowPart ? 1 : kRowPieces;
+  const std::int64_t length = std::min(data.form.cols, kRowPart) / pieces;
   parallel_read(static_cast<std::uint64_t>(count), data.readers(), [&](std::uint64_t i) {
     PlaneScratch<double> scratch;
     const std::int64_t begin = static_cast<std::int64_t>(i) * lines.step;
     const std::int64_t row = one_of(begin, std::min(begin + lines.step, data.form.rows));
-    const std::int64_t length = pieces == 1 ? piece : kSegment * 4;
     Strength strength;
     std::int64_t seen = 0;
     for (std::int64_t p = 0; p < pieces; ++p) {

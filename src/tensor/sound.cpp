@@ -36,4 +36,15 @@ void check_sound(const Tensor& tensor, std::string_view name) {
   }
 }
 
+void ChangeCheck::operator()(const Tensor& tensor) {
+  if (tensor.has_data()) (*this)(*tensor.storage());
+}
+
+void ChangeCheck::operator()(const Storage& storage) {
+  if (&storage == last_) return;
+  last_ = &storage;
+  const auto span = storage.source_span();
+  if (!span || seen_.insert(innermost(*span).source.get()).second) storage.check_unchanged();
+}
+
 }  // namespace ballast

@@ -17,19 +17,15 @@
 #include "base/shared_progress.h"
 #include "tensor/blocks.h"
 #include "tensor/elements.h"
+#include "tensor/sound.h"
 #include "tensor/stats_pass.h"
 
 namespace ballast {
 namespace {
 
-constexpr std::uint64_t kPieceElements =
-    std::uint64_t{1} << 20U;  // one thread's share; a multiple of 8, so that sub-byte pieces begin on bytes
+constexpr std::uint64_t kPieceElements = kStatsPiece;
 constexpr std::size_t kReadElements = 1U << 15U;
-constexpr std::size_t kValuesAtOnce = 1U << 11U;
-
-bool needs_double(DType dtype) {
-  return !is_floating(dtype) || dtype == DType::f64;
-}
+constexpr std::size_t kValuesAtOnce = kStatsBlock;
 
 template <class T>
 StatsPart look_at(const Tensor& tensor, std::uint64_t first, std::uint64_t count, BucketCounter* buckets) {
@@ -96,10 +92,14 @@ std::uint64_t count_matches(std::span<const std::byte> bytes, NotFinite what) {
 
 }  // namespace
 
+bool stats_need_double(DType stored) {
+  return !is_floating(stored) || stored == DType::f64;
+}
+
 StatsPart look_at_values(const Tensor& tensor, std::uint64_t first, std::uint64_t count,
                          BucketCounter* buckets) {
-  return needs_double(meaning_of(tensor.dtype()).stored) ? look_at<double>(tensor, first, count, buckets)
-                                                         : look_at<float>(tensor, first, count, buckets);
+  return stats_need_double(meaning_of(tensor.dtype()).stored) ? look_at<double>(tensor, first, count, buckets)
+                                                              : look_at<float>(tensor, first, count, buckets);
 }
 
 TensorStats stats_of(const StatsPart& part) {
@@ -149,6 +149,8 @@ std::vector<TensorStats> stats_pass(std::span<const Tensor> tensors, const Progr
     for (std::size_t piece = pieces.first(t); piece < pieces.end(t); ++piece) whole.append(parts[piece]);
     results.push_back(stats_of(whole));
   }
+  ChangeCheck check_unchanged;
+  for (const Tensor& tensor : tensors) check_unchanged(tensor);
   return results;
 }
 

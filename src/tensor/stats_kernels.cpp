@@ -7,14 +7,7 @@
 #include <cmath>
 #include <type_traits>
 
-#define BALLAST_LOOP [[gnu::always_inline]] inline
-#if defined(__x86_64__)
-#define BALLAST_AVX2 [[gnu::target("avx2")]]
-#define BALLAST_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]]
-#else
-#define BALLAST_AVX2
-#define BALLAST_AVX512
-#endif
+#include "base/instructions.h"
 
 namespace ballast {
 namespace {

@@ -13,6 +13,15 @@
 
 namespace ballast {
 
+/// Values are looked at in blocks, which make up pieces, one thread's share each; blocks and pieces begin
+/// where these sizes say, whoever reads them, so that the same bits come out.
+inline constexpr std::uint64_t kStatsBlock = std::uint64_t{1} << 11U;
+/// A multiple of 8, so that pieces of values below a byte begin on bytes.
+inline constexpr std::uint64_t kStatsPiece = std::uint64_t{1} << 20U;
+
+/// Values are brought to double; otherwise to float.
+[[nodiscard]] bool stats_need_double(DType stored);
+
 /// Values [first, first + count) in the row-major order of `tensor`; `first` is a multiple of 8. `buckets`,
 /// when given, counts them too.
 [[nodiscard]] StatsPart look_at_values(const Tensor& tensor, std::uint64_t first, std::uint64_t count,

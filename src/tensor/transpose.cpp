@@ -11,6 +11,7 @@ namespace ballast {
 namespace {
 
 constexpr std::int64_t kTile = 64;
+constexpr std::int64_t kLine = static_cast<std::int64_t>(kCacheLine);
 
 StridedRows part(const StridedRows& plane, std::int64_t size, std::int64_t row, std::int64_t column,
                  std::int64_t rows, std::int64_t columns) {
@@ -65,18 +66,18 @@ void copy_plain(const StridedRows& plane, std::size_t size) {
   for_each_tile(plane, size, [&](const StridedRows& tile) { copy_tile(tile, size); });
 }
 
-Transposer transposer_for(std::size_t size, Isa isa) noexcept {
+TransposeKernel transposer_for(std::size_t size, Isa isa) noexcept {
   if (isa >= Isa::avx512) return avx512_transposer(size);
   if (isa >= Isa::avx2) return avx2_transposer(size);
-  return {};
+  return nullptr;
 }
 
 // All of a plane but without streaming, the vectors' blocks first and the edges element by element.
-void transpose_plain(const StridedRows& plane, std::int64_t size, const Transposer& transposer) {
+void transpose_plain(const StridedRows& plane, std::int64_t size, TransposeKernel transpose) {
   const std::int64_t lane = 16 / size;
   const std::int64_t rows = plane.rows / lane * lane;
-  const std::int64_t columns = plane.columns / (lane * transposer.lanes) * (lane * transposer.lanes);
-  if (rows > 0 && columns > 0) transposer.run(part(plane, size, 0, 0, rows, columns), false);
+  const std::int64_t columns = plane.columns / (kLine / size) * (kLine / size);
+  if (rows > 0 && columns > 0) transpose(part(plane, size, 0, 0, rows, columns), false);
   copy_plain(part(plane, size, 0, columns, rows, plane.columns - columns), static_cast<std::size_t>(size));
   copy_plain(part(plane, size, rows, 0, plane.rows - rows, plane.columns), static_cast<std::size_t>(size));
 }
@@ -86,8 +87,8 @@ void transpose_plain(const StridedRows& plane, std::int64_t size, const Transpos
 // wherever in the row they do.
 class ShiftedTiles {
  public:
-  ShiftedTiles(const StridedRows& plane, std::int64_t size, Isa isa, const Transposer& transposer)
-      : plane_(plane), size_(size), isa_(isa), transposer_(transposer) {}
+  ShiftedTiles(const StridedRows& plane, std::int64_t size, Isa isa, TransposeKernel transpose)
+      : plane_(plane), size_(size), isa_(isa), transpose_(transpose) {}
 
   void copy() {
     const std::int64_t width = kTileBytes / size_;
@@ -102,7 +103,6 @@ class ShiftedTiles {
   }
 
  private:
-  static constexpr std::int64_t kLine = static_cast<std::int64_t>(kCacheLine);
   static constexpr std::int64_t kTileBytes = 4 * kLine;
   static constexpr std::int64_t kBufferPitch = kTileBytes + kLine;
 
@@ -112,7 +112,7 @@ class ShiftedTiles {
     std::byte* out = tile.out;
     tile.out = buffer_;
     tile.pitch = kBufferPitch;
-    transpose_plain(tile, size_, transposer_);
+    transpose_plain(tile, size_, transpose_);
     for (std::int64_t row = 0; row < rows; ++row) {
       write_row(buffer_ + row * kBufferPitch, out + row * plane_.pitch, columns * size_, j == 0, last);
     }
@@ -131,7 +131,7 @@ class ShiftedTiles {
   const StridedRows& plane_;
   std::int64_t size_;
   Isa isa_;
-  const Transposer& transposer_;
+  TransposeKernel transpose_;
   alignas(kCacheLine) std::byte buffer_[kTile * kBufferPitch];
 };
 
@@ -139,16 +139,16 @@ class ShiftedTiles {
 
 void copy_plane(const StridedRows& plane, std::size_t size, Isa isa, bool stream) {
   const auto bytes = static_cast<std::int64_t>(size);
-  const Transposer transposer = transposer_for(size, isa);
-  if (transposer.run == nullptr || plane.row_step != bytes) return copy_plain(plane, size);
-  const bool whole_lines = reinterpret_cast<std::uintptr_t>(plane.out) % kCacheLine == 0 &&
-                           plane.pitch % static_cast<std::int64_t>(kCacheLine) == 0;
-  if (stream && !whole_lines) return ShiftedTiles(plane, bytes, isa, transposer).copy();
+  const TransposeKernel transpose = transposer_for(size, isa);
+  if (transpose == nullptr || plane.row_step != bytes) return copy_plain(plane, size);
+  const bool whole_lines =
+      reinterpret_cast<std::uintptr_t>(plane.out) % kCacheLine == 0 && plane.pitch % kLine == 0;
+  if (stream && !whole_lines) return ShiftedTiles(plane, bytes, isa, transpose).copy();
   const std::int64_t lane = 16 / bytes;
   const std::int64_t rows = plane.rows / lane * lane;
-  const std::int64_t columns = plane.columns / (lane * transposer.lanes) * (lane * transposer.lanes);
+  const std::int64_t columns = plane.columns / (kLine / bytes) * (kLine / bytes);
   for_each_tile(part(plane, bytes, 0, 0, rows, columns), size,
-                [&](const StridedRows& tile) { transposer.run(tile, stream); });
+                [&](const StridedRows& tile) { transpose(tile, stream); });
   copy_plain(part(plane, bytes, 0, columns, rows, plane.columns - columns), size);
   copy_plain(part(plane, bytes, rows, 0, plane.rows - rows, plane.columns), size);
 }

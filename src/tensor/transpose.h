@@ -26,17 +26,13 @@ struct StridedRows {
 /// 16 bytes; nothing needs to be aligned. `stream`: write past the cache where whole lines can be written.
 void copy_plane(const StridedRows& plane, std::size_t size, Isa isa, bool stream);
 
-/// Transposes blocks of kLane source elements down and kLane * lanes across, where kLane * size is 16 bytes:
-/// row_step is `size`, rows and columns are multiples of the block's. Streaming needs output rows that begin
-/// on a cache line.
+/// Transposes blocks of 16 bytes of source elements across and a cache line of output elements down: row_step
+/// is `size`, rows and columns are multiples of the block's. Streaming needs output rows that begin on a
+/// cache line.
 using TransposeKernel = void (*)(const StridedRows& plane, bool stream);
 
-struct Transposer {
-  TransposeKernel run = nullptr;  // null: none for this machine
-  int lanes = 1;                  // of 16 bytes in a vector
-};
-
-[[nodiscard]] Transposer avx2_transposer(std::size_t size) noexcept;
-[[nodiscard]] Transposer avx512_transposer(std::size_t size) noexcept;
+/// Null where there is none for this machine.
+[[nodiscard]] TransposeKernel avx2_transposer(std::size_t size) noexcept;
+[[nodiscard]] TransposeKernel avx512_transposer(std::size_t size) noexcept;
 
 }  // namespace ballast

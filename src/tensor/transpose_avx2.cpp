@@ -38,7 +38,7 @@ BALLAST_INLINE void store_streamed(Vector* to, Vector value) {
 
 }  // namespace
 
-Transposer avx2_transposer(std::size_t size) noexcept {
+TransposeKernel avx2_transposer(std::size_t size) noexcept {
   return transposer_of(size);
 }
 
@@ -48,8 +48,8 @@ Transposer avx2_transposer(std::size_t size) noexcept {
 
 namespace ballast {
 
-Transposer avx2_transposer(std::size_t /*size*/) noexcept {
-  return {};
+TransposeKernel avx2_transposer(std::size_t /*size*/) noexcept {
+  return nullptr;
 }
 
 }  // namespace ballast

@@ -46,7 +46,7 @@ BALLAST_INLINE void store_streamed(Vector* to, Vector value) {
 
 }  // namespace
 
-Transposer avx512_transposer(std::size_t size) noexcept {
+TransposeKernel avx512_transposer(std::size_t size) noexcept {
   return transposer_of(size);
 }
 
@@ -56,8 +56,8 @@ Transposer avx512_transposer(std::size_t size) noexcept {
 
 namespace ballast {
 
-Transposer avx512_transposer(std::size_t /*size*/) noexcept {
-  return {};
+TransposeKernel avx512_transposer(std::size_t /*size*/) noexcept {
+  return nullptr;
 }
 
 }  // namespace ballast

@@ -6,7 +6,7 @@ import itertools
 import struct
 
 import tar_forge as tar
-from pickle_asm import persistent, pickle, val
+from pickle_asm import EMPTY_DICT, MARK, SETITEMS, code, glob, persistent, pickle, val
 from torch_parts import (ECHO, FLOATS, Sample, cls, legacy, legacy_storage, longs, storage, tar_parts, tensor,
                          torch_tar, torch_zip)
 
@@ -66,7 +66,23 @@ def rows_tar():
             yield "tar-beside-%s-%s" % (what, name), "a member that the object does not name", tar.archive(*members)
 
 
+def rows_named():
+    """torch.save numbers storages; other loaders of archives find what they run by its name."""
+    names = ("aotinductor/model/x.so", "aotinductor/model/x.cpp", "weights/x.pt", "x.py", "x/__init__.py", "__main__.py", "constants.pkl", "0.npy", "0x", "-1",
+             "a", "1a", "sample_inputs/model.pt", "\u0661", "0/0", "../constants.pkl")
+    for number, name in enumerate(names):
+        root = val({"a": tensor(storage(name)), "b": tensor(storage("0"))})
+        yield "named-%d" % number, "a storage called %r" % name, torch_zip(root, {name: FLOATS, "0": OTHER}, 3)
+
+
 def samples():
+    names = [("torch", "UntypedStorage"), ("torch.storage", "UntypedStorage"), ("torch", "_UntypedStorage"), ("torch.storage", "_UntypedStorage"),
+             ("torch", "TypedStorage"), ("torch.storage", "TypedStorage"), ("torch.storage", "_TypedStorage")]
+    for number, (one, other) in enumerate(itertools.permutations(names, 2)):
+        root = code(EMPTY_DICT, MARK, glob(*one), val(1), glob(*other), val(2), SETITEMS)
+        yield Sample("key-classes-%d" % number, "pkl", "not-clean", "trust", "%s.%s and %s.%s as keys, which may be one class" % (*one, *other), pickle(root, 2))
+    for name, text, data in rows_named():
+        yield Sample("key-" + name, "pt", "not-clean", "trust", text, data)
     for name, extension, text, data in rows_mixed():
         yield Sample("key-" + name, extension, "not-clean", "trust", text, data)
     for name, text, data in rows_tar():

@@ -168,6 +168,11 @@ def others(size):
     yield "st-tensors", "safetensors", safetensors({"%d" % i: empty for i in range(size // 68)})
     yield "st-names", "safetensors", safetensors({"%d" % i + "x" * 1000: empty for i in range(size // 1070)})
     yield "st-dots", "safetensors", safetensors({"%d" % i + ".a" * 59: empty for i in range(size // 190)})
+    names = ["%06d" % i for i in range(size // 150)]
+    for last, which in (("", "packed"), ("x", "packed-missing")):
+        said = json.dumps({name: {"dtype": "F32", "shape": [1], "xxh3": "0" * 16} for name in [*names[:-1], names[-1] + last]}, separators=(",", ":"))
+        yield "st-" + which, "safetensors", safetensors({"__metadata__": {"ballast.packed": said, "ballast.packed.version": "1"}} | {
+            name: {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]} for name in names})
     meta = b",".join(b'"%d":""' % i for i in range(size // 11))
     yield "st-metadata", "safetensors", safetensors(b'{"__metadata__":{' + meta + b"}}")
     yield "st-long-metadata", "safetensors", safetensors({"__metadata__": {"a": "é" * (size // 12), "b": "\1" * (size // 12)}})

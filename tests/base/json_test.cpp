@@ -37,6 +37,12 @@ TEST(JsonWriter, WritesNumbersThatReadBackTheSame) {
   EXPECT_EQ(json.text(), "[18446744073709551615,-9223372036854775808,0.1,1e+300,null,null]");
 }
 
+TEST(JsonWriter, WritesFloatsThatReadBackAsFloats) {
+  JsonWriter json;  // as Python's json.dumps does
+  json.begin_array().value(2.0).value(-0.0).value(0.0).value(1e16).value(123456789.0).end_array();
+  EXPECT_EQ(json.text(), "[2.0,-0.0,0.0,1e+16,123456789.0]");
+}
+
 // What the scanner makes of one value that fills the text.
 std::string scanned(std::string text) {
   const std::size_t size = text.size();

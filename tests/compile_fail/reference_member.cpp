@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: cannot be reflected
+// expect: a member of this struct cannot be found.*BALLAST_FIELDS
+// names: Model
 #include "ballast/module.h"
 #include "ballast/nn.h"
 

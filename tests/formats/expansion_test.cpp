@@ -2,13 +2,16 @@
 // A file whose tensors show far more bytes than it holds is refused, in whatever way it does that.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "ballast/io.h"
 #include "base/error_of.h"
 #include "base/scratch.h"
 #include "formats/onnx_wire.h"
+#include "formats/open.h"
 
 namespace ballast {
 namespace {
@@ -41,6 +44,23 @@ TEST_F(Expansion, OneTensorUnderManyNamesIsRefusedInEveryFormatThatHoldsTies) {
     EXPECT_EQ(size_of(90, 100), 90U);
   }
   EXPECT_GE(formats, 3);
+}
+
+TEST_F(Expansion, IsZeroOrMore) {
+  const std::string file = path("w.safetensors");
+  save(under_names(1), file);
+  for (const double expansion : {-1.0, -1e-300, -std::numeric_limits<double>::infinity(), std::nan("")}) {
+    SCOPED_TRACE(expansion);
+    EXPECT_EQ(code_of([&] { static_cast<void>(open(file, {.expansion = expansion})); }),
+              Errc::invalid_argument);
+    EXPECT_EQ(
+        code_of([&] {
+          static_cast<void>(open_bytes(Tensor::zeros(DType::u8, {9}).storage(), {.expansion = expansion}));
+        }),
+        Errc::invalid_argument);
+  }
+  for (const double expansion : {0.0, 0.5, std::numeric_limits<double>::infinity()})
+    EXPECT_EQ(open(file, {.expansion = expansion}).size(), 1U);
 }
 
 TEST_F(Expansion, ManyTensorsOfAnOnnxModelOnTheSameExternalBytesAreRefused) {

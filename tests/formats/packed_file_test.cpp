@@ -12,6 +12,8 @@
 #include "ballast/format.h"
 #include "ballast/hash.h"
 #include "ballast/io.h"
+#include "ballast/load_file.h"
+#include "ballast/record.h"
 #include "ballast/safetensors.h"
 #include "ballast/verify.h"
 #include "base/bytes.h"
@@ -220,8 +222,64 @@ TEST_F(PackedFile, InReferenceModeItIsWhatTheReferenceSees) {
   EXPECT_TRUE(seen.metadata->contains("ballast.packed"));
 }
 
+TEST_F(PackedFile, ARecordMayBePackedAndIsARecordStill) {
+  for (const Pack pack : {Pack::fast, Pack::small}) {
+    const std::string file = path("m.record");
+    save_record(model(), file,
+                {.precision = "half", .config = R"({"n": 3})", .pack = pack, .overwrite = true});
+    for (const Io io : {Io::map, Io::read}) {
+      const Checkpoint opened = open_record(file, {.io = io, .verify = true});
+      EXPECT_EQ(opened.format, formats::record);
+      expect_same(opened, model());
+      EXPECT_TRUE(opened.tensor("a.weight").storage()->packed_size());
+      EXPECT_EQ(record_config_value(opened).find("n")->as_int(), 3);
+      EXPECT_TRUE(check_record(opened).empty());
+      EXPECT_EQ(opened.metadata->at("ballast.precision"), "half");
+    }
+    const std::string text = content(file);
+    const auto bytes = as_bytes(text);
+    expect_same(open_record(bytes, {.verify = true}), model());
+    EXPECT_EQ(hash(open(file)).root, hash(model()).root);
+    EXPECT_TRUE(verify(file, {.allow_zeros = true}).findings.empty());
+    // From there to a plain record and back: the same bytes.
+    convert(file, path("plain.record"), {.overwrite = true});
+    EXPECT_FALSE(open(path("plain.record")).tensor("a.weight").storage()->packed_size());
+    convert(path("plain.record"), path("again.record"), {.pack = pack, .overwrite = true});
+    EXPECT_EQ(content(path("again.record")), text);
+  }
+}
+
+TEST_F(PackedFile, ASavedModelMayBePacked) {
+  struct Model {
+    Tensor a = weights(DType::bf16, {300, 1000}, 1);
+  } model;
+  save(model, path("m.safetensors"), {.pack = Pack::small});
+  save_record(model, path("m.record"), {.pack = Pack::small});
+  for (const char* name : {"m.safetensors", "m.record"}) {
+    Model loaded{.a = Tensor(DType::bf16, {300, 1000})};
+    load(loaded, path(name));
+    EXPECT_EQ(bytes_of(loaded.a), bytes_of(model.a)) << name;
+    EXPECT_TRUE(open(path(name)).tensor("a").storage()->packed_size()) << name;
+  }
+}
+
+TEST_F(PackedFile, EveryDamageOfAPackedRecordIsSeenWherePlainOrPackedTensorsLie) {
+  const std::string file = path("m.record");
+  save_record(model(), file, {.pack = Pack::fast});
+  const std::string sound = content(file);
+  const std::size_t data = 8 + static_cast<std::size_t>(load_le<std::uint64_t>(as_bytes(sound).data()));
+  for (std::size_t at = data; at < sound.size(); at += 9973) {
+    std::string text = sound;
+    text[at] ^= 16;
+    write(file, text);
+    EXPECT_THROW(static_cast<void>(open_record(file, {.verify = true})), Error) << at;
+    EXPECT_THROW(convert(file, path("n.safetensors"), {.overwrite = true}), Error) << at;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("n.safetensors")));
+}
+
 TEST_F(PackedFile, OtherFormatsAreNotPacked) {
-  for (const char* name : {"m.pt", "m.record", "m.npz", "m.bpk"})
+  for (const char* name : {"m.pt", "m.npz", "m.bpk"})
     EXPECT_EQ(code_of([&] { save(model(), path(name), {.pack = Pack::fast}); }), Errc::unsupported) << name;
   EXPECT_EQ(pack_named("small"), Pack::small);
   EXPECT_EQ(code_of([] { static_cast<void>(pack_named("tiny")); }), Errc::invalid_argument);

@@ -32,9 +32,7 @@ def unpickles(data):
     seen.clear()
     stream = io.BytesIO(data)
     try:
-        first = Recorder(stream).load()
-        if first == 0x1950a86a20f9469cfc6c:  # as PyTorch goes on behind its magic number
-            for _ in range(4): Recorder(stream).load()
+        for _ in range(5): Recorder(stream).load()  # as PyTorch goes on behind its magic number, and others behind anything
     except Exception: pass
     return bool(seen)
 def tarred(data):
@@ -97,6 +95,7 @@ files = {
     'pickle-zlib': ('gzip', zlib.compress(evil)), 'pickle-gzip': ('pickle', gzip.compress(evil)),
     'safetensors-module': ('pickle', safetensors(b'\n0cos\nx\1\n.', length=0x156)), 'safetensors-inst': ('pickle', safetensors(b'\n0(ios\nx\1\n.', length=0x156)),
     'safetensors-line': ('pickle', safetensors(b'\n0' + evil, length=0x1456)), 'safetensors-long': ('pickle', safetensors(b'\n0' + evil, length=0x40056)),
+    'safetensors-second': ('pickle', safetensors(b'\n.' + evil, length=0x156)), 'safetensors-third': ('pickle', safetensors(b'\n.(N.' + evil, length=0x156)),
     'safetensors-streams': ('pickle', safetensors(b'\n0' + streams, length=0x156)), 'safetensors-text': ('pickle', safetensors(b'\n0L' + b'%dL\n.' % 0x1950a86a20f9469cfc6c + streams[13:], length=0x156)),
     **{f'npy-tar-{name}': ('tar', array_tar(spelling)) for name, spelling in spellings.items()},
     'zip-honest': ('', zipped), 'pickle-honest': ('', pickle.dumps({'a': 1})), 'tar-honest': ('', tar(b'pickle')), 'npy-honest': ('', array.getvalue()),

@@ -73,6 +73,15 @@ TEST_F(ToyFormat, IsReadAndWrittenLikeThoseOfBallast) {
   EXPECT_TRUE(verify(path("b.toy"), {.formats = {kToy}}).clean());
 }
 
+TEST_F(ToyFormat, ThatCannotOpenWhatItRecognisesIsAMistakeOfTheCaller) {
+  static constexpr FormatRow kMute = {.name = "mute", .recognise = recognise_toy};
+  Checkpoint checkpoint;
+  checkpoint.add("w", Tensor::zeros(DType::f32, {8}));
+  save(checkpoint, path("w.toy"), {.format = kToy});
+  EXPECT_EQ(code_of([&] { static_cast<void>(open(path("w.toy"), {.formats = {kMute}})); }),
+            Errc::invalid_argument);
+}
+
 TEST_F(ToyFormat, IsNotAskedToWriteADtypeItSaysItDoesNotHold) {
   for (int i = 0; i < static_cast<int>(kDTypeCount); ++i) {
     const auto dtype = static_cast<DType>(i);

@@ -77,6 +77,15 @@ TEST_F(VerifyTest, AReceiptIsNotedWhenItFitsAndAFindingWhenItDoesNot) {
   EXPECT_EQ(report.findings[0].name, "");
 }
 
+TEST_F(VerifyTest, AReceiptThatSpeaksTwiceOfATensorDoesNotHold) {
+  convert(path("in.safetensors"), path("out.pt"), {.receipt = path("r.json")});
+  Receipt receipt = read_receipt(path("r.json"));
+  EXPECT_THAT(check_receipt(path("out.pt"), receipt).problems, IsEmpty());
+  receipt.output.tensors.push_back(receipt.output.tensors[0]);
+  receipt.output.tensors.back().sha256.assign(64, '0');
+  EXPECT_THAT(check_receipt(path("out.pt"), receipt).problems, ElementsAre(HasSubstr("twice")));
+}
+
 TEST_F(VerifyTest, WhatCannotBeReadIsAnError) {
   EXPECT_EQ(error_of([&] { static_cast<void>(verify(path("absent.pt"))); }).code(), Errc::file_not_found);
 }

@@ -35,10 +35,16 @@ struct Zoo {
   nn::LSTM lstm{3, 4, {.num_layers = 2, .bidirectional = true, .proj_size = 2}};
   nn::GRU gru{3, 4, {.num_layers = 2}};
   nn::RNN rnn{3, 4, {.bias = false}};
+  nn::LSTMCell lstm_cell{3, 4};
+  nn::GRUCell gru_cell{3, 4};
+  nn::RNNCell rnn_cell{3, 4, {.bias = false}};
+  nn::EmbeddingBag bag{6, 3};
   nn::MultiheadAttention attention{4, 2};
   nn::MultiheadAttention wide{4, 2, {.bias = false, .add_bias_kv = true, .kdim = 3, .vdim = 5}};
   nn::TransformerEncoderLayer encoder{4, 2, {.dim_feedforward = 8}};
   nn::TransformerDecoderLayer decoder{4, 2, {.dim_feedforward = 8}};
+  nn::Transformer both{
+      4, 2, {.num_encoder_layers = 2, .num_decoder_layers = 1, .layer = {.dim_feedforward = 8}}};
   nn::Sequential<nn::Linear, nn::ReLU, nn::Linear> head{{4, 3}, {}, {3, 1}};
   Tensor bare{DType::f32, {2, 2}};
 };

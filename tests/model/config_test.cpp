@@ -222,6 +222,24 @@ TEST(Config, NestedStructsEnumsOptionalsTuples) {
   EXPECT_THAT(config.table.at("k"), ElementsAre(1, 2.5));
 }
 
+struct Usual {
+  std::optional<int> heads = 12;
+  std::optional<Inner> inner = Inner{Activation::gelu, 5};
+};
+
+TEST(Config, AnOptionalThatIsNotThereStaysWhatTheStructSays) {
+  const auto absent = read_config<Usual>(Value::dict({}));
+  EXPECT_EQ(absent.heads, 12);
+  EXPECT_EQ(absent.inner.value().limit, 5);
+  const auto none = read_config<Usual>(Value::dict({{"heads", Value()}, {"inner", Value()}}));
+  EXPECT_FALSE(none.heads);
+  EXPECT_FALSE(none.inner);
+  const auto given =
+      read_config<Usual>(Value::dict({{"heads", 3}, {"inner", Value::dict({{"activation", "relu"}})}}));
+  EXPECT_EQ(given.heads, 3);
+  EXPECT_FALSE(given.inner.value().limit) << "what the file holds is read into a new one";
+}
+
 TEST(Config, ErrorsNameThePath) {
   const auto layer = [](const Value& activation) {
     return Value::dict({{"layers", Value::list({Value::dict({{"activation", "relu"}}),

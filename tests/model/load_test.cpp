@@ -134,11 +134,15 @@ TEST(Load, ConfigurationMembersAreLeftAlone) {
     nn::Conv2d conv1{2, 2, {2, 2}};
     bool extra_field = true;
     std::string name = "net";
+    Dims padding = {0, 1};
+    std::vector<Shape> sizes = {{2, 3}};
   } model;
 
   load(model, net_file());
   EXPECT_TRUE(model.extra_field);
   EXPECT_EQ(model.name, "net");
+  EXPECT_EQ(model.padding, (Dims{0, 1}));
+  EXPECT_EQ(model.sizes.front(), (Shape{2, 3}));
 }
 
 TEST(Load, RenamesThenFilters) {
@@ -340,6 +344,26 @@ TEST(Load, NearestNamesAndRules) {
                    {.rename = report.suggestions})
                   .complete());
   EXPECT_THAT(report.text(), HasSubstr(R"x({R"(^backbone\.)", ""},)x"));
+}
+
+TEST(Load, EveryProposedRuleStillMatchesAfterTheOnesBeforeIt) {
+  struct Model {
+    std::vector<nn::Linear> layers = {{4, 8}, {8, 8}, {8, 8}};
+    nn::Linear head{8, 3};
+  } model;
+
+  const Checkpoint file = checkpoint({{"backbone.mlp.0.weight", {8, 4}},
+                                      {"backbone.mlp.0.bias", {8}},
+                                      {"backbone.mlp.2.weight", {8, 8}},
+                                      {"backbone.mlp.2.bias", {8}},
+                                      {"backbone.mlp.4.weight", {8, 8}},
+                                      {"backbone.mlp.4.bias", {8}},
+                                      {"backbone.classifier.weight", {3, 8}},
+                                      {"backbone.classifier.bias", {3}}});
+  const LoadReport report = failed_load(model, file);
+  const LoadReport again = load(model, file, {.rename = report.suggestions});
+  EXPECT_TRUE(again.complete());
+  EXPECT_THAT(again.text(), Not(HasSubstr("matched no key")));
 }
 
 TEST(Load, ReportAsJson) {

@@ -134,5 +134,27 @@ TEST(CompareKernels, UlpsAreTheSameForEveryInstructionSet) {
   expect_one_result<std::int64_t, double>(0x7FF0000000000000);
 }
 
+// One odd value at every place of every length: nothing else makes a block odd, and nothing but NaN is one.
+TEST(CompareKernels, OneOddValueIsNoticedWhereverItStands) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const Isa isa : isas()) {
+    for (std::size_t count = 1; count <= 40; ++count) {
+      std::vector<double> plain(count, 1.5);
+      EXPECT_FALSE(has_nan(plain.data(), count, isa));
+      EXPECT_FALSE(compare_values(plain.data(), plain.data(), count, {}, isa).odd);
+      for (std::size_t at = 0; at < count; ++at) {
+        for (const double value : {kNan, kInfinity, -kInfinity}) {
+          std::vector<double> odd = plain;
+          odd[at] = value;
+          EXPECT_EQ(has_nan(odd.data(), count, isa), std::isnan(value));
+          EXPECT_TRUE(compare_values(odd.data(), plain.data(), count, {}, isa).odd);
+          EXPECT_TRUE(compare_values(plain.data(), odd.data(), count, {}, isa).odd);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ballast

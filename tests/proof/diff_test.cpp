@@ -58,6 +58,60 @@ TEST(Diff, FiguresAreThoseOfTheirDefinitions) {
   EXPECT_THAT(item.distance.max_ulp, Optional(0x3E000000U));  // from 0 to 0.125: the bits of 0.125
 }
 
+TEST(Diff, LengthsWhoseSquaresF64CannotHoldGiveNoFigures) {
+  for (int exponent = -323; exponent <= 307; ++exponent) {
+    const double unit = std::pow(10.0, exponent);
+    const Tensor a = Tensor::from<double>({3 * unit, -unit}, {2});
+    const Distance distance = compared(a, Tensor::from<double>({4 * unit, -2 * unit}, {2})).distance;
+    SCOPED_TRACE(exponent);
+    EXPECT_EQ(distance.rel_l2.has_value(), exponent >= -135 && exponent <= 153);
+    EXPECT_EQ(distance.cosine.has_value(), distance.rel_l2.has_value());
+    EXPECT_NEAR(distance.rel_l2.value_or(std::sqrt(0.2)), std::sqrt(0.2), 1e-14);
+    EXPECT_NEAR(distance.cosine.value_or(14 / std::sqrt(200)), 14 / std::sqrt(200), 1e-14);
+  }
+}
+
+TEST(Diff, LengthsAreThoseOfTheVectorsAndOfEqualTensorsWhenAskedFor) {
+  const Tensor a = floats({3, 4});
+  const TensorDiff item = compared(a, floats({3, 16}));
+  EXPECT_DOUBLE_EQ(item.distance.l2_a, 5);
+  EXPECT_DOUBLE_EQ(item.distance.l2_b, std::hypot(3, 16));
+  EXPECT_DOUBLE_EQ(item.distance.l2_diff, 12);
+  EXPECT_EQ(compared(a, a).distance.count, 0U);
+  const TensorDiff equal = compared(a, a, {.lengths = true});
+  EXPECT_EQ(equal.change, Change::equal);
+  EXPECT_DOUBLE_EQ(equal.distance.l2_a, 5);
+  EXPECT_DOUBLE_EQ(equal.distance.l2_b, 5);
+  EXPECT_EQ(equal.distance.l2_diff, 0);
+  EXPECT_EQ(equal.distance.count, 2U);
+}
+
+// A NaN at every place of blocks, lanes and pieces, on either side, in every floating-point dtype.
+TEST(Diff, TheFirstNanOfEachSideIsFoundWhereverItStands) {
+  const std::int64_t count = (1 << 20) + 2100;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    for (const std::int64_t place : {0, 1, 7, 1023, 1024, 40'000, 1 << 20, (1 << 20) + 2099}) {
+      std::vector<float> numbers(static_cast<std::size_t>(count), 1.0F);
+      numbers[500] = 2;
+      const Tensor plain = Tensor::from(numbers, {count}).to(dtype);
+      numbers[500] = 1;
+      numbers[static_cast<std::size_t>(place)] = kNan;
+      numbers.back() = kNan;
+      const Tensor odd = Tensor::from(numbers, {count}).to(dtype);
+      const Distance in_b = compared(plain, odd).distance;
+      EXPECT_EQ(in_b.nan_a, std::nullopt);
+      EXPECT_THAT(in_b.nan_b, Optional(static_cast<std::uint64_t>(place)));
+      const Distance in_a = compared(odd, plain).distance;
+      EXPECT_THAT(in_a.nan_a, Optional(static_cast<std::uint64_t>(place)));
+      EXPECT_EQ(in_a.nan_b, std::nullopt);
+      numbers[500] = 3;
+      const Distance in_both = compared(odd, Tensor::from(numbers, {count}).to(dtype)).distance;
+      EXPECT_THAT(in_both.nan_a, Optional(static_cast<std::uint64_t>(place)));
+      EXPECT_THAT(in_both.nan_b, Optional(static_cast<std::uint64_t>(place)));
+    }
+  }
+}
+
 TEST(Diff, UlpCountsTheNumbersBetween) {
   const float next = std::nextafter(1.0F, 2.0F);
   EXPECT_THAT(compared(floats({1}), floats({next})).distance.max_ulp, Optional(1U));

@@ -138,8 +138,10 @@ TEST_F(Encrypted, NamesAndRecipientsMustAgree) {
             }),
             Errc::invalid_argument);
   EXPECT_EQ(
-      code_of([&] { save(one, path("m.safetensors.age"), {.shard_bytes = 10, .recipients = {kRecipient}}); }),
-      Errc::unsupported);
+      code_of([&] { save(one, path("m.safetensors"), {.shard_bytes = 10, .recipients = {kRecipient}}); }),
+      Errc::invalid_argument);
+  EXPECT_EQ(code_of([&] { save(one, path("m.safetensors.age"), {.shard_bytes = 10}); }),
+            Errc::invalid_argument);
   EXPECT_EQ(names(), std::vector<std::string>{"key"});
 }
 
@@ -200,9 +202,10 @@ TEST_F(Encrypted, AReceiptOfAFileWithAPassphraseIsMade) {
   EXPECT_EQ(read_receipt(path("r.json")).input.root, read_receipt(path("r.json")).output.root);
   EXPECT_EQ(code_of([&] {
               convert(path("a.safetensors"), path("c.safetensors.age"),
-                      {.recipients = {kRecipient}, .receipt = path("s.json")});
+                      {.recipients = {kOtherRecipient}, .receipt = path("s.json")});
             }),
-            Errc::unsupported);
+            Errc::cannot_decrypt);
+  EXPECT_FALSE(std::filesystem::exists(path("c.safetensors.age")));
 }
 
 }  // namespace

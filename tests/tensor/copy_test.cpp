@@ -141,10 +141,13 @@ TEST(Copy, StreamedTransposesFillEveryRowWhereverItsCacheLinesBegin) {
       const std::int64_t columns = pick(random, 1, static_cast<std::int64_t>(1000 / size));
       const auto bytes = static_cast<std::int64_t>(size);
       const auto in = noise(random, static_cast<std::size_t>(rows * columns) * size);
-      const std::int64_t pitch = columns * bytes + pick(random, 0, 3) * bytes;
-      const auto offset = static_cast<std::size_t>(pick(random, 0, 70));
+      const bool on_lines = round % 3 == 0;  // each row begins on a cache line
+      const std::int64_t pitch =
+          on_lines ? (columns * bytes + 63) / 64 * 64 : columns * bytes + pick(random, 0, 3) * bytes;
       for (const Isa isa : usable_isas()) {
-        std::vector<std::byte> out(offset + static_cast<std::size_t>(rows * pitch) + 1, std::byte{0});
+        std::vector<std::byte> out(128 + static_cast<std::size_t>(rows * pitch) + 1, std::byte{0});
+        const auto offset = on_lines ? 64 - reinterpret_cast<std::uintptr_t>(out.data()) % 64
+                                     : static_cast<std::size_t>(pick(random, 0, 70));
         copy_plane({in.data(), bytes, rows * bytes, out.data() + offset, pitch, rows, columns}, size, isa,
                    true);
         for (std::int64_t i = 0; i < rows; ++i) {

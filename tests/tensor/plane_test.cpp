@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles and norms against a loop.
 #include "ballast/error.h"
+#include "base/checked.h"
 #include "tensor/plane_support.h"
 
 namespace ballast {
@@ -143,6 +144,82 @@ TEST(Plane, OfTwoTensorsIsTheirDifferenceRatioOrSign) {
   }
   EXPECT_THROW(Plane(Tensor::zeros(DType::f32, {2, 3}), Tensor::zeros(DType::f32, {3, 2}), Delta::sign),
                Error);
+}
+
+// Each layout of a picture of 64-bit integers, whose values a double cannot tell from their neighbours.
+template <class Integer>
+std::vector<std::pair<std::string, Tensor>> integers(const std::vector<Integer>& values, std::int64_t rows,
+                                                     std::int64_t cols) {
+  const Tensor plain = Tensor::from(values, {rows, cols});
+  std::vector<Integer> wide;  // each row, and as much behind it that is not shown
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto row = values.begin() + i * cols;
+    wide.insert(wide.end(), row, row + cols);
+    wide.resize(wide.size() + at(cols), 7);
+  }
+  return {{"rows", plain},
+          {"columns", plain.t().contiguous().t()},
+          {"strided", Tensor::from(wide, {rows, 2 * cols}).narrow(1, 0, cols)},
+          {"vector", plain.reshape({rows * cols})}};
+}
+
+template <class A, class B>
+std::size_t expect_exact_differences(unsigned seed) {
+  constexpr std::int64_t kRows = 37;
+  constexpr std::int64_t kCols = 51;
+  std::mt19937_64 random(seed);
+  std::vector<A> a;
+  std::vector<B> b;
+  for (std::int64_t i = 0; i < kRows * kCols; ++i) {
+    a.push_back(static_cast<A>(random()));
+    const auto near = static_cast<B>(static_cast<std::uint64_t>(a.back()) + random() % 5 - 2);
+    b.push_back(random() % 8 == 0 ? static_cast<B>(random()) : near);
+    if (random() % 8 == 0) a.back() = std::numeric_limits<A>::min();
+    if (random() % 8 == 0) b.back() = std::numeric_limits<B>::max();
+  }
+  std::size_t compared = 0;
+  for (const Delta delta : {Delta::difference, Delta::sign}) {
+    Picture picture{kRows, kCols, {}};
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const auto difference = static_cast<Int128>(a[i]) - static_cast<Int128>(b[i]);
+      picture.numbers.push_back(delta == Delta::difference ? static_cast<double>(difference)
+                                : difference > 0           ? 1
+                                : difference < 0           ? -1
+                                                           : 0);
+    }
+    const auto left = integers(a, kRows, kCols);
+    const auto right = integers(b, kRows, kCols);
+    for (std::size_t i = 0; i + 1 < left.size(); ++i) {
+      for (std::size_t k = 0; k + 1 < right.size(); ++k)
+        compared += expect_plane(Plane(left[i].second, right[k].second, delta), picture,
+                                 left[i].first + " and " + right[k].first);
+    }
+    const Plane folded(left.back().second, right.back().second, delta);
+    const std::int64_t width = folded.fold().value();
+    const Picture lines{(kRows * kCols + width - 1) / width, width, picture.numbers};
+    compared += expect_plane(folded, lines, "vectors");
+  }
+  return compared;
+}
+
+TEST(Plane, DifferencesOf64BitIntegersAreExactInEveryLayout) {
+  EXPECT_GT((expect_exact_differences<std::int64_t, std::int64_t>(14)), 100'000U);
+  EXPECT_GT((expect_exact_differences<std::uint64_t, std::uint64_t>(15)), 100'000U);
+}
+
+TEST(Plane, DifferencesOf64BitIntegersAndOtherNumbersAreExactToo) {
+  EXPECT_GT((expect_exact_differences<std::int64_t, std::uint64_t>(16)), 100'000U);
+  EXPECT_GT((expect_exact_differences<std::uint64_t, std::int64_t>(17)), 100'000U);
+  EXPECT_GT((expect_exact_differences<std::int64_t, std::int32_t>(18)), 100'000U);
+  EXPECT_GT((expect_exact_differences<std::int8_t, std::uint64_t>(19)), 100'000U);
+  const Tensor whole = Tensor::from(std::vector<std::int64_t>{(std::int64_t{1} << 60) + 1, 5}, {2});
+  const Tensor real = Tensor::from(std::vector<double>{0x1p60, kNaN}, {2}, DType::f64);
+  const Tile tile = Plane(whole, real, Delta::difference).tile(0, 0, 0, CellStat::value);
+  EXPECT_EQ(tile.cells[0], 1.0F);
+  EXPECT_TRUE(std::isnan(tile.cells[1]));
+  const Tile signs = Plane(real, whole, Delta::sign).tile(0, 0, 0, CellStat::value);
+  EXPECT_EQ(signs.cells[0], -1.0F);
+  EXPECT_TRUE(std::isnan(signs.cells[1]));
 }
 
 }  // namespace

@@ -13,16 +13,19 @@
 
 namespace ballast {
 
+/// An argument of an operation that is no tensor.
 struct Attribute {
+  /// What one can be.
   using Value =
       std::variant<std::int64_t, double, std::string, Dims, std::vector<double>, std::vector<std::string>>;
 
-  std::string name;
-  Value value;
+  std::string name;  ///< as the operation's row calls it
+  Value value;       ///< as it was given
 
   friend bool operator==(const Attribute&, const Attribute&) = default;
 };
 
+/// All of them, in the order of the operation's row.
 using Attributes = std::vector<Attribute>;
 
 }  // namespace ballast

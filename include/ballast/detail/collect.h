@@ -49,6 +49,12 @@ inline constexpr bool kIsArray<std::array<T, N>> = true;
 template <class T>
 inline constexpr bool kIsPointer = kIsA<T, std::unique_ptr> || kIsA<T, std::shared_ptr>;
 
+/// What may be a model though it has no fields.
+template <class T>
+inline constexpr bool kIsContainer =
+    kIsA<T, std::vector> || kIsArray<T> || kIsA<T, std::tuple> || kIsA<T, std::pair> || kIsA<T, std::map> ||
+    kIsA<T, std::variant> || kIsA<T, std::optional> || kIsPointer<T>;
+
 template <class T>
 inline constexpr bool kIsFlat = false;
 template <class T>
@@ -76,7 +82,8 @@ template <class T>
 consteval bool is_configuration() {
   if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || kIsA<T, std::basic_string> ||
                 kIsA<T, std::basic_string_view> || kIsA<T, std::function> ||
-                std::is_same_v<std::remove_cv_t<T>, const char*>) {
+                std::is_same_v<std::remove_cv_t<T>, const char*> ||
+                std::is_same_v<std::remove_cv_t<T>, Dims>) {
     return true;
   } else if constexpr (kIsA<T, std::vector> || kIsArray<T> || kIsA<T, std::optional>) {
     return is_configuration<typename T::value_type>();
@@ -125,19 +132,51 @@ Node node_of(T& object) {
 template <class T>
 void collect(Collector& out, T& member);
 
+// What load() could not fill: const, or a C array. Configuration may be const.
 template <class T>
-void collect_struct(Collector& out, T& object) {
-  if constexpr (!kIsFlat<T>) out.node(node_of(object));
+inline constexpr bool kCanBeMember =
+    !std::is_array_v<T> && (!std::is_const_v<T> || is_configuration<std::remove_const_t<T>>());
+
+template <class Struct, std::size_t I>
+consteval bool require_member() {
+  using Member = std::remove_reference_t<decltype(std::get<I>(tie_fields(std::declval<Struct&>())))>;
+  if constexpr (!kCanBeMember<Member>) refuse_member<Struct, address_of_field<Struct, I>(), Member>();
+  return kCanBeMember<Member>;
+}
+
+/// A static_assert for a struct that is no model; false then, so that nothing follows it.
+template <class T>
+consteval bool require_members() {
+  if constexpr (ListsFields<T>) {
+    return true;
+  } else if constexpr (require_fields<T>()) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (require_member<T, I>() && ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<decltype(tie_fields(std::declval<T&>()))>>{});
+  } else {
+    return false;
+  }
+}
+
+template <class T>
+void collect_fields(Collector& out, T& object) {
   const auto visit = [&out](std::string_view name, auto& field) {
     const Collector::Scope scope(out,
                                  kIsFlat<std::remove_cvref_t<decltype(field)>> ? std::string_view() : name);
     collect(out, field);
   };
+  for_each_field(object, visit);
+}
+
+template <class T>
+void collect_struct(Collector& out, T& object) {
+  if constexpr (!kIsFlat<T>) out.node(node_of(object));
   if constexpr (HasKind<T>) {
     const Collector::LayerScope layer(out, T::kind);
-    for_each_field(object, visit);
+    collect_fields(out, object);
   } else {
-    for_each_field(object, visit);
+    collect_fields(out, object);
   }
 }
 
@@ -235,22 +274,28 @@ void collect_tuple(Collector& out, Tuple& tuple) {
 }
 
 template <class T>
+inline constexpr bool kMayHaveFields = std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>);
+
+template <class T>
 void collect(Collector& out, T& member) {
   if constexpr (std::is_same_v<T, Tensor>) {
     out.tensor(member);
-  } else if constexpr (is_configuration<T>() || std::is_same_v<T, std::monostate>) {
+  } else if constexpr (is_configuration<std::remove_const_t<T>>() || std::is_same_v<T, std::monostate>) {
     // not a parameter
   } else if constexpr (kIsA<T, std::vector> || kIsArray<T>) {
     for (std::size_t i = 0; i < member.size(); ++i) collect_indexed(out, i, member[i]);
   } else if constexpr (kIsA<T, std::tuple> || kIsA<T, std::pair>) {
     collect_tuple(out, member);
   } else if constexpr (kIsA<T, std::map>) {
+    constexpr bool kNamed = std::is_same_v<typename T::key_type, std::string>;
     static_assert(
-        std::is_same_v<typename T::key_type, std::string>,
+        kNamed,
         "ballast: the key of a std::map in a model must be std::string: it is part of the parameters' names");
-    for (auto& [name, value] : member) {
-      const Collector::Scope scope(out, std::string_view(name));
-      collect(out, value);
+    if constexpr (kNamed) {
+      for (auto& [name, value] : member) {
+        const Collector::Scope scope(out, std::string_view(name));
+        collect(out, value);
+      }
     }
   } else if constexpr (kIsPointer<T>) {
     collect_pointer(out, member);
@@ -259,13 +304,13 @@ void collect(Collector& out, T& member) {
   } else if constexpr (kIsA<T, std::variant>) {
     collect_variant(out, member);
   } else {
-    static_assert(std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>),
+    static_assert(kMayHaveFields<T>,
                   "ballast: a member of this type is neither a Tensor, a layer, a struct, a standard "
                   "container of those nor configuration: "
                   "list the fields of a class of your own with BALLAST_FIELDS(...), or wrap what holds no "
                   "parameters in ballast::Skip<T>");
-    if constexpr (std::is_class_v<T> && (ListsFields<T> || std::is_aggregate_v<T>))
-      collect_struct(out, member);
+    if constexpr (kMayHaveFields<T>)
+      if constexpr (require_members<T>()) collect_struct(out, member);
   }
 }
 
@@ -273,7 +318,8 @@ void collect(Collector& out, T& member) {
 template <class Model>
 Slots collect_slots(const Model& model, Collector::Alternatives which, const FileHas& file_has = {}) {
   Collector collector(which, file_has);
-  collect(collector, const_cast<Model&>(model));
+  if constexpr (kIsContainer<Model> || require_members<Model>())
+    collect(collector, const_cast<Model&>(model));
   return collector.take();
 }
 

@@ -19,22 +19,24 @@ namespace ballast::embedded {
 /// A name as a template argument.
 template <std::size_t N>
 struct Name {
-  char text[N]{};
+  char text[N]{};  ///< with the zero at its end
 
+  /// From a literal.
   consteval Name(const char (&from)[N]) {
     for (std::size_t i = 0; i < N; ++i) text[i] = from[i];
   }
 
+  /// Without the zero.
   [[nodiscard]] constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
 /// One tensor of the record.
 struct Entry {
-  std::string_view name;
-  DType dtype;
-  std::uint64_t numel;
-  std::uint64_t bytes;
-  std::uint64_t offset;  ///< in the record
+  std::string_view name;  ///< as in the record
+  DType dtype;            ///< of its elements
+  std::uint64_t numel;    ///< how many there are
+  std::uint64_t bytes;    ///< that they take
+  std::uint64_t offset;   ///< in the record
 };
 
 /// Its place among the entries, or their number when there is none.

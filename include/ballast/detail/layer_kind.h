@@ -9,10 +9,13 @@
 #include <iosfwd>
 #include <string_view>
 
+#include "ballast/detail/compiler.h"
+
 #pragma GCC visibility push(default)
 
 namespace ballast {
 
+/// What a layer is, as far as files lay it out differently. Layers of your own may declare one, too.
 enum class LayerKind : std::uint8_t {
   none,  ///< a tensor outside any layer: taken as it is
   linear,
@@ -32,6 +35,7 @@ enum class LayerKind : std::uint8_t {
   multihead_attention,
 };
 
+/// How many there are.
 inline constexpr std::size_t kLayerKindCount = 16;
 
 /// "linear", "batch_norm".

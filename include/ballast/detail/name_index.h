@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/detail/compiler.h"
+
 #pragma GCC visibility push(default)
 
 namespace ballast::detail {

@@ -18,11 +18,13 @@
 
 namespace ballast {
 
+/// How save_record() writes a checkpoint.
 struct RecordFileOptions {
   std::string precision =
       {};  ///< what is said about it: keep, full, half, bf16, double; what the checkpoint says when empty
   std::optional<std::string> config = {};  ///< JSON
   std::string config_type = {};            ///< the name of its type, for people
+  Pack pack = Pack::none;  ///< smaller, and unpacked when it is read; such a tensor is not used in place
   bool overwrite = false;
   Progress progress = {};
 };
@@ -41,10 +43,10 @@ void save_record(const Checkpoint& checkpoint, const std::string& path,
 
 /// A tensor whose bytes are not what the checksum says, or that has none.
 struct RecordFault {
-  std::string name;
-  bool has_checksum = true;
-  std::string expected;
-  std::string found;
+  std::string name;          ///< of the tensor
+  bool has_checksum = true;  ///< false: there is none to compare with
+  std::string expected;      ///< what the file says: 16 hexadecimal digits
+  std::string found;         ///< what its bytes give
 };
 
 /// Compares all checksums, on several threads; empty when everything is as it was written.

@@ -15,7 +15,7 @@
 
 namespace ballast::detail {
 
-inline constexpr std::size_t kMaxFields = 64;
+inline constexpr std::size_t kMaxFields = 128;
 
 // Converts to whatever a field is, where nothing is evaluated. It has a body because clang may instantiate
 // callers of it, and a type without linkage could not get one elsewhere.
@@ -30,7 +30,9 @@ struct Any {
 // last valid one.
 template <class T, bool Found = false, class... Args>
 consteval std::size_t count_fields() {
-  if constexpr (requires { T{Args{}..., Any{}}; })
+  if constexpr (sizeof...(Args) > kMaxFields)
+    return sizeof...(Args);
+  else if constexpr (requires { T{Args{}..., Any{}}; })
     return count_fields<T, true, Args..., Any>();
   else if constexpr (!Found && sizeof...(Args) < kMaxFields)
     return count_fields<T, false, Args..., Any>();
@@ -42,13 +44,107 @@ template <class T>
 inline constexpr std::size_t kFieldCount = std::is_empty_v<T> ? 0 : count_fields<T>();
 
 template <class T>
+struct AnyBase {  // converts to what T derives from, and to nothing else
+  template <class U>
+  requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>) operator U() const { __builtin_unreachable(); }
+};
+
+template <std::size_t>
+using AnyAt = Any;
+
+// Bases come first among what an aggregate is initialised from.
+template <class T, std::size_t... I>
+consteval bool has_base(std::index_sequence<0, I...>) {
+  return requires {
+    T{AnyBase<T>{}, AnyAt<I>{}...};
+  };
+}
+
+// Elements of a C array were counted one by one: `Before` of them, then one, or two of them in braces.
+template <class T, std::size_t... Before, std::size_t... After>
+consteval bool is_array_at(std::index_sequence<Before...>, std::index_sequence<After...>) {
+  if constexpr (requires { T{AnyAt<Before>{}..., {Any{}, Any{}}}; }) return !requires {
+      T{AnyAt<Before>{}..., {Any{}, Any{}}, AnyAt<After>{}...};
+    };
+  else
+    return false;
+}
+
+template <class T, std::size_t... I>
+consteval bool has_array(std::index_sequence<I...>) {
+  return (is_array_at<T>(std::make_index_sequence<I>{}, std::make_index_sequence<sizeof...(I) - 1 - I>{}) ||
+          ...);
+}
+
+/// Why the fields of a struct cannot be found; all static_asserts about it read these.
+template <class T>
+inline constexpr bool kIsAggregate = std::is_aggregate_v<T>;
+template <class T>
+inline constexpr bool kCanBeCounted = std::is_empty_v<T> || kFieldCount<T> > 0;
+template <class T>
+inline constexpr bool kFewEnoughFields = kFieldCount<T> <= kMaxFields;
+template <class T>
+consteval bool has_no_base() {
+  if constexpr (kFieldCount<T> == 0)
+    return true;
+  else
+    return !has_base<T>(std::make_index_sequence<kFieldCount<T>>{});
+}
+
+template <class T>
+inline constexpr bool kHasNoBase = has_no_base<T>();
+template <class T>
+inline constexpr bool kHasNoArray = !has_array<T>(std::make_index_sequence<kFieldCount<T>>{});
+
+/// The one message for a struct whose fields cannot be found; false then, so that nothing follows it.
+template <class T>
+consteval bool require_fields() {
+  static_assert(kIsAggregate<T>,
+                "ballast: this struct has a constructor, a private or a virtual member, so its fields "
+                "cannot be found: list them in it with BALLAST_FIELDS(...)");
+  if constexpr (kIsAggregate<T>) {
+    static_assert(
+        kCanBeCounted<T>,
+        "ballast: a member of this struct cannot be found (a reference, or one that cannot be moved?): "
+        "list the fields in it with BALLAST_FIELDS(...)");
+    static_assert(kFewEnoughFields<T>,
+                  "ballast: this struct has more than 128 fields: list them in it with BALLAST_FIELDS(...)");
+    if constexpr (kCanBeCounted<T> && kFewEnoughFields<T>) {
+      static_assert(kHasNoBase<T>,
+                    "ballast: this struct derives from another one: make that a member, ballast::Flat<Base>, "
+                    "or list all fields, the base's too, with BALLAST_FIELDS(...)");
+      if constexpr (kHasNoBase<T>) {
+        static_assert(kHasNoArray<T>, "ballast: a member of this struct is a C array: use std::array");
+        return kHasNoArray<T>;
+      }
+    }
+  }
+  return false;
+}
+
+// What an arm of tie_fields() gives back. Only a bit-field is nothing std::tie can refer to; clang 14, which
+// lets no requires-expression see a binding, says so itself, and names it.
+#ifdef __clang__
+#define BALLAST_DETAIL_TIE(...) return std::tie(__VA_ARGS__);
+#else
+#define BALLAST_DETAIL_TIE(...)                                                                 \
+  static_assert(                                                                                \
+      requires { std::tie(__VA_ARGS__); },                                                      \
+      "ballast: a member of this struct is a bit-field, which nothing can refer to: make it a " \
+      "plain member, or list the other fields with BALLAST_FIELDS(...)");                       \
+  if constexpr (requires { std::tie(__VA_ARGS__); })                                            \
+    return std::tie(__VA_ARGS__);                                                               \
+  else                                                                                          \
+    return std::tuple<>{};
+#endif
+
+template <class T>
 constexpr auto tie_fields([[maybe_unused]] T& object) {
   constexpr std::size_t n = kFieldCount<std::remove_cv_t<T>>;
-  static_assert(n <= kMaxFields,
-                "ballast: this struct has more than 64 fields: list them with BALLAST_FIELDS(...)");
   if constexpr (n == 0 || n > kMaxFields) return std::tuple<>{};
 #include "ballast/detail/reflect_arms.inc"
 }
+#undef BALLAST_DETAIL_TIE
 
 #ifdef __clang__
 #pragma clang diagnostic push
@@ -81,11 +177,15 @@ consteval bool is_identifier(char c) {
          (c >= '0' && c <= '9') || c == '_';
 }
 
+template <class T, std::size_t I>
+consteval auto address_of_field() {  // never a variable: that would need the object to be there
+  return Wrap{std::addressof(std::get<I>(tie_fields(never_defined<T>.value)))};
+}
+
 // The last identifier in the signature.
 template <class T, std::size_t I>
 consteval std::string_view field_name() {
-  std::string_view text =
-      field_signature<T, Wrap{std::addressof(std::get<I>(tie_fields(never_defined<T>.value)))}>();
+  std::string_view text = field_signature<T, address_of_field<T, I>()>();
   while (!is_identifier(text.back())) text.remove_suffix(1);
   std::size_t begin = text.size();
   while (is_identifier(text[begin - 1])) --begin;
@@ -106,6 +206,21 @@ constexpr std::string_view key_of_field(std::string_view name) {
 template <class T>
 consteval auto type_signature() {
   return __PRETTY_FUNCTION__;
+}
+
+template <class T>
+inline constexpr bool kIsNoArray = !std::is_array_v<T>;
+template <class T>
+inline constexpr bool kIsNotConst = !std::is_const_v<T>;
+
+/// The one message for a member that cannot be a part of a model; `Member` shows the compiler's reader which.
+template <class Struct, auto Member, class T>
+consteval void refuse_member() {
+  static_assert(kIsNoArray<T>, "ballast: a member of this struct is a C array: use std::array");
+  if constexpr (kIsNoArray<T>)
+    static_assert(
+        kIsNotConst<T>,
+        "ballast: a member of this struct is const, so nothing can be loaded into it: remove the const");
 }
 
 /// "Block" for app::Block<int>: for people, never for decisions.
@@ -135,17 +250,13 @@ constexpr void for_each_field(T& object, Visit&& visit) {
   if constexpr (ListsFields<Struct>) {
     Struct::visit_fields(object, visit);
   } else {
-    static_assert(std::is_aggregate_v<Struct>,
-                  "ballast: this struct has a constructor, a private or a virtual member, so its fields "
-                  "cannot be found: list them with BALLAST_FIELDS(...)");
-    static_assert(std::is_empty_v<Struct> || kFieldCount<Struct> > 0,
-                  "ballast: a member of this struct cannot be reflected (a reference, or more than 64 "
-                  "fields?): list the fields with BALLAST_FIELDS(...)");
-    auto fields = tie_fields(object);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (visit(key_of_field(field_name<Struct, I>()), std::get<I>(fields)), ...);
+    if constexpr (require_fields<Struct>()) {
+      auto fields = tie_fields(object);
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (visit(key_of_field(field_name<Struct, I>()), std::get<I>(fields)), ...);
+      }
+      (std::make_index_sequence<std::tuple_size_v<decltype(fields)>>{});
     }
-    (std::make_index_sequence<std::tuple_size_v<decltype(fields)>>{});
   }
 }
 
@@ -167,6 +278,10 @@ constexpr void for_each_field(T& object, Visit&& visit) {
 #define BALLAST_DETAIL_AGAIN() BALLAST_DETAIL_EACH
 #define BALLAST_DETAIL_PARENS ()
 #define BALLAST_DETAIL_EXPAND(...) \
+  BALLAST_DETAIL_EXPAND5(BALLAST_DETAIL_EXPAND5(BALLAST_DETAIL_EXPAND5(BALLAST_DETAIL_EXPAND5(__VA_ARGS__))))
+#define BALLAST_DETAIL_EXPAND5(...) \
+  BALLAST_DETAIL_EXPAND4(BALLAST_DETAIL_EXPAND4(BALLAST_DETAIL_EXPAND4(BALLAST_DETAIL_EXPAND4(__VA_ARGS__))))
+#define BALLAST_DETAIL_EXPAND4(...) \
   BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(BALLAST_DETAIL_EXPAND3(__VA_ARGS__))))
 #define BALLAST_DETAIL_EXPAND3(...) \
   BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(BALLAST_DETAIL_EXPAND2(__VA_ARGS__))))

@@ -4,6 +4,11 @@
 // save and print work on it.
 #pragma once
 
+#ifndef __cpp_rtti
+#error "ballast: models need run-time type information: compile without -fno-rtti"
+#include "ballast needs to be compiled without -fno-rtti"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>

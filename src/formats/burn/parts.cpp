@@ -12,6 +12,7 @@
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
 #include "formats/burn/msgpack.h"
+#include "formats/instead_of.h"
 
 namespace ballast::burn {
 namespace {
@@ -128,8 +129,8 @@ std::string_view name_of(DType dtype, std::string_view tensor, const std::string
   for (const NamedDType& row : std::span(kDTypes).first(kWritten)) {
     if (row.dtype == dtype) return row.name;
   }
-  fail(Errc::not_representable, where, "tensor {} is {}, which Burn does not have (cast it first)",
-       quoted(tensor), info(dtype).code);
+  fail(Errc::not_representable, where, "tensor {} is {}, which Burn does not have{}", quoted(tensor),
+       info(dtype).code, instead_of(dtype));
 }
 
 void require_readable(std::string_view name, std::size_t rank, const std::string& where) {

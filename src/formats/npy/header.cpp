@@ -15,6 +15,7 @@
 
 #include "ballast/error.h"
 #include "base/bytes.h"
+#include "formats/instead_of.h"
 #include "formats/npy/npy.h"
 #include "tensor/describe.h"
 
@@ -192,8 +193,8 @@ std::string header_text(const Entry& entry, const std::string& where) {
          quoted(entry.name), entry.shape.size(), kMostDimensions);
   const DTypeInfo& type = info(entry.dtype);
   if (type.numpy.empty())
-    fail(Errc::not_representable, where, "tensor {} is {}, which NumPy does not have (cast it first)",
-         quoted(entry.name), type.code);
+    fail(Errc::not_representable, where, "tensor {} is {}, which NumPy does not have{}", quoted(entry.name),
+         type.code, instead_of(entry.dtype));
   std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': (",
                                  type.bits > 8 ? '<' : '|', type.numpy);
   for (std::size_t i = 0; i < entry.shape.size(); ++i)

@@ -10,7 +10,7 @@ namespace ballast::onnx_file {
 namespace model_proto {
 inline constexpr std::uint32_t ir_version = 1, producer_name = 2, producer_version = 3, domain = 4,
                                model_version = 5, doc_string = 6, graph = 7, opset_import = 8,
-                               metadata_props = 14, training_info = 20, functions = 25;
+                               metadata_props = 14, training_info = 20, functions = 25, configuration = 26;
 }
 
 namespace opset_proto {

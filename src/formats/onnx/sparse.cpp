@@ -109,7 +109,9 @@ std::shared_ptr<const Storage> dense_storage(const SparseDescription& sparse,
               .elements = bytes / item,
               .where = place};
   check_indices(parts);
-  return Storage::deferred(bytes, [parts = std::move(parts)](std::span<std::byte> out) { fill(parts, out); });
+  const std::vector<std::shared_ptr<const Storage>> sources = {parts.values, parts.indices};
+  return Storage::deferred(
+      bytes, [parts = std::move(parts)](std::span<std::byte> out) { fill(parts, out); }, sources);
 }
 
 }  // namespace ballast::onnx_file

@@ -3,6 +3,7 @@
 
 #include "ballast/error.h"
 #include "base/atomic_file.h"
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -13,6 +14,7 @@
 #include "formats/safetensors/header.h"
 #include "formats/safetensors/layout.h"
 #include "formats/safetensors/packed.h"
+#include "formats/safetensors/spare.h"
 #include "tensor/source_storage.h"
 
 namespace ballast::safetensors {
@@ -110,9 +112,7 @@ std::optional<Metadata> renamed_marks(Checkpoint names, const Renames& renames, 
 // What is packed stays packed, whatever becomes of the other keys.
 void keep_packed(const Header& header, const Renames& renames, std::optional<Metadata>& metadata,
                  const std::string& where) {
-  if (metadata && (metadata->contains(kPackedKey) || metadata->contains(kPackedVersionKey)))
-    fail(Errc::invalid_argument, where, "metadata {} is said by the file itself and cannot be set",
-         quoted(kPackedKey));
+  require_none_of_storage(metadata, where);
   const PackedTensors packed(header, where);
   packed.renamed([&](const std::string& name) { return renamed(renames, name); }).write(metadata);
 }
@@ -139,18 +139,37 @@ std::optional<Metadata> new_metadata(const Header& header, const HeaderEdit& cha
   return metadata;
 }
 
+// Somebody else may have changed it since the new metadata was made of the old.
+void require_replaced(const Header& header, const HeaderEdit& change, const std::string& where) {
+  if (!change.replaces) return;
+  std::optional<Metadata> now = metadata_of(header);
+  remove_packed_keys(now);
+  if (now.value_or(Metadata()) != *change.replaces)
+    fail(Errc::file_changed, where, "its metadata was changed by somebody else meanwhile; try again");
+}
+
 }  // namespace
 
-void edit(const std::string& in, const std::string& out, const HeaderEdit& change,
+bool edit(const std::string& in, const std::string& out, const HeaderEdit& change,
           const SaveOptions& options) {
   if (change.metadata && change.remove_metadata)
     fail(Errc::invalid_argument, display(in), "metadata cannot be replaced and removed at once");
+  std::optional<EditLock> lock;
+  if (in == out) lock.emplace(in);
   const std::shared_ptr<const File> file = File::open(in);
   const Header header =
       read_header(*range_of(*file, 0, file->size(), Access::read), display(in), Mode::strict);
+  require_not_encrypted(header, display(in));
+  require_replaced(header, change, display(in));
   const Renames renames = renames_of(change, display(in));
   const auto metadata = new_metadata(header, change, renames, display(in));
-  const std::string head = head_of(renamed_lines(header, renames), metadata, display(out));
+  const std::vector<HeaderLine> lines = renamed_lines(header, renames);
+  const auto old = change.spare ? file->read(0, header.data_offset) : std::vector<std::byte>();
+  const std::string head = change.spare ? head_with_spare(as_text(old), lines, metadata, display(out))
+                                        : head_of(lines, metadata, display(out));
+  if (change.spare && options.overwrite && lock &&
+      write_in_place(*lock, *file, as_text(old), head, options.durable))
+    return true;
 
   AtomicFile target(out, options.overwrite);
   target.reserve(checked_add<std::uint64_t>(head.size(), header.data_size, display(out)));
@@ -164,6 +183,7 @@ void edit(const std::string& in, const std::string& out, const HeaderEdit& chang
   file->check_unchanged();
   require_one_reading(target, Meant::none);
   target.commit();
+  return false;
 }
 
 }  // namespace ballast::safetensors

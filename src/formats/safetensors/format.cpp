@@ -42,7 +42,8 @@ void save_safetensors(const Checkpoint& checkpoint, const std::string& path, con
 }
 
 void save_as_record(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
-  save_record(checkpoint, path, {.overwrite = options.overwrite, .progress = options.progress});
+  save_record(checkpoint, path,
+              {.pack = options.pack, .overwrite = options.overwrite, .progress = options.progress});
 }
 
 bool is_in_safetensors(DType dtype) {

@@ -15,6 +15,8 @@
 
 #include "ballast/safetensors.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast::safetensors {
 
 /// The length of the header, a number of as many bytes, stands before it.
@@ -72,4 +74,28 @@ void settle_repeated_keys(Header& header, const std::string& where, Mode mode);
 [[nodiscard]] std::uint64_t data_size(DType dtype, std::span<const std::uint64_t> shape,
                                       const std::string& where, std::string_view name);
 
+/// Metadata by which CryptoTensors' files are known (docs/seal.md#cryptotensors).
+inline constexpr const char* kCryptoKeysKey = "__crypto_keys__";
+inline constexpr const char* kEncryptionKey = "__encryption__";
+[[nodiscard]] bool is_crypto_tensors(const Header& header) noexcept;
+
+/// Errc::cannot_decrypt for such a file: cipher text is never taken for weights.
+void require_not_encrypted(const Header& header, const std::string& where);
+
+/// Metadata by which packed files are known (docs/formats/packed.md).
+inline constexpr const char* kPackedKey = "ballast.packed";
+inline constexpr const char* kPackedVersionKey = "ballast.packed.version";
+
+/// Whether a key says how the bytes of its file are stored: packed or encrypted. Only a file's own reader and
+/// writer speak of that, and no checkpoint has such a key.
+[[nodiscard]] bool says_how_stored(std::string_view key) noexcept;
+
+/// Errc::not_representable when one is there: readers would take the tensors for something else.
+void require_none_of_storage(const std::optional<Metadata>& metadata, const std::string& where);
+
+/// Without such keys, which another format's file brought along; a note says so.
+void drop_keys_of_storage(Checkpoint& checkpoint);
+
 }  // namespace ballast::safetensors
+
+#pragma GCC visibility pop

@@ -181,4 +181,41 @@ Header read_header(const Storage& file, const std::string& where, Mode mode) {
   return header;
 }
 
+bool says_how_stored(std::string_view key) noexcept {
+  return key == kPackedKey || key == kPackedVersionKey || key == kCryptoKeysKey || key == kEncryptionKey;
+}
+
+void require_none_of_storage(const std::optional<Metadata>& metadata, const std::string& where) {
+  if (!metadata) return;
+  for (const auto& [key, value] : *metadata)
+    if (says_how_stored(key))
+      fail(Errc::not_representable, where,
+           "metadata {} says how the bytes of a file are stored, which only its writer may say", quoted(key));
+}
+
+void drop_keys_of_storage(Checkpoint& checkpoint) {
+  if (!checkpoint.metadata) return;
+  std::erase_if(*checkpoint.metadata, [&](const auto& entry) {
+    if (!says_how_stored(entry.first)) return false;
+    checkpoint.notes.push_back(
+        fmt::format("metadata {} is left out: it speaks of a Safetensors file's bytes, which this is not",
+                    quoted(entry.first)));
+    return true;
+  });
+}
+
+bool is_crypto_tensors(const Header& header) noexcept {
+  return header.metadata &&
+         std::any_of(header.metadata->begin(), header.metadata->end(), [](const auto& entry) {
+           return entry.first == kCryptoKeysKey || entry.first == kEncryptionKey;
+         });
+}
+
+void require_not_encrypted(const Header& header, const std::string& where) {
+  if (is_crypto_tensors(header))
+    fail(Errc::cannot_decrypt, where,
+         "is encrypted with CryptoTensors: its bytes are no weights; ballast::open() reads it with its key "
+         "(identities, --identity FILE)");
+}
+
 }  // namespace ballast::safetensors

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
+#include "formats/instead_of.h"
 #include "formats/safetensors/header.h"
 
 namespace ballast::safetensors {
@@ -123,8 +124,8 @@ Layout make_layout(std::span<const Declared> tensors, const std::optional<Metada
   std::vector<std::uint64_t> sizes;
   for (const Declared& tensor : tensors) {
     if (!info(tensor.dtype).in_safetensors) {
-      fail(Errc::not_representable, where, "tensor {} is {}, which Safetensors does not have (cast it first)",
-           quoted(tensor.name), info(tensor.dtype).code);
+      fail(Errc::not_representable, where, "tensor {} is {}, which Safetensors does not have{}",
+           quoted(tensor.name), info(tensor.dtype).code, instead_of(tensor.dtype));
     }
     shapes.push_back(unsigned_dims(tensor.shape, where, tensor.name));
     sizes.push_back(data_size(tensor.dtype, shapes.back(), where, tensor.name));

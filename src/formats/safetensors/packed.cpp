@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 
 #include "ballast/error.h"
 #include "base/checked.h"
@@ -96,9 +97,10 @@ PackedTensors::PackedTensors(const Header& header, const std::string& file) {
            "{} bytes of the file up to here would unpack to {} (made to exhaust its reader?)", stored, bytes);
   }
   if (found == tensors_.size()) return;
+  std::set<std::string_view> names;
+  for (const HeaderEntry& entry : header.tensors) names.insert(entry.name());
   for (const auto& [name, tensor] : tensors_) {
-    const auto is_it = [&name = name](const HeaderEntry& entry) { return entry.name() == name; };
-    if (std::none_of(header.tensors.begin(), header.tensors.end(), is_it))
+    if (!names.contains(name))
       fail(Errc::bad_packed, in_metadata, "speaks of tensor {}, which is not in the file", quoted(name));
   }
 }
@@ -121,6 +123,10 @@ void PackedTensors::write(std::optional<Metadata>& metadata) const {
   if (!metadata) metadata.emplace();
   (*metadata)[kPackedKey] = std::move(json).text();
   (*metadata)[kPackedVersionKey] = kVersion;
+}
+
+bool says_packed(const Header& header) {
+  return value_of(header, kPackedKey) != nullptr;
 }
 
 void remove_packed_keys(std::optional<Metadata>& metadata) {

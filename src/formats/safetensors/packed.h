@@ -15,9 +15,6 @@
 
 namespace ballast::safetensors {
 
-inline constexpr const char* kPackedKey = "ballast.packed";
-inline constexpr const char* kPackedVersionKey = "ballast.packed.version";
-
 struct PackedTensor {
   DType dtype = DType::bf16;
   std::vector<std::uint64_t> shape;
@@ -51,6 +48,9 @@ class PackedTensors {
  private:
   std::map<std::string, PackedTensor, std::less<>> tensors_;
 };
+
+/// Whether it speaks of packed tensors at all.
+[[nodiscard]] bool says_packed(const Header& header);
 
 /// Without the two keys.
 void remove_packed_keys(std::optional<Metadata>& metadata);

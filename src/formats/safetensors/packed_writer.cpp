@@ -9,6 +9,7 @@
 #include "ballast/error.h"
 #include "base/fail.h"
 #include "base/hash_xxh3.h"
+#include "base/largest_first.h"
 #include "base/pieces.h"
 #include "base/shared_progress.h"
 #include "checkpoint/require_data.h"
@@ -17,6 +18,7 @@
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
 #include "formats/safetensors/packed.h"
+#include "formats/safetensors/record_data.h"
 #include "formats/safetensors/writer.h"
 
 namespace ballast {
@@ -54,7 +56,6 @@ struct Candidate {
   std::uint64_t begin = 0;  // in the file, once it is packed
   std::uint64_t end = 0;
   std::vector<std::uint32_t> sizes = {};
-  std::uint64_t xxh3 = 0;
 
   [[nodiscard]] std::uint64_t block_bytes() const {
     return packed::element_bytes(how) << packed::written_log2(how);
@@ -92,18 +93,22 @@ struct Candidate {
 
 class PackedWriter {
  public:
-  PackedWriter(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack)
+  PackedWriter(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack,
+               const SayChecksums& say)
       : checkpoint_(checkpoint),
         out_(out),
         where_(display(out.path())),
         kind_(pack == Pack::fast ? BlockKind::fast : BlockKind::small),
         pack_(pack),
-        progress_(progress, checkpoint.total_bytes() + candidate_bytes()) {}
+        say_(say),
+        progress_(progress, checkpoint.total_bytes() + candidate_bytes()),
+        sums_(checkpoint.size(), 0) {}
 
   void run() {
     require_data(checkpoint_, where_);
     collect();
     plan();
+    if (say_) hash_plain();
     const Layout room = layout([](const Candidate& each) { return each.most_bytes(); });
     pack(room);
     const Layout last = layout([](const Candidate& each) { return each.end - each.begin; });
@@ -142,6 +147,23 @@ class PackedWriter {
     std::erase_if(candidates_, [](const Candidate& each) { return !each.gains(); });
   }
 
+  // What is packed is hashed when it is packed.
+  void hash_plain() {
+    std::vector<std::uint64_t> sizes;
+    for (const Entry& entry : checkpoint_) sizes.push_back(entry.bytes);
+    for (const Candidate& each : candidates_) sizes[each.tensor] = 0;
+    const std::vector<bool> is_packed = packed_ones();
+    largest_first(sizes, [&](std::size_t i) {
+      if (!is_packed[i]) sums_[i] = xxh3_of(checkpoint_[i].tensor());
+    });
+  }
+
+  [[nodiscard]] std::vector<bool> packed_ones() const {
+    std::vector<bool> is_packed(checkpoint_.size());
+    for (const Candidate& each : candidates_) is_packed[each.tensor] = true;
+    return is_packed;
+  }
+
   // The file as it would be with blobs of these sizes.
   template <class Size>
   [[nodiscard]] Layout layout(const Size& size_of) const {
@@ -150,7 +172,7 @@ class PackedWriter {
     PackedTensors said;
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       Declared& tensor = declared[candidates_[i].tensor];
-      PackedTensor packed{.dtype = tensor.dtype, .shape = {}, .xxh3 = candidates_[i].xxh3};
+      PackedTensor packed{.dtype = tensor.dtype, .shape = {}, .xxh3 = sums_[candidates_[i].tensor]};
       for (const std::int64_t dim : tensor.shape) packed.shape.push_back(static_cast<std::uint64_t>(dim));
       said.add(tensor.name, std::move(packed));
       shapes[i] = {static_cast<std::int64_t>(size_of(candidates_[i]))};
@@ -159,6 +181,7 @@ class PackedWriter {
     }
     std::optional<Metadata> metadata = checkpoint_.metadata;
     said.write(metadata);
+    if (say_) say_(metadata ? *metadata : metadata.emplace(), sums_);
     return make_layout(declared, metadata, where_);
   }
 
@@ -247,7 +270,7 @@ class PackedWriter {
       if (job.candidate == nullptr) continue;
       if (job.block == 0) hash_ = std::make_unique<Xxh3>();
       hash_->update(job.raw);
-      if (job.block + 1 == job.candidate->blocks.size()) job.candidate->xxh3 = hash_->digest();
+      if (job.block + 1 == job.candidate->blocks.size()) sums_[job.candidate->tensor] = hash_->digest();
     }
   }
 
@@ -256,8 +279,7 @@ class PackedWriter {
     Layout plain;
     plain.head.resize(static_cast<std::size_t>(head));
     plain.file_size = last.file_size + (head - last.head.size());
-    std::vector<bool> is_packed(checkpoint_.size());
-    for (const Candidate& each : candidates_) is_packed[each.tensor] = true;
+    const std::vector<bool> is_packed = packed_ones();
     for (Layout::Place place : last.places) {
       if (is_packed[place.tensor]) continue;
       place.begin += head - last.head.size();
@@ -284,16 +306,19 @@ class PackedWriter {
   std::string where_;
   BlockKind kind_;
   Pack pack_;
+  const SayChecksums& say_;
   SharedProgress progress_;
   std::vector<Candidate> candidates_;
+  std::vector<std::uint64_t> sums_;  // of the tensors' own bytes, in the order of the checkpoint
   std::uint64_t cursor_ = 0;
   std::unique_ptr<Xxh3> hash_;
 };
 
 }  // namespace
 
-void write_packed(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack) {
-  PackedWriter(checkpoint, out, progress, pack).run();
+void write_packed(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack,
+                  const SayChecksums& say) {
+  PackedWriter(checkpoint, out, progress, pack, say).run();
 }
 
 }  // namespace safetensors

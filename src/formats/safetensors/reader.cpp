@@ -84,10 +84,12 @@ void add_tensors(Checkpoint& checkpoint, Header& header, const Unpacking& unpack
   checkpoint.notes.push_back(packed_note(checkpoint));
 }
 
-// The storage of a record knows the checksums of what is in it. `base`: where the data begins there.
+// The storage of a record knows the checksums of what is in it, but for packed tensors, which know their own.
+// `base`: where the data begins there.
 class Summed {
  public:
-  Summed(const Checkpoint& checkpoint, const Header& header) : header_(header) {
+  Summed(const Checkpoint& checkpoint, const Header& header, const PackedTensors& packed)
+      : header_(header), packed_(packed) {
     const std::string* text = record::find(checkpoint, record::kChecksumsKey);
     if (record::is_record(checkpoint) && record::is_readable(checkpoint) && text != nullptr)
       sums_ = std::make_shared<RecordSums>(*text, display(checkpoint.path));
@@ -99,17 +101,20 @@ class Summed {
     if (!sums_) return content;
     std::vector<RecordPiece> pieces;
     for (const HeaderEntry& entry : tensors) {
-      if (entry.begin < entry.end) pieces.push_back({entry.begin - base, entry.end - base, entry.name()});
+      if (entry.begin < entry.end && packed_.find(entry.name()) == nullptr)
+        pieces.push_back({entry.begin - base, entry.end - base, entry.name()});
     }
     return record_data(std::move(content), std::move(pieces), sums_, header_.text);
   }
 
  private:
   const Header& header_;
+  const PackedTensors& packed_;
   std::shared_ptr<const RecordSums> sums_;
 };
 
-Checkpoint without_tensors(const Header& header, const std::string& path) {
+Checkpoint without_tensors(const Header& header, const std::string& path, const std::string& where) {
+  require_not_encrypted(header, where);
   Checkpoint checkpoint;
   checkpoint.format = formats::safetensors;
   checkpoint.path = path;
@@ -154,10 +159,13 @@ Checkpoint open(const std::string& path, const ReadOptions& options) {
 
 Checkpoint open(const ByteSource& source, Mode mode) {
   Header header = read_header(*range_of(source, 0, source.size(), Access::read), source.where(), mode);
-  Checkpoint checkpoint = without_tensors(header, file_of(source) != nullptr ? source.name() : "");
-  // What a program may change in place has no checksum any more.
-  const Summed summed(source.is_writable() ? Checkpoint() : checkpoint, header);
+  Checkpoint checkpoint =
+      without_tensors(header, file_of(source) != nullptr ? source.name() : "", source.where());
   const Unpacking unpacking(header, source.where(), mode, source.is_writable());
+  // What a program may change in place has no checksum any more, and to the reference packed tensors are
+  // bytes, of which the record says nothing.
+  const bool has_sums = !source.is_writable() && (mode != Mode::reference || !says_packed(header));
+  const Summed summed(has_sums ? checkpoint : Checkpoint(), header, unpacking.tensors);
   const auto bytes_of = [&](const HeaderEntry& entry) {
     return range_of(source, header.data_offset + entry.begin, entry.end - entry.begin, Access::read);
   };
@@ -184,7 +192,7 @@ Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& option
   if (!bytes) fail(Errc::invalid_argument, "", "there are no bytes to parse");
   const std::string where = "bytes in memory";
   Header header = read_header(*bytes, where, options.mode);
-  Checkpoint checkpoint = without_tensors(header, "");
+  Checkpoint checkpoint = without_tensors(header, "", where);
   const std::uint32_t data = CheckpointBuilder(checkpoint).add_storage(bytes);
   add_tensors(
       checkpoint, header, Unpacking(header, where, options.mode, false),

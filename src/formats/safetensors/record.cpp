@@ -2,6 +2,7 @@
 // Records, written and checked. The header stands before the data and holds its checksums: room is left for
 // them, and the header is written again when they are known.
 #include <algorithm>
+#include <numeric>
 
 #include "ballast/detail/record_file.h"
 #include "ballast/error.h"
@@ -19,8 +20,10 @@
 #include "checkpoint/value_json.h"
 #include "formats/one_reading.h"
 #include "formats/safetensors/data_copy.h"
+#include "formats/safetensors/header.h"
 #include "formats/safetensors/layout.h"
 #include "formats/safetensors/record_data.h"
+#include "formats/safetensors/writer.h"
 #include "tensor/blocks.h"
 
 namespace ballast {
@@ -45,14 +48,27 @@ std::uint64_t checksum(const Tensor& tensor, Each&& each) {
   return hash.digest();
 }
 
-std::string checksums_json(const Checkpoint& checkpoint, const safetensors::Layout& layout,
-                           const std::vector<std::uint64_t>& sums) {
+std::string checksums_json(const Checkpoint& checkpoint, std::span<const std::size_t> order,
+                           std::span<const std::uint64_t> sums) {
   JsonWriter json;
   json.begin_object();
-  for (const safetensors::Layout::Place& place : layout.places)
-    json.member(checkpoint[place.tensor].name, hex(sums[place.tensor]));
+  for (const std::size_t tensor : order) json.member(checkpoint[tensor].name, hex(sums[tensor]));
   json.end_object();
   return std::move(json).text();
+}
+
+std::vector<std::size_t> order_of(const safetensors::Layout& layout) {
+  std::vector<std::size_t> order;
+  for (const safetensors::Layout::Place& place : layout.places) order.push_back(place.tensor);
+  return order;
+}
+
+std::vector<std::size_t> by_name(const Checkpoint& checkpoint) {
+  std::vector<std::size_t> order(checkpoint.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return checkpoint[a].name < checkpoint[b].name; });
+  return order;
 }
 
 Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& options) {
@@ -75,18 +91,25 @@ Checkpoint require_record(Checkpoint checkpoint) {
   return marks::with_ties(std::move(checkpoint));
 }
 
-}  // namespace
+// Packed tensors are computed and not used where they lie: they stand as in every packed file.
+void save_packed(Checkpoint checkpoint, AtomicFile& out, const RecordFileOptions& options) {
+  checkpoint.metadata = metadata_for(checkpoint, options);
+  const std::vector<std::size_t> order = by_name(checkpoint);
+  safetensors::write_packed(checkpoint, out, options.progress, options.pack,
+                            [&](Metadata& metadata, std::span<const std::uint64_t> sums) {
+                              metadata[record::kChecksumsKey] = checksums_json(checkpoint, order, sums);
+                            });
+}
 
-void save_record(const Checkpoint& in, const std::string& path, const RecordFileOptions& options) {
-  const std::string where = display(path);
-  const Checkpoint checkpoint = marks::without_ties(in);
+void save_aligned(const Checkpoint& checkpoint, AtomicFile& out, const RecordFileOptions& options) {
+  const std::string where = display(out.path());
   require_data(checkpoint, where);
   std::vector<std::uint64_t> sums(checkpoint.size(), 0);
   Metadata metadata = metadata_for(checkpoint, options);
   const auto declared = safetensors::declared_by(checkpoint);
   // Where things go depends on the length of the header, and that not on the values of the checksums.
   const auto make_layout = [&](const safetensors::Layout& order) {
-    metadata[record::kChecksumsKey] = checksums_json(checkpoint, order, sums);
+    metadata[record::kChecksumsKey] = checksums_json(checkpoint, order_of(order), sums);
     return safetensors::make_layout(declared, metadata, where, Arrangement::aligned);
   };
   const safetensors::Layout layout =
@@ -94,7 +117,6 @@ void save_record(const Checkpoint& in, const std::string& path, const RecordFile
   std::vector<std::uint64_t> begins(checkpoint.size(), 0);
   for (const safetensors::Layout::Place& place : layout.places) begins[place.tensor] = place.begin;
 
-  AtomicFile out(path, options.overwrite);
   out.reserve(layout.file_size);
   SharedProgress progress(options.progress, layout.file_size - layout.head.size());
   largest_first(sizes_of(checkpoint), [&](std::size_t i) {
@@ -107,6 +129,18 @@ void save_record(const Checkpoint& in, const std::string& path, const RecordFile
   });
   out.append(make_layout(layout).head);
   require_one_reading(out, Meant::none);
+}
+
+}  // namespace
+
+void save_record(const Checkpoint& in, const std::string& path, const RecordFileOptions& options) {
+  const Checkpoint checkpoint = marks::without_ties(in);
+  safetensors::require_none_of_storage(checkpoint.metadata, display(path));
+  AtomicFile out(path, options.overwrite);
+  if (options.pack == Pack::none)
+    save_aligned(checkpoint, out, options);
+  else
+    save_packed(checkpoint, out, options);
   out.commit();
 }
 

@@ -13,6 +13,7 @@
 #include "base/lazy.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/value_json.h"
+#include "tensor/blocks.h"
 #include "tensor/forwarding.h"
 
 namespace ballast {
@@ -87,6 +88,12 @@ class RecordData final : public ForwardingStorage {
 };
 
 }  // namespace
+
+std::uint64_t xxh3_of(const Tensor& tensor) {
+  Xxh3 hash;
+  for_each_block(tensor, [&](std::uint64_t, std::span<const std::byte> bytes) { hash.update(bytes); });
+  return hash.digest();
+}
 
 NameMap<std::string> checksums_in(const Checkpoint& checkpoint) {
   const std::string* text = record::find(checkpoint, record::kChecksumsKey);

@@ -18,6 +18,9 @@ namespace ballast {
 /// when it makes no sense.
 [[nodiscard]] NameMap<std::string> checksums_in(const Checkpoint& checkpoint);
 
+/// Of a tensor's row-major bytes.
+[[nodiscard]] std::uint64_t xxh3_of(const Tensor& tensor);
+
 /// Errc::bad_crc, naming the first tensor of a record whose bytes are not what its checksum says, or that has
 /// none. Reads every byte.
 void require_checksums(const Checkpoint& checkpoint);

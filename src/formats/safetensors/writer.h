@@ -2,6 +2,9 @@
 // A Safetensors file without its final name: for those who publish several files together.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 
 #include "ballast/safetensors.h"
@@ -15,8 +18,14 @@ namespace ballast::safetensors {
 void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress,
                 Pack pack = Pack::none);
 
-/// The same with tensors packed that gain by it.
-void write_packed(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack);
+/// Says the tensors' checksums in the metadata of the file; they come in the order of the checkpoint. It is
+/// called before they are known, too, to see how much room they take.
+using SayChecksums = std::function<void(Metadata& metadata, std::span<const std::uint64_t> xxh3)>;
+
+/// The same with tensors packed that gain by it. `say`, where there is one, gets the checksum of every tensor
+/// as it is unpacked.
+void write_packed(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack,
+                  const SayChecksums& say = {});
 
 }  // namespace ballast::safetensors
 

@@ -21,7 +21,7 @@ Likeness recognise_index(const FileHead& head) {
 Checkpoint open_index(const ByteSource& source, const OpenOptions& options) {
   if (file_of(source) == nullptr)
     fail(Errc::unsupported, source.where(), "is JSON text: a list of shards must be a file in their folder");
-  return shards::open_index(source.name(), options);
+  return shards::open_index(source.name(), source, options);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/json_scanner.h"
 #include "containers/confine.h"
+#include "formats/encrypted.h"
 #include "formats/shards/shards.h"
 
 namespace ballast::shards {
@@ -86,13 +86,19 @@ Index parse_index(std::string text, const std::string& where) {
   return index;
 }
 
-Index read_index(const std::string& path) {
-  const auto file = File::open(path);
-  const std::string where = display(path);
-  if (file->size() > kMaxIndexBytes)
-    fail(Errc::header_too_large, where, "{} bytes of JSON, at most {} are read", file->size(),
+Index read_index(const ByteSource& content) {
+  if (content.size() > kMaxIndexBytes)
+    fail(Errc::header_too_large, content.where(), "{} bytes of JSON, at most {} are read", content.size(),
          kMaxIndexBytes);
-  return parse_index(std::string(as_text(file->read(0, file->size()))), where);
+  return parse_index(std::string(as_text(content.read(0, content.size()))), content.where());
+}
+
+Index read_index(const std::string& path) {
+  return read_index(*open_content(path, {.io = Io::read}).content);
+}
+
+bool is_encrypted_name(std::string_view path) noexcept {
+  return path.ends_with(".age");
 }
 
 std::string locate(const std::string& folder, const std::string& file) {

@@ -68,7 +68,7 @@ Journal read_journal(const std::string& journal, const std::string& index, std::
   for (std::size_t at = signature.size(); at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string name = text.substr(at + 1, end - at - 1);
-    if (is_shard_of(base, name)) (text[at] == '+' ? found.fresh : found.old).insert(name);
+    if (is_shard_of(base, index, name)) (text[at] == '+' ? found.fresh : found.old).insert(name);
     at = end + 1;
   }
   return found;

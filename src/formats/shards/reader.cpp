@@ -15,6 +15,7 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "containers/confine.h"
+#include "containers/expansion.h"
 #include "formats/format_table.h"
 #include "formats/open.h"
 #include "formats/shards/shards.h"
@@ -36,8 +37,8 @@ std::string list_of(const std::vector<std::string>& names) {
 
 class ShardReader {
  public:
-  ShardReader(const std::string& path, OpenOptions options)
-      : path_(path), where_(display(path)), options_(std::move(options)), index_(read_index(path)) {}
+  ShardReader(const std::string& path, const ByteSource& content, OpenOptions options)
+      : path_(path), where_(display(path)), options_(std::move(options)), index_(read_index(content)) {}
 
   Checkpoint read() {
     open_shards();
@@ -46,6 +47,7 @@ class ShardReader {
     out_.path = path_;
     out_.reserve(index_.map.size());
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) add(shard);
+    require_honest_size();
     if (out_.size() != index_.map.size()) report_absent();
     add_metadata();
     if (!unmapped_.empty())
@@ -66,6 +68,24 @@ class ShardReader {
     parallel_for(paths.size() - 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
       for (std::uint64_t i = begin + 1; i <= end; ++i) shards_[i] = open_single(paths[i], options_);
     });
+  }
+
+  // Each shard may unfold to 64 MiB whatever its size; not all of ten thousand.
+  void require_honest_size() const {
+    std::uint64_t held = 0;
+    for (const Checkpoint& part : shards_) {
+      std::error_code ignored;
+      const std::uintmax_t size = fs::file_size(part.path, ignored);
+      if (!ignored) held += size;
+    }
+    const double most = std::max(
+        static_cast<double>(containers::expansion_limit(held)),
+        static_cast<double>(containers::kPlainlyHonest) + options_.expansion * static_cast<double>(held));
+    if (static_cast<double>(out_.total_bytes()) > most)
+      fail(Errc::expanded_view, where_,
+           "its shards have {} bytes and their tensors {} (made to exhaust its reader? open it with a larger "
+           "expansion if it is meant to be)",
+           held, out_.total_bytes());
   }
 
   // Which shard a name belongs to; none when the index does not know it.
@@ -223,6 +243,19 @@ std::vector<std::string> take_training_out(std::vector<std::string>& files) {
   return taken;
 }
 
+// torch.distributed.checkpoint: .metadata, and a .distcp for each process.
+void refuse_dcp(const std::string& folder) {
+  const std::vector<std::string> names = files_in(folder);
+  const auto parts = std::count_if(names.begin(), names.end(),
+                                   [](const std::string& name) { return name.ends_with(".distcp"); });
+  if (parts > 0)
+    fail(Errc::unsupported, display(folder),
+         "is a checkpoint of torch.distributed.checkpoint (DCP) in {} part{}, which Ballast does not read; "
+         "python -m "
+         "torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER model.pt makes one file of it",
+         parts, parts == 1 ? "" : "s");
+}
+
 }  // namespace
 
 FoundInFolder find_in_folder(const std::string& folder) {
@@ -232,10 +265,11 @@ FoundInFolder find_in_folder(const std::string& folder) {
       graphs;  // exports of a model that mostly lies beside them: taken when there is nothing else
   for (const std::string& name : files_in(folder)) {
     if (name.starts_with('.')) continue;
-    if (name.ends_with(".index.json")) indices.push_back(name);
+    if (name.ends_with(".index.json") || name.ends_with(".index.json.age")) indices.push_back(name);
     if (has_known_extension(name)) files.push_back(name);
     if (name.ends_with(".onnx")) graphs.push_back(name);
   }
+  if (indices.empty() && files.empty() && graphs.empty()) refuse_dcp(folder);
   std::vector<std::string> beside;
   if (indices.empty()) beside = take_training_out(files);
   std::vector<std::string>& found = !indices.empty() ? indices : !files.empty() ? files : graphs;
@@ -247,8 +281,8 @@ FoundInFolder find_in_folder(const std::string& folder) {
   return {(fs::path(folder) / found.front()).string(), std::move(beside)};
 }
 
-Checkpoint open_index(const std::string& path, const OpenOptions& options) {
-  return ShardReader(path, options).read();
+Checkpoint open_index(const std::string& path, const ByteSource& content, const OpenOptions& options) {
+  return ShardReader(path, content, options).read();
 }
 
 Checkpoint open_folder(const std::string& path, const OpenOptions& options) {

@@ -25,6 +25,8 @@ inline constexpr std::size_t kMaxShards = 10'000;
 
 /// Errc::bad_json, duplicate_key, path_escape, too_many. Changes `text`.
 [[nodiscard]] Index parse_index(std::string text, const std::string& where);
+[[nodiscard]] Index read_index(const ByteSource& content);
+/// Of a file, which may be encrypted.
 [[nodiscard]] Index read_index(const std::string& path);
 
 /// Where a shard of an index in `folder` lies: confined() to it, and under a plain name. Errc::missing_shard
@@ -36,8 +38,10 @@ inline constexpr std::size_t kMaxShards = 10'000;
 [[nodiscard]] std::vector<std::string> locate_all(const std::string& path, const Index& index);
 
 /// "model-00001-of-00002.safetensors" or "model-v2-00001-of-00002.safetensors" of "model": what we name
-/// shards.
-[[nodiscard]] bool is_shard_of(std::string_view base, std::string_view file);
+/// shards. Those of an encrypted index (".age") end so, too, and belong to no other.
+[[nodiscard]] bool is_shard_of(std::string_view base, std::string_view index, std::string_view file);
+
+[[nodiscard]] bool is_encrypted_name(std::string_view path) noexcept;
 
 [[nodiscard]] bool is_folder(const std::string& path) noexcept;
 /// The names of its regular files, in order.
@@ -52,7 +56,9 @@ struct FoundInFolder {
 /// other. Errc::file_not_found, Errc::invalid_argument with a list.
 [[nodiscard]] FoundInFolder find_in_folder(const std::string& folder);
 
-[[nodiscard]] Checkpoint open_index(const std::string& path, const OpenOptions& options);
+/// `content`: of the index at `path`.
+[[nodiscard]] Checkpoint open_index(const std::string& path, const ByteSource& content,
+                                    const OpenOptions& options);
 [[nodiscard]] Checkpoint open_folder(const std::string& path, const OpenOptions& options);
 
 }  // namespace ballast::shards

@@ -17,9 +17,13 @@
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_sound.h"
 #include "containers/confine.h"
+#include "formats/encrypted.h"
 #include "formats/one_reading.h"
+#include "formats/safetensors/header.h"
 #include "formats/shards/publication.h"
 #include "formats/shards/shards.h"
+#include "seal/age_cover.h"
+#include "seal/age_source.h"
 
 namespace ballast {
 namespace {
@@ -29,15 +33,27 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
-// "dir/model" of "dir/model.safetensors", "dir/model.safetensors.index.json" or "dir".
+bool names_folder(const std::string& path) {
+  return shards::is_folder(path) || path.ends_with('/');
+}
+
+// "dir/model" of "dir/model.safetensors", "dir/model.safetensors.index.json" (both also encrypted) or "dir".
 std::string stem_of(const std::string& path) {
-  if (shards::is_folder(path) || path.ends_with('/')) return (fs::path(path) / "model").string();
+  if (names_folder(path)) return (fs::path(path) / "model").string();
+  const std::string plain = seal::inner_name(path);
   for (const std::string_view suffix : {kIndexSuffix, kSuffix}) {
-    if (path.ends_with(suffix) && path.size() > suffix.size())
-      return path.substr(0, path.size() - suffix.size());
+    if (plain.ends_with(suffix) && plain.size() > suffix.size())
+      return plain.substr(0, plain.size() - suffix.size());
   }
   fail(Errc::invalid_argument, display(path),
-       "shards are Safetensors files: name a *.safetensors or a folder");
+       "shards are Safetensors files: name a *.safetensors or a folder; a new folder is named with a slash, "
+       "{}",
+       quoted(path + "/"));
+}
+
+// What all files of a set end in: names of tensors stand in the index, so that it is encrypted, too.
+std::string_view ending_of(bool encrypts) {
+  return encrypts ? ".age" : "";
 }
 
 // In order, each shard as full as it goes; each says what is tied to its own tensors.
@@ -68,11 +84,12 @@ std::vector<Checkpoint> split(Checkpoint checkpoint, std::uint64_t limit) {
   return parts;
 }
 
-std::vector<std::string> names_of(const std::string& stem, std::size_t count, int generation) {
+std::vector<std::string> names_of(const std::string& stem, std::size_t count, int generation,
+                                  std::string_view ending) {
   std::vector<std::string> names;
   const std::string version = generation == 1 ? "" : fmt::format("-v{}", generation);
   for (std::size_t i = 1; i <= count; ++i)
-    names.push_back(fmt::format("{}{}-{:05}-of-{:05}{}", stem, version, i, count, kSuffix));
+    names.push_back(fmt::format("{}{}-{:05}-of-{:05}{}{}", stem, version, i, count, kSuffix, ending));
   return names;
 }
 
@@ -84,9 +101,10 @@ bool any_exists(const std::vector<std::string>& paths) {
 }
 
 // Names nobody has yet, so that the shards the old index leads to stay what they are until it is replaced.
-std::vector<std::string> free_names(const std::string& stem, std::size_t count, bool overwrite) {
+std::vector<std::string> free_names(const std::string& stem, std::size_t count, bool overwrite,
+                                    std::string_view ending) {
   for (int generation = 1;; ++generation) {
-    std::vector<std::string> names = names_of(stem, count, generation);
+    std::vector<std::string> names = names_of(stem, count, generation, ending);
     if (!overwrite || !any_exists(names)) return names;
   }
 }
@@ -128,7 +146,7 @@ std::vector<std::string> old_files(const std::string& stem, const std::string& i
   const std::string base = fs::path(stem).filename().string();
   std::vector<std::string> old;
   for (const std::string& name : names) {
-    if (shards::is_shard_of(base, name)) old.push_back((folder / name).string());
+    if (shards::is_shard_of(base, index, name)) old.push_back((folder / name).string());
   }
   return old;
 }
@@ -141,7 +159,9 @@ Progress shifted(const Progress& progress, std::uint64_t before, std::uint64_t t
 
 }  // namespace
 
-bool shards::is_shard_of(std::string_view base, std::string_view file) {
+bool shards::is_shard_of(std::string_view base, std::string_view index, std::string_view file) {
+  if (is_encrypted_name(index) != is_encrypted_name(file)) return false;
+  if (is_encrypted_name(file)) file.remove_suffix(ending_of(true).size());
   const auto skip_digits = [&](std::size_t least) {
     const std::size_t count = std::min(file.find_first_not_of("0123456789"), file.size());
     file.remove_prefix(count);
@@ -157,9 +177,9 @@ bool shards::is_shard_of(std::string_view base, std::string_view file) {
   return skip("-") && skip_digits(5) && skip("-of-") && skip_digits(5) && file == kSuffix;
 }
 
-std::vector<std::string> shards_in_place(const std::string& path) {
+std::vector<std::string> shards_in_place(const std::string& path, bool encrypts) {
   const std::string stem = stem_of(path);
-  const std::string index = stem + std::string(kIndexSuffix);
+  const std::string index = fmt::format("{}{}{}", stem, kIndexSuffix, ending_of(encrypts));
   if (path.ends_with('/') && !shards::is_folder(path)) return {};
   std::vector<std::string> files = old_files(stem, index);
   files.push_back(index);
@@ -167,8 +187,8 @@ std::vector<std::string> shards_in_place(const std::string& path) {
 }
 
 SavedShards save_shards(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
-  if (!options.recipients.empty() || !options.passphrase_file.empty())
-    fail(Errc::unsupported, display(path), "shards are not encrypted: write one file, whatever its size");
+  const bool encrypts = !options.recipients.empty() || !options.passphrase_file.empty();
+  if (!names_folder(path)) require_encryption_said(path, encrypts);
   const std::string stem = stem_of(path);
   if (options.format && options.format != formats::safetensors)
     fail(Errc::unsupported, display(path), "shards are Safetensors files, not {}", options.format.name());
@@ -176,19 +196,24 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sav
   Checkpoint marked = record::without_record_metadata(in);
   layout::state_for_safetensors(marked, layout::of(in));
   marks::add_metadata(marked, formats::safetensors, options.meta, display(path));
+  safetensors::require_none_of_storage(marked.metadata, display(path));
   const Checkpoint checkpoint = marks::without_ties(std::move(marked));
   const std::vector<Checkpoint> parts = split(checkpoint, most);
   if (parts.size() > shards::kMaxShards)
     fail(Errc::too_many, display(path), "{} shards of {} bytes, at most {} are written", parts.size(), most,
          shards::kMaxShards);
-  const std::string index_path = stem + std::string(kIndexSuffix);
+  const std::string index_path = fmt::format("{}{}{}", stem, kIndexSuffix, ending_of(encrypts));
   if (options.check) require_sound(checkpoint);
   shards::recover(stem, index_path);
-  SavedShards saved{.index = index_path, .files = free_names(stem, parts.size(), options.overwrite)};
+  SavedShards saved{.index = index_path,
+                    .files = free_names(stem, parts.size(), options.overwrite, ending_of(encrypts))};
   const std::vector<std::string> old = old_files(stem, saved.index);
   // Before the files in it, so that it goes after them when something fails.
   std::optional<NewFolder> folder;
   if (path.ends_with('/')) folder.emplace(path);
+  // Of what is written here and of nothing else: the journal of the names is plain.
+  std::optional<CoverScope> scope;
+  if (encrypts) scope.emplace([&] { return seal::age_cover(options.recipients, options.passphrase_file); });
   // First the index: that it may not be overwritten is known before the work.
   AtomicFile index(saved.index, options.overwrite, FileMode::usual, Links::replace);
   std::vector<std::unique_ptr<AtomicFile>> files;
@@ -203,6 +228,7 @@ SavedShards save_shards(const Checkpoint& in, const std::string& path, const Sav
   index.append(index_text(parts, saved.files));
   require_one_reading(index, Meant::none);
   index.seal();
+  scope.reset();
   shards::publish({.index = saved.index, .fresh = saved.files, .old = old}, files, index);
   if (folder) folder->keep();
   return saved;

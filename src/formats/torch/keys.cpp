@@ -80,6 +80,9 @@ void append_leaf(std::string& out, const ValueNode* node, const ValueTree& tree)
     case NodeKind::bytes:
       return append_text(out, 'b', 0, {node->text, node->size});
     case NodeKind::global:  // by the name it has today: Python 2 had others for some
+      if (static_cast<Role>(node->role) == Role::untyped_storage)
+        fail(Errc::unsupported, "pickle", "{} as a key, which is one class under several names",
+             quoted(tree.type_name(node->type)));
       return append_bits(out, 'g', node->type);
     default:
       return append_bits(out, 'p', reinterpret_cast<std::uintptr_t>(node));

@@ -82,9 +82,16 @@ void Ledger::forbid(const std::string& name) {
   if (!reading_.settings().inert) {
     reading_.refuse(
         Errc::forbidden_global,
-        "the pickle names {}, which could run code; nothing was run (open it as inert to look at it)",
+        "the pickle names {}, which could run code; nothing was run (--inert, inert = true: read past it)",
         display(name));
   }
+}
+
+void Ledger::note_left_out(std::string sentence) {
+  constexpr std::size_t kMost = 12;
+  if (left_out_.size() == kMost || std::find(left_out_.begin(), left_out_.end(), sentence) != left_out_.end())
+    return;
+  left_out_.push_back(std::move(sentence));
 }
 
 }  // namespace ballast::torch

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "formats/torch/reading.h"
 
@@ -41,10 +42,16 @@ class Ledger {
 
   [[nodiscard]] const std::set<std::string, std::less<>>& unknown_names() const noexcept { return unknown_; }
 
+  /// What is in the file and not among its tensors, in a sentence; the first dozen are kept, and each once.
+  void note_left_out(std::string sentence);
+
+  [[nodiscard]] const std::vector<std::string>& left_out() const noexcept { return left_out_; }
+
  private:
   const Reading& reading_;
   ScanReport* report_;
   std::set<std::string, std::less<>> unknown_;
+  std::vector<std::string> left_out_;
   std::array<std::size_t, 3> found_ = {};                  // by severity
   std::unordered_map<std::uint64_t, std::size_t> called_;  // stream and type → row
 };

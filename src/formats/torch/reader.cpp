@@ -39,6 +39,7 @@ Document Reader::read() {
   Document document;
   document.root = read_container(*source_, document);
   objects_.finish();
+  for (const std::string& sentence : objects_.ledger().left_out()) document.notes.push_back(sentence);
   if (!objects_.ledger().unknown_names().empty()) document.notes.push_back(unknown_classes_note(objects_));
   return document;
 }
@@ -63,6 +64,7 @@ Ref Reader::read_container(const ByteSource& source, Document& document) {
     const bool tells = error.code() == Errc::bad_pickle || error.code() == Errc::memo_range ||
                        (error.code() == Errc::truncated && !likely.empty());
     if (!tells) throw;
+    if (!likely.empty()) fail(Errc::unknown_format, source.where(), "{}", is_what);
     fail(Errc::unknown_format, source.where(), "{}; read as a pickle it fails: {}", is_what, error.what());
   }
 }
@@ -180,7 +182,31 @@ void name_tensors(Reader& reader, const Document& document, Checkpoint& checkpoi
   flatten(*checkpoint.tree, checkpoint, spend, document.format->is_program ? &script : nullptr);
 }
 
+// torch.jit.freeze makes constants of the weights: their names are gone, their order is the program's.
+void name_constants(Reader& reader, const Document& document, Checkpoint& checkpoint) {
+  Document constants = document;
+  constants.root = document.constants;
+  Checkpoint found;
+  found.tree = ValueTree::value(reader.objects().shared_tree(), document.constants);
+  name_tensors(reader, constants, found);
+  for (const Entry& entry : found) checkpoint.add("constants." + std::string(entry.name), entry.tensor());
+  if (found.size() > 0)
+    checkpoint.notes.emplace_back(
+        "it is a frozen program (torch.jit.freeze), whose weights are constants without names");
+}
+
+// Parts of a checkpoint of torch.distributed.checkpoint, which are zip archives behind one another.
+void refuse_part_of_dcp(const ByteSource& source) {
+  if (source.name().ends_with(".distcp"))
+    fail(Errc::unsupported, source.where(),
+         "is one process' part of a checkpoint of torch.distributed.checkpoint (DCP), which Ballast does not "
+         "read; "
+         "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER model.pt makes one file of "
+         "all");
+}
+
 Checkpoint open(const ByteSource& source, const OpenOptions& options) {
+  refuse_part_of_dcp(source);
   Reader reader(source.shared_from_this(), {.inert = options.inert,
                                             .report = nullptr,
                                             .input_bytes = source.size(),
@@ -192,6 +218,11 @@ Checkpoint open(const ByteSource& source, const OpenOptions& options) {
   checkpoint.notes = document.notes;
   checkpoint.tree = ValueTree::value(reader.objects().shared_tree(), document.root);
   name_tensors(reader, document, checkpoint);
+  if (checkpoint.size() == 0 && !document.constants.is_none()) name_constants(reader, document, checkpoint);
+  if (checkpoint.tree->type() == "torch.distributed.checkpoint.metadata.Metadata")
+    checkpoint.notes.emplace_back(
+        "it is the table of contents of a checkpoint of torch.distributed.checkpoint (DCP), whose tensors "
+        "are beside it");
   if (is_optimizer(*checkpoint.tree))
     checkpoint.notes.emplace_back("it is the state of an optimizer, and no model");
   return checkpoint;

@@ -20,7 +20,8 @@ struct Document {
   Ref root;
   Format format;
   std::vector<std::string> notes;
-  ScriptClasses script;  // TorchScript only
+  ScriptClasses script;  // TorchScript only, and
+  Ref constants;         // what its program holds: the weights of a frozen one
 };
 
 class Reader {

@@ -77,6 +77,27 @@ DType need_dtype(Objects& objects, Ref value) {
   return *dtype;
 }
 
+// A dtype of a PyTorch that is newer than this: its tensor stays an inert object, and hides no others.
+bool is_unknown_dtype(Ref value) {
+  const auto name = as_constant(value, Role::dtype);
+  return name && !dtype_of_torch_name(*name);
+}
+
+Ref of_unknown_dtype(Objects& objects, const Call& call) {
+  const auto sizes = objects.need_sequence(call.args[2], "sizes");
+  if (sizes.size() > kMaxRank) objects.refuse(Errc::too_many, "a tensor of {} dimensions", sizes.size());
+  Shape shape;
+  for (const Ref dim : sizes) shape.push_back(objects.need_int(dim, "a size"));
+  if (as_kind(call.args[0], NodeKind::storage) == nullptr)
+    objects.refuse(Errc::type_mismatch, "{} where a storage belongs", objects.describe(call.args[0]));
+  const StorageInfo storage = objects.views().info_of(call.args[0]);
+  objects.ledger().note_left_out(
+      fmt::format("{}: a tensor {} of the unknown dtype {}, in a storage of {} bytes, is not read",
+                  objects.location(), to_string(shape), display(*as_constant(call.args[6], Role::dtype)),
+                  storage.numel * item_bytes(storage.dtype)));
+  return objects.misfit(call);
+}
+
 // Hooks are called when gradients flow: nothing of a model's weights.
 // (storage, offset, size, stride), in later versions (…, requires_grad, hooks, [dtype,] [metadata])
 Ref strided(Objects& objects, const Call& call, Role role) {
@@ -85,6 +106,7 @@ Ref strided(Objects& objects, const Call& call, Role role) {
     objects.need_arguments(call, 4, 4);
   else
     objects.need_arguments(call, has_dtype ? 7 : 6, has_dtype ? 8 : 7);
+  if (has_dtype && is_unknown_dtype(call.args[6])) return of_unknown_dtype(objects, call);
   const ViewArguments view{.offset = objects.need_int(call.args[1], "a storage offset"),
                            .sizes = objects.need_sequence(call.args[2], "sizes"),
                            .strides = objects.need_sequence(call.args[3], "strides")};
@@ -170,6 +192,16 @@ bool makes_a_tensor(Role role) {
   return std::find(std::begin(kMakers), std::end(kMakers), role) != std::end(kMakers);
 }
 
+// What FSDP2 and its like save: every process its own part of each tensor.
+void note_part_of_tensor(Objects& objects, const ValueNode* type) {
+  const std::string_view name = objects.tree().type_name(type->type);
+  if (name.starts_with("torch.distributed.") && name.ends_with(".DTensor"))
+    objects.ledger().note_left_out(
+        "tensors of torch.distributed (DTensor): _local_tensor is the part of each that one process (rank) "
+        "held; "
+        "full_tensor() in PyTorch, on all of them, makes it whole");
+}
+
 // (function, class, its arguments, state): the function's result with the class's name and the state as
 // attributes. The function is one of those above, or a stranger's: nothing that would come back here.
 Ref from_type(Objects& objects, const Call& call, Role called) {
@@ -181,6 +213,7 @@ Ref from_type(Objects& objects, const Call& call, Role called) {
   const ValueNode* function = as_kind(call.args[0], NodeKind::global);
   const ValueNode* type = as_kind(call.args[1], NodeKind::global);
   const Role role = role_of(call.args[0]);
+  if (type != nullptr) note_part_of_tensor(objects, type);
   if (function == nullptr || type == nullptr || (role != Role::unknown && !makes_a_tensor(role)))
     return objects.misfit(call);
   const Role made_into = role_of(call.args[1]);
@@ -232,7 +265,10 @@ Ref wrapper_subclass(Objects& objects, const Call& call) {
   // only to refuse nonsense
   static_cast<void>(meta(objects, need_dtype(objects, call.args[1]), call.args[2]));
   const Ref made = objects.inert(call);
-  if (const ValueNode* type = as_kind(call.args[0], NodeKind::global)) made.node()->type = type->type;
+  if (const ValueNode* type = as_kind(call.args[0], NodeKind::global)) {
+    made.node()->type = type->type;
+    note_part_of_tensor(objects, type);
+  }
   if (role_of(call.args[0]) != Role::tensor_class) objects.note_misfit(call);
   return made;
 }

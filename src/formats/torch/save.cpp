@@ -10,6 +10,7 @@
 #include "formats/one_reading.h"
 #include "formats/torch/pickle_writer.h"
 #include "formats/torch/writers.h"
+#include "tensor/sound.h"
 
 namespace ballast::torch {
 namespace {
@@ -37,6 +38,8 @@ void write(const std::string& path, std::string pickle, const StorageTable& stor
   else
     write_zip(file, std::move(pickle), storages.records(), options.progress);
   require_one_reading(file, options.legacy ? Meant::pickle : Meant::zip);
+  ChangeCheck check_unchanged;
+  for (const StorageRecord& record : storages.records()) check_unchanged(*record.storage);
   file.commit();
 }
 

@@ -85,6 +85,7 @@ class Archive {
   void check_expansion(const ZipEntry& entry) const;
   void read_script(Document& document);
   void find_strangers();
+  [[nodiscard]] bool is_numbered(const ZipEntry& entry) const;
   [[nodiscard]] bool is_number(const ZipEntry& entry) const;
   [[nodiscard]] bool keeps_promise() const;
 
@@ -133,6 +134,14 @@ void Archive::not_a_checkpoint() const {
     return std::any_of(zip_.entries().begin(), zip_.entries().end(),
                        [&](const ZipEntry& entry) { return entry.name.ends_with(tail); });
   };
+  const bool is_compiled = std::any_of(
+      zip_.entries().begin(), zip_.entries().end(),
+      [](const ZipEntry& entry) { return entry.name.find("data/aotinductor/") != std::string_view::npos; });
+  if (is_compiled)
+    fail(Errc::unsupported, source_.where(),
+         "is a compiled program (AOTInductor), code for one kind of machine: what weights it has are in its "
+         "library, "
+         "which Ballast does not read");
   if (has("/archive_format") || has("serialized_exported_program.json")) {
     fail(Errc::unsupported, source_.where(),
          "is a program of torch.export (PT2), whose weights Ballast does not read yet");
@@ -278,7 +287,14 @@ bool Archive::keeps_promise() const {
   return true;
 }
 
-// Records that are no part of what torch.save writes may be read by somebody else.
+// torch.save numbers storages. Other loaders of archives go by names: that of AOTInductor runs any
+// data/aotinductor/model/*.so, that of torch.package any *.py.
+bool Archive::is_numbered(const ZipEntry& entry) const {
+  const std::string folder = prefix_ + "data/";
+  return entry.name.size() > folder.size() && entry.name.starts_with(folder) &&
+         entry.name.find_first_not_of("0123456789", folder.size()) == std::string_view::npos;
+}
+
 // What the small records beside the object hold.
 bool Archive::is_number(const ZipEntry& entry) const {
   constexpr std::uint64_t kLongest = 64;
@@ -287,6 +303,7 @@ bool Archive::is_number(const ZipEntry& entry) const {
   return as_text(bytes).find_first_not_of("0123456789\n") == std::string_view::npos;
 }
 
+// Records that are no part of what torch.save writes may be read by somebody else.
 void Archive::find_strangers() {
   if (objects_.settings().report == nullptr) return;
   if (!keeps_promise())
@@ -304,6 +321,10 @@ void Archive::find_strangers() {
     if (loaded_[i] == 0 && !is_part && entry.size != 0)
       objects_.ledger().find(Severity::warning, Errc::trailing_data, "a record that the object does not name",
                              0, entry.name);
+    if (loaded_[i] != 0 && !is_numbered(entry))
+      objects_.ledger().find(Severity::warning, Errc::zip_ambiguous,
+                             "a storage whose name is no number may be something else to other loaders", 0,
+                             entry.name);
     if (is_part && entry.name != prefix_ + "data.pkl" && entry.name != prefix_ + "byteorder" &&
         !is_number(entry))
       objects_.ledger().find(Severity::warning, Errc::trailing_data, "holds something else than a number", 0,
@@ -313,7 +334,7 @@ void Archive::find_strangers() {
 
 void Archive::read_script(Document& document) {
   document.format = formats::torchscript;
-  static_cast<void>(run(*find("constants.pkl"), "constants/"));
+  document.constants = run(*find("constants.pkl"), "constants/");
   const std::string folder = prefix_ + "code/";
   for (const ZipEntry& entry : zip_.entries()) {
     if (!entry.name.starts_with(folder) || !entry.name.ends_with(".py") || entry.size > (kSmallRecord << 4U))

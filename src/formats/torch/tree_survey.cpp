@@ -32,9 +32,11 @@ void TreeSurvey::visit(const Value& given, bool must_hash) {
   const Form form = form_of(value, options_);
   if (form == Form::unrepresentable) {
     const bool has_more = value.kind() == Kind::tensor && !value.attributes().is_none();
-    fail(Errc::not_representable, path(), "{} ({}{}) is not something torch.load(weights_only=True) reads{}",
-         value.summary(), display(value.type()), has_more ? " with Python attributes" : "",
-         options_.simplify ? "" : "; simplify writes it as what it is made of, where it can");
+    const std::string said = fmt::format("({})", display(value.type()));
+    const std::string summary = value.summary();  // which may say the type itself
+    fail(Errc::not_representable, path(), "{}{}{} is not something torch.load(weights_only=True) reads{}",
+         summary, summary.ends_with(said) ? "" : " " + said, has_more ? " with Python attributes" : "",
+         options_.simplify ? "" : "; simplify (--simplify) writes it as what it is made of, where it can");
   }
   if (must_hash && !is_hashable(form))
     fail(Errc::not_representable, path(), "{} cannot be a key or an element of a set", value.summary());

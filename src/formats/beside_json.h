@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON that lies beside a model. Its loaders import and call what they find named in it, and each has keys
+// of its own for that; so what is inert is told by what is known of it, not by what is known to be bad.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ballast/value.h"
+
+namespace ballast {
+
+/// Why this JSON is not inert: it is of a name nobody knows, has a member that loaders import from, or names
+/// code ("os.abort") anywhere; "" when it is. `name` is the file's own, in small letters.
+[[nodiscard]] std::string code_in_json(const Value& root, std::string_view name);
+
+/// Whether a template of Jinja's ("{{ … }}") asks for the insides of Python's objects, by which it gets out
+/// of a loader that does not confine it.
+[[nodiscard]] bool reaches_into_python(std::string_view text);
+
+}  // namespace ballast

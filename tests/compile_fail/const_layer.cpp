@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: is const, so nothing can be loaded into it
+// names: fc
+#include "ballast/module.h"
+#include "ballast/nn.h"
+
+struct Model {
+  const ballast::nn::Linear fc{2, 2};
+  ballast::Tensor scale;
+};
+
+void walk(Model& model) {
+  ballast::for_each_tensor(model, [](std::string_view, const ballast::Tensor&, ballast::LayerKind) {});
+}

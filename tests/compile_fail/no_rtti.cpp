@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: compile without -fno-rtti
+// flags: -fno-rtti
+#include "ballast/module.h"
+#include "ballast/nn.h"
+
+struct Model {};
+
+void walk(Model& model) {
+  ballast::for_each_tensor(model, [](std::string_view, const ballast::Tensor&, ballast::LayerKind) {});
+}
