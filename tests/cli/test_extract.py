@@ -5,7 +5,7 @@ import random
 import struct
 import unittest
 
-from cli_testing import CliTest, floats, quantized, read_safetensors, safetensors
+from cli_testing import SOURCE, CliTest, floats, quantized, read_safetensors, safetensors
 
 try:
     import numpy
@@ -112,6 +112,11 @@ class Files(CliTest):
             self.assertIn(turned, out.read_bytes(), extension)
         self.assertEqual(self.run_tool("extract", plain, "fc.weight", "-o", self.folder / "plain.npy")[1], "")
         self.assertIsNone(read_safetensors(self.run_tool("extract", plain, "fc.bias", "-o", self.folder / "b.safetensors") and self.folder / "b.safetensors")[1])
+
+    def test_a_safetensors_file_made_from_torch_says_so(self):
+        out = self.folder / "o.safetensors"
+        self.run_tool("extract", SOURCE / "examples/data/net.pt", "state_dict.4.bias", "-o", out)
+        self.assertEqual(read_safetensors(out)[1], {"format": "pt"})
 
     def test_names_with_brackets_come_first(self):
         source = self.file("s.safetensors", safetensors([("a[0]", "F32", [2], floats(1, 2)), ("a", "F32", [1], floats(3))]))

@@ -12,7 +12,7 @@ import unittest
 import zipfile
 import zlib
 
-from cli_testing import CliTest, floats, quantized, safetensors, tied
+from cli_testing import SOURCE, CliTest, floats, quantized, safetensors, tied
 
 
 class Folders(CliTest):
@@ -39,15 +39,160 @@ class Folders(CliTest):
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("archive/data.pkl", self.EVIL)
         for name in ("pytorch_model.bin", "model.pkl", "x", "notes.txt", ".hidden", "z.safetensors", "sub/x.bin", "sub/deeper/x"):
-            joblibs = b"ZF" + hex(len(self.EVIL)).encode().ljust(19) + zlib.compress(self.EVIL)
-            for data in (self.EVIL, b"\x80\x02" + self.EVIL, packed.getvalue(), joblibs, *(pack(self.EVIL) for pack in (gzip.compress, zlib.compress, bz2.compress, lzma.compress))):
+            for data in (self.EVIL, b"\x80\x02" + self.EVIL, packed.getvalue(), *self.joblibs(), zlib.compress(b"") + zlib.compress(self.EVIL), *(pack(self.EVIL) for pack in (gzip.compress, zlib.compress, bz2.compress, lzma.compress))):
                 folder = self.model(**{name: data})
                 out, _ = self.run_tool("scan", folder, code=1)
                 self.assertIn(name, out)
                 os.remove(os.path.join(folder, name))
 
+    @classmethod
+    def joblibs(cls):
+        """As joblib packed files once, and unpacks them still: int() reads many spellings of their size."""
+        size = "%x" % len(cls.EVIL)
+        for spelling in ("0x" + size, size, "0X" + size.upper(), " " + size, "\t0x" + size, "+" + size, "0" * 10 + size, "0_" + size, "\n" + size + "\n"):
+            yield b"ZF" + spelling.encode().ljust(19) + zlib.compress(cls.EVIL)
+
+    def test_a_model_of_onnx_that_joblib_would_unpack_is_none(self):
+        onnx = (SOURCE / "tests/fixtures/onnx/files/raw.onnx").read_bytes()
+        self.run_tool("scan", self.file("honest.onnx", onnx))
+        for packed in self.joblibs():
+            field = packed.ljust(2 + ord("F"), b"\0")           # "ZF" is field 11, of 70 bytes, which no model has
+            self.assertEqual(len(field), 72)
+            self.run_tool("scan", self.file("zf.onnx", field + onnx), code=2)
+        for lead in range(0x50, 0x60):                          # a frame of zstd's that is passed over
+            self.run_tool("scan", self.file("skip.onnx", bytes([lead]) + b"\x2a\x4d\x18" + bytes(3) + onnx), code=2)
+
+    def test_a_model_of_onnx_that_may_be_another_message_of_protobuf_is_not_clean(self):
+        """TensorFlow reads a model whose producer is a message as a SavedModel, and runs what is in it."""
+        onnx = (SOURCE / "tests/fixtures/onnx/files/raw.onnx").read_bytes()
+        start = b"\x08\x08" + onnx[onnx.index(b"\x3a"):]        # ir_version and the graph alone: no texts yet
+        self.assertEqual(onnx[0], 0x08)
+        field = lambda number, content: bytes([number << 3 | 2, len(content)]) + content  # noqa: E731
+        for extra in (b"", field(2, b"pytorch"), field(6, b"two\n\tlines"), field(2, b"a") + field(3, b"2.15") + field(4, b"ai.x") + b"\x28\x07" + field(14, b"\x0a\x01k\x12\x01v")):
+            self.run_tool("scan", self.file("m.onnx", start + extra))
+        graph = field(2, b"\x0a\x04\x12\x02Op")                # GraphDef in a MetaGraphDef
+        for extra in (field(2, graph), field(2, b"\x12\x00"), field(2, b"a\x7f"), field(2, b"x" * 127 + b"") + field(2, b"y"), field(3, b"1\n2"), field(4, b"\x01"), field(6, b"\x00"),
+                      b"\x12\x83\x00abc", b"\x92\x00\x03abc", field(9, b"x"), b"\xa2\x06\x03abc", b"\x11" + bytes(8), b"\x18\x01", b"\x08\x08", b"\x28\x87\x00", b"\x12\x82\x04" + b"x" * 514):  # fmt: skip
+            out, _ = self.run_tool("scan", self.file("m.onnx", start + extra), code=1)
+            self.assertIn("protobuf", out, extra)
+        self.run_tool("scan", self.file("saved_model.pb", onnx), code=1)
+
+    def test_what_loaders_of_folders_run_is_never_clean(self):
+        """torch.hub runs hubconf.py, sentence-transformers what modules.json names, transformers what auto_map names, Hydra what _target_ names, …"""
+        (self.folder / "f/code").mkdir(parents=True, exist_ok=True)
+        for name, data in {
+            "hubconf.py": b"import os\n", "code/evil.py": b"", "x.pyc": b"\xcb\r\r\n" + bytes(12), "sub/op.so": b"\x7fELF" + bytes(60), "lib.so.6": b"\x7fELF", "a.dll": b"MZ", "run.ipynb": b"{}",
+            "modules.json": b'[{"idx": 0, "name": "0", "path": "", "type": "torch.jit"}]', "sub/modules.json": b'["x"]', "sub/deeper/modules.json": b'[{"path": "../../x", "type": "sentence_transformers.models.Dense"}]', "tokenizer_config.json": b'{"a": {"auto_map": {"AutoTokenizer": "e.E"}}}',
+            "model_index.json": b'{"custom_pipelines": {}}', "train_config.json": b'{"model": [{"_target_": "os_system"}]}', "unheard_of.json": b"{}", "adapter_config.json": b'{"auto_mapping": {"parent_library": "__main__"}}',
+            "broken.json": b"{", "MLmodel": b"flavors: {}", "conda.yaml": b"a: !!python/object/apply:os.system []", "saved_model.pb": b"\x08\x01\x12\x04test", "config.cfg": b"[a]\n",
+            "strange": b"\x01\x02\x03\x04" * 9, "requirements.txt": b"evil\n", "readme.joblib": b"text", "LICENSE.h5": b"x", "authors.yaml": b"a: 1", "copying.sh": b"#!/bin/sh\n",
+            "chat_template.jinja": b"{{ cycler.__init__.__globals__ }}", "hubconf.py.": b"x", "hubconf.py ": b"x",
+        }.items():  # fmt: skip
+            folder = self.model(**{name: data})
+            out, _ = self.run_tool("scan", folder, code=1)
+            self.assertIn(os.path.basename(name), out)
+            os.remove(os.path.join(folder, name))
+        for name, data in {
+            "unet_config.json": b'{"_class_name": "UNet2DConditionModel", "sample_size": 64}', "modules.json": b'[{"type": "sentence_transformers.models.Pooling"}]', "vocab.json": b'{"auto": 1}',
+            "adapter_config.json": b'{"auto_mapping": {"parent_library": "transformers.models.gpt2"}}', "merges.txt": b"a b\n", "LICENSE": b"x", "LICENSE.apache": b"x", "Readme.MD": b"# x",
+            ".gitattributes": b"*.bin lfs\n", "chat_template.jinja": b"{{ x }}", "tokenizer.model": b"\x0a\x0e\x0a\x05<unk>", "a.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(20), "empty": b"", "model.sig": b"{}",
+        }.items():  # fmt: skip
+            folder = self.model(**{name: data})
+            self.run_tool("scan", folder)
+            os.remove(os.path.join(folder, name))
+
+    def test_json_that_names_code_anywhere_is_not_clean(self):
+        """sentence-transformers' Dense calls what "activation_function" names, and no list of keys is ever whole."""
+        def wraps(value):
+            yield value
+            yield {"activation_function": value}
+            yield {"a": [{"b": [1, value]}]}
+            yield {"types": {"query_0": value}}
+
+        code = ["os.abort", " os.abort\n", "posix:system", "a.b:c", "torch.hub.load", "torch.load", "torch.jit", "torch.nn.functional.relu", "torch.nn.modules.activation.F", "transformers.utils.import_utils", "sentence_transformers.util.torch",
+                "e.E", "builtins.exec", "ünï.côde", "_x._y", "timm.create_model", "__main__.Tanh"]  # fmt: skip
+        words = ["torch.float32", "torch.bfloat16", "torch.nn.modules.activation.Tanh", "torch.nn.Tanh", "sentence_transformers.models.Dense", "transformers.BertModel", "model.safetensors", "pytorch_model.bin", "4.31.0", "apache-2.0", "gelu",
+                 "org/name.v2", "a.b c", "{{ x.y }}", "layers.0.weight", ".", "a.", ".b", "", "https://x.y/z", "e.g. this"]  # fmt: skip
+        for name in ("config.json", "sub/config.json", "tokenizer_config.json", "Generation_Config.JSON", "trainer_state.json", "model_index.json"):
+            for value in (json.dumps(v) for text in code for v in wraps(text)):
+                out, _ = self.run_tool("scan", self.model(**{name: value.encode()}), code=1)
+                self.assertIn("import and call", out, value)
+            self.run_tool("scan", self.model(**{name: json.dumps([list(wraps(text)) for text in words]).encode()}))
+            os.remove(os.path.join(self.path("f"), name))
+        for name in ("tokenizer.json", "vocab.json", "added_tokens.json"):  # words of a language
+            self.run_tool("scan", self.model(**{name: json.dumps([code, dict.fromkeys(code, 1)]).encode()}))
+
+    def test_a_pickle_that_is_called_as_programs_are_is_not_clean(self):
+        """A pickle may be Python as well: torch.hub runs hubconf.py, whatever an index calls it."""
+        pickle = b"V=r'''\n0(dp0\n(V''';print('ran')\n1."  # a dict with nothing in it
+        for name in ("hubconf.py", "HubConf.PY", "x.pyc", "x.pyw", "x.so", "x.so.1", "a.dll", "hubconf.py."):
+            (self.folder / "f").mkdir(exist_ok=True)
+            alone = self.file("f/" + name, pickle)
+            self.assertIn("is called as", self.run_tool("scan", alone, code=1)[0])
+            os.remove(alone)
+            out, _ = self.run_tool("scan", self.model(**{name: pickle}), code=1)
+            self.assertIn("is called as", out)
+            os.remove(alone)
+            self.model(**{name: safetensors([("w", "F32", [1], floats(1))])})
+            self.file("f/m.safetensors.index.json", json.dumps({"weight_map": {"w": name}}).encode())
+            os.remove(self.path("f/m.safetensors"))
+            self.assertIn("is called as", self.run_tool("scan", self.path("f"), code=1)[0])
+            os.remove(alone)
+        self.run_tool("scan", self.file("x.pkl", pickle))
+
+    def test_a_pipeline_takes_its_parts_from_known_packages(self):
+        for pair, is_clean in ((["diffusers", "UNet2DConditionModel"], True), (["transformers", "CLIPTextModel"], True), (["stable_diffusion", "StableDiffusionSafetyChecker"], True), ([None, None], True),
+                               (["os", "abort"], False), (["my_unet", "MyUNet"], False), (["transformers", "pipeline"], False), (["diffusers", None], False), (["diffusers", 1], False)):  # fmt: skip
+            folder = self.model(**{"model_index.json": json.dumps({"_class_name": "StableDiffusionPipeline", "part": pair}).encode()})
+            self.run_tool("scan", folder, code=0 if is_clean else 1)
+        for key, value, is_clean in (("_attn_implementation", "sdpa", True), ("attn_implementation", "someone/kernel", False), ("parent_library", "transformers.models.gpt2", True), ("parent_library", "os", False),
+                                     ("parent_library", ["os"], False), ("parent_library", None, True), ("megatron_core", "megatron.core", True), ("megatron_core", "evil", False), ("trust_remote_code", False, True), ("trust_remote_code", True, False),
+                                     ("tokenizer_kwargs", {"trust_remote_code": True}, False), ("trust_remote_code", 1, False), ("chat_template", "{% for m in messages %}{{ m.content }}{% endfor %}", True),
+                                     ("chat_template", "{{ cycler.__init__.__globals__.os.popen('id') }}", False), ("chat_template", "{{ x|attr('\\x5f\\x5finit\\x5f\\x5f') }}", False)):  # fmt: skip
+            self.run_tool("scan", self.model(**{"model_index.json": json.dumps({key: value}).encode()}), code=0 if is_clean else 1)
+
+    def test_what_is_no_file_is_not_passed_over(self):
+        folder = self.model()
+        os.mkfifo(os.path.join(folder, "hubconf.py"))
+        self.assertIn("is no file and no folder", self.run_tool("scan", folder, code=1)[0])
+
     def test_a_clean_file_beside_stays_clean(self):
         self.run_tool("scan", self.model(**{"other.safetensors": safetensors([("v", "F32", [1], floats(2))]), "a.pkl": b"\x80\x02}."}))
+
+
+class KeysOfStorage(CliTest):
+    """Metadata by which readers tell packed and encrypted files: only their writers say it."""
+
+    KEYS = ("ballast.packed", "ballast.packed.version", "__crypto_keys__", "__encryption__")
+
+    def test_such_a_key_of_another_format_is_left_out_and_the_tensors_stay_what_they_are(self):
+        tensor = bytes([0x08, 2, 0x10, 1, 0x42, 1]) + b"w" + bytes([0x4A, 8]) + floats(1, 2)
+        graph = bytes([0x2A, len(tensor)]) + tensor + bytes([0x12, 1]) + b"g"
+        onnx = bytes([0x08, 8, 0x3A, len(graph)]) + graph + bytes([0x42, 2, 0x10, 13])
+
+        def entry(key, value):  # metadata_props of onnx.ModelProto
+            fields = b"".join(bytes([tag, len(text)]) + text for tag, text in ((0x0A, key), (0x12, value)))
+            return bytes([0x72, len(fields)]) + fields
+
+        for key in self.KEYS:
+            for value in (b"x", b"1", b"{}"):
+                source = self.file("m.onnx", onnx + entry(key.encode(), value) + entry(b"kept", b"yes"))
+                for command, out in (("convert", "o.safetensors"), ("convert", "o.record"), ("shard", "s.safetensors")):
+                    _, said = self.run_tool(command, source, self.path(out), "-f")
+                    made = self.path(out + ".index.json" if command == "shard" else out)
+                    self.run_tool("diff", source, made)
+                    self.run_tool("verify", made)
+                self.assertIn(f'metadata "{key}" is left out', self.run_tool("ls", source)[1])
+                self.assertEqual(self.run_json("ls", self.path("o.safetensors"))["metadata"]["kept"], "yes")
+
+    def test_such_a_key_is_never_set(self):
+        source = self.file("s.safetensors", safetensors([("w", "U8", [3], b"abc")]))
+        before = pathlib.Path(source).read_bytes()
+        for key in self.KEYS:
+            for command in (["meta", source, "set", f"{key}=x"], ["convert", source, self.path("o.safetensors"), "--meta", f"{key}=x"], ["shard", source, self.path("o.safetensors"), "--meta", f"{key}=x"]):
+                self.run_tool(*command, code=2)
+        self.assertEqual(pathlib.Path(source).read_bytes(), before)
+        self.assertEqual(os.listdir(self.folder), ["s.safetensors"])
 
 
 class Damage(CliTest):

@@ -2,9 +2,11 @@
 """ballast meta: list, get, set and remove; the data keeps every byte."""
 import json
 import os
+import pathlib
+import subprocess
 import unittest
 
-from cli_testing import CliTest, read_safetensors
+from cli_testing import BALLAST, CliTest, environment, floats, read_safetensors, safetensors
 
 
 class Meta(CliTest):
@@ -54,6 +56,54 @@ class Meta(CliTest):
             self.run_tool("meta", path, *arguments, code=2)
         with open(path, "rb") as file:
             self.assertEqual(file.read(), before)
+
+
+class Room(CliTest):
+    """Spaces behind the metadata: the first edit makes room, later small ones write one sector."""
+
+    def test_small_edits_change_one_sector_of_the_file_and_nothing_else(self):
+        tensors = [(f"layers.{i}.weight", "F32", [64], floats(*range(64))) for i in range(200)]
+        path = pathlib.Path(self.file("big.safetensors", safetensors(tensors, {"format": "pt"})))
+        before = read_safetensors(path)[0]
+        self.assertFalse(self.run_json("meta", str(path), "set", "license=mit")["in_place"])
+        for action in (["set", "license=apache-2.0"], ["set", "author=somebody", "date=2026"], ["rm", "author"], ["set", "format=pt"]):
+            old, inode = path.read_bytes(), path.stat().st_ino
+            self.assertTrue(self.run_json("meta", str(path), *action)["in_place"], action)
+            new = path.read_bytes()
+            self.assertEqual((len(new), path.stat().st_ino), (len(old), inode))
+            self.assertLessEqual({i // 512 for i in range(len(old)) if old[i] != new[i]}, {0})
+            self.assertEqual(read_safetensors(path)[0], before)
+        self.assertIn(", in place", self.run_tool("meta", str(path), "set", "x=y")[0])
+        self.assertFalse(self.run_json("meta", str(path), "set", "note=" + "n" * 600)["in_place"])
+        self.assertEqual(read_safetensors(path), (before, {"date": "2026", "format": "pt", "license": "apache-2.0", "note": "n" * 600, "x": "y"}))
+        self.assertEqual(os.listdir(self.folder), ["big.safetensors"])
+
+    def test_converting_gives_the_reference_s_bytes_again(self):
+        path = self.small()
+        self.run_tool("convert", path, self.path("plain.safetensors"), "--meta", "a=b")
+        self.run_tool("meta", path, "set", "a=b")
+        self.run_tool("convert", path, self.path("again.safetensors"))
+        self.assertEqual(pathlib.Path(self.path("again.safetensors")).read_bytes(), pathlib.Path(self.path("plain.safetensors")).read_bytes())
+
+    def test_a_second_name_of_the_file_keeps_what_it_said(self):
+        path = self.small()
+        self.run_tool("meta", path, "set", "a=b")
+        os.link(path, self.path("backup.safetensors"))
+        self.assertFalse(self.run_json("meta", path, "set", "a=c")["in_place"])
+        self.assertEqual([read_safetensors(file)[1]["a"] for file in (path, self.path("backup.safetensors"))], ["c", "b"])
+
+    def test_many_edits_at_once_leave_a_whole_file(self):
+        path = self.small()
+        before = read_safetensors(path)[0]
+        self.run_tool("meta", path, "set", "a=b")
+        for _ in range(5):
+            editors = [subprocess.Popen([BALLAST, "meta", path, "set", f"k{i}=" + "v" * 5 * i, "-q"], stderr=subprocess.PIPE, env=environment()) for i in range(6)]
+            for editor in editors:
+                said = editor.communicate()[1].decode()
+                self.assertIn(editor.returncode, (0, 2), said)  # one whose file changed meanwhile says so
+            tensors, metadata = read_safetensors(path)
+            self.assertEqual(tensors, before)
+            self.assertTrue(all(value == "v" * 5 * int(key[1:]) for key, value in metadata.items() if key[0] == "k"), metadata)
 
 
 class MetaOfShards(CliTest):

@@ -27,8 +27,8 @@ def fields(struct):
 
 def keywords(function):
     """{keyword: default} of a function of the package, in its order."""
-    tree = ast.parse((SOURCE / "python/ballast/_files.py").read_text())
-    definition = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    trees = [ast.parse((SOURCE / "python/ballast" / module).read_text()) for module in ("_files.py", "_proof.py")]
+    definition = next(node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
     return {arg.arg: ast.unparse(default) for arg, default in zip(definition.args.kwonlyargs, definition.args.kw_defaults)}
 
 

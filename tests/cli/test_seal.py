@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encrypted files: every command reads them with an identity, convert writes them, keygen makes keys; age itself is the other side."""
+import json
 import os
+import pathlib
 import shutil
 import stat
 import subprocess
@@ -9,6 +11,7 @@ import unittest
 from cli_testing import BALLAST, CliTest, environment, floats, safetensors
 
 AGE = shutil.which("age")
+CRYPTO = pathlib.Path(__file__).resolve().parent.parent / "fixtures/crypto_tensors/files"
 MODEL = safetensors([("a.weight", "F32", [40, 600], floats(*range(1, 24001))), ("b", "F32", [2], floats(1, 2))], {"k": "v"})
 
 
@@ -97,6 +100,111 @@ class Reading(Sealed):
         self.assertEqual(self.sealed.read_bytes(), before)
 
 
+class Shards(Sealed):
+    def setUp(self):
+        super().setUp()
+        self.shards = self.folder / "shards"
+        self.index = self.shards / "model.safetensors.index.json.age"
+
+    def shard(self, *more, command="shard", out=None):
+        self.run_tool(command, self.plain, out or f"{self.shards}/", "--shard-size", "50KB", "--recipient", self.recipient, *more)
+
+    def test_every_file_is_encrypted_and_the_names_in_the_index_too(self):
+        self.shard()
+        self.assertEqual(sorted(os.listdir(self.shards)), ["model-00001-of-00002.safetensors.age", "model-00002-of-00002.safetensors.age", self.index.name])
+        for name in os.listdir(self.shards):
+            data = (self.shards / name).read_bytes()
+            self.assertTrue(data.startswith(b"age-encryption.org/v1\n"), name)
+            self.assertNotIn(b"weight", data, name)
+
+    def test_the_index_and_the_folder_open_as_the_plain_file_does(self):
+        self.shard()
+        for path in (self.index, self.shards):
+            self.run_tool("diff", self.plain, path, "--identity", self.key)
+            for command in ("ls", "hash", "stats", "verify", "scan", "show"):
+                self.run_tool(command, path, "--identity", self.key)
+                message = self.run_tool(command, path, code=2)[1]
+                self.assertIn("is encrypted with age: give an identity", message, command)
+        self.assertEqual(self.run_json("ls", self.index, "--identity", self.key)["format"], "sharded")
+
+    def test_merge_gives_the_plain_file_again_and_may_encrypt_it(self):
+        self.shard()
+        back, sealed = self.folder / "back.safetensors", self.folder / "one.safetensors.age"
+        self.run_tool("merge", self.index, back, "--identity", self.key)
+        self.assertEqual(back.read_bytes(), MODEL)
+        self.run_tool("merge", self.index, sealed, "--identity", self.key, "--recipient", self.recipient)
+        self.run_tool("diff", back, sealed, "--identity", self.key)
+
+    def test_convert_writes_them_packed_and_with_a_receipt(self):
+        receipt = self.folder / "r.json"
+        self.shards.mkdir()
+        self.shard("--pack", "small", "--receipt", receipt, "--identity", self.key, command="convert", out=self.shards / "model.safetensors.age")
+        self.run_tool("diff", self.plain, self.shards, "--identity", self.key)
+        self.run_tool("verify", self.shards, "--receipt", receipt, "--identity", self.key)
+        said = json.loads(receipt.read_text())
+        self.assertEqual(said["steps"]["recipients"], [self.recipient])
+        self.assertEqual(sorted(file["name"] for file in said["output"]["files"]), sorted(os.listdir(self.shards)))
+
+    def test_a_receipt_of_shards_knows_each_of_their_files(self):
+        receipt = self.folder / "r.json"
+        self.shards.mkdir()
+        self.shard("--receipt", receipt, "--identity", self.key, command="convert", out=self.shards / "model.safetensors.age")
+        self.assertEqual(sorted(file["name"] for file in json.loads(receipt.read_text())["output"]["files"]), sorted(os.listdir(self.shards)))
+
+    def test_a_new_set_takes_the_place_of_the_old_one_and_of_nothing_else(self):
+        self.run_tool("shard", self.plain, f"{self.shards}/", "--shard-size", "50KB")
+        plain = {name: (self.shards / name).read_bytes() for name in os.listdir(self.shards)}
+        self.shard()
+        self.assertIn("-f", self.run_tool("shard", self.plain, self.shards, "--recipient", self.recipient, code=2)[1])
+        self.run_tool("shard", self.plain, self.shards, "--recipient", self.recipient, "-f", "--identity", self.key)
+        sealed = sorted(set(os.listdir(self.shards)) - set(plain))
+        self.assertEqual(sealed, ["model-00001-of-00001.safetensors.age", self.index.name])
+        self.assertEqual({name: (self.shards / name).read_bytes() for name in plain}, plain)
+        self.assertIn("several indices", self.run_tool("ls", self.shards, code=2)[1])
+
+    def test_a_changed_or_exchanged_shard_is_refused(self):
+        self.shard()
+        first, second = (self.shards / f"model-0000{i}-of-00002.safetensors.age" for i in (1, 2))
+        data = bytearray(first.read_bytes())
+        data[-1] ^= 1
+        first.write_bytes(data)
+        self.assertIn("not what was encrypted", self.run_tool("hash", self.index, "--identity", self.key, code=2)[1])
+        first.write_bytes(second.read_bytes())
+        self.run_tool("hash", self.index, "--identity", self.key, code=2)
+
+    def test_a_name_that_says_otherwise_is_refused(self):
+        for out, options in (("a.safetensors", ["--recipient", self.recipient]), ("a.safetensors.age", [])):
+            self.run_tool("shard", self.plain, self.folder / out, *options, code=2)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["key.txt", "model.safetensors"])
+
+
+class CryptoTensors(CliTest):
+    """Made by CryptoTensors itself: fixtures/crypto_tensors/make.py."""
+
+    def test_without_its_key_every_command_says_what_it_is(self):
+        for command in ("ls", "show", "verify", "hash", "stats", "new", "scan", "meta"):
+            for name in ("default", "some"):
+                message = self.run_tool(command, CRYPTO / f"{name}.cryptotensors", code=2)[1]
+                self.assertIn("is encrypted with CryptoTensors: give its key \"aes256gcm\" as a JSON Web Key", message, command)
+                self.assertEqual(message.count("\n"), 1, message)
+
+    def test_with_its_key_every_command_reads_the_plain_file(self):
+        keys = ["--identity", CRYPTO / "keys.json"]
+        for command in ("ls", "show", "verify", "hash", "stats", "new", "scan", "meta"):
+            plain = self.run_tool(command, CRYPTO / "plain.safetensors")[0]
+            for name in ("default", "some", "aes128gcm-v1", "chacha20poly1305-v2"):
+                sealed = self.run_tool(command, CRYPTO / f"{name}.cryptotensors", *keys)[0]
+                self.assertEqual(sealed.replace(f"{name}.cryptotensors", "plain.safetensors").splitlines()[-2:], plain.splitlines()[-2:], (command, name))
+        out = self.folder / "plain.safetensors"
+        self.run_tool("convert", CRYPTO / "default.cryptotensors", out, *keys)
+        self.assertEqual(out.read_bytes(), (CRYPTO / "plain.safetensors").read_bytes())
+
+    def test_it_is_not_changed_in_place(self):
+        copy = self.file("copy.cryptotensors", (CRYPTO / "default.cryptotensors").read_bytes())
+        self.run_tool("meta", copy, "set", "k=v", "--identity", CRYPTO / "keys.json", code=2)
+        self.assertEqual(pathlib.Path(copy).read_bytes(), (CRYPTO / "default.cryptotensors").read_bytes())
+
+
 class Writing(Sealed):
     def test_what_is_inside_is_what_would_have_been_written(self):
         for extension in ("safetensors", "pt", "npz", "record", "bpk", "mpk", "mpk.gz"):
@@ -136,13 +244,24 @@ class Writing(Sealed):
         self.assertIn("ends in .age", self.run_tool("convert", self.plain, plain, "--recipient", self.recipient, code=2)[1])
         self.assertFalse(plain.exists() or self.sealed.exists())
 
-    def test_what_would_be_left_in_the_open_is_refused(self):
-        shards = self.folder / "shards"
-        shards.mkdir()
-        for options in (["--shard-size", "10KB"], ["--receipt", self.folder / "r.json"]):
-            out = shards / "model.safetensors.age"
-            self.run_tool("convert", self.plain, out, "--recipient", self.recipient, *options, code=2)
-            self.assertEqual(os.listdir(shards), [])
+    def test_a_receipt_nobody_here_could_make_is_refused_before_anything_is_written(self):
+        self.run_tool("convert", self.plain, self.sealed, "--recipient", self.recipient, "--receipt", self.folder / "r.json", code=2)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["key.txt", "model.safetensors"])
+
+    def test_a_receipt_says_for_whom_and_how(self):
+        receipt = self.folder / "r.json"
+        self.seal(self.sealed, "--receipt", receipt, "--identity", self.key, "--pack", "small")
+        steps = json.loads(receipt.read_text())["steps"]
+        self.assertEqual((steps["recipients"], steps["pack"], steps.get("passphrase")), ([self.recipient], "small", None))
+        self.assertNotIn("SECRET", receipt.read_text())
+        self.run_tool("verify", self.sealed, "--receipt", receipt, "--identity", self.key)
+        phrase = self.file("phrase.txt", b"correct horse battery\n")
+        other = self.folder / "other.safetensors.age"
+        self.run_tool("convert", self.plain, other, "--passphrase-file", phrase, "--receipt", receipt, "-f")
+        steps = json.loads(receipt.read_text())["steps"]
+        self.assertEqual((steps.get("recipients"), steps["passphrase"]), (None, True))
+        self.assertNotIn("horse", receipt.read_text())
+        self.run_tool("verify", other, "--receipt", receipt, "--passphrase-file", phrase)
 
     def test_a_recipient_that_is_none_leaves_nothing_behind(self):
         for bad in (self.recipient[:-1], "age1", "ssh-ed25519 AAAA", self.key.read_text().splitlines()[2]):

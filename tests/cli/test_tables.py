@@ -24,7 +24,7 @@ class Sorting(CliTest):
         number = lambda row: math.prod(row[2])
         keys = {
             "file": None, "name": lambda row: int(row[0][1:]), "dtype": lambda row: row[1], "shape": lambda row: (len(row[2]), row[2]),
-            "parameters": lambda row: -number(row), "size": lambda row: -number(row) * dtypes[row[1]],
+            "parameters": lambda row: -number(row), "size": lambda row: -number(row) * dtypes[row[1]], "bytes": lambda row: -number(row) * dtypes[row[1]],
         }  # fmt: skip
         for key, order in keys.items():
             wanted = rows if order is None else sorted(rows, key=order)
@@ -36,6 +36,14 @@ class Sorting(CliTest):
         text += b" " * (-len(text) % 8)
         path = self.file("o.safetensors", struct.pack("<Q", len(text)) + text + data)
         self.assertEqual([t["name"] for t in self.run_json("ls", path, "--sort", "offset")["tensors"]], ["t0", "t1", "t2"])
+
+    def test_ls_sorts_by_what_is_packed(self):
+        draw = random.Random(4)
+        path = self.file("s.safetensors", safetensors([(f"t{n}", "F32", [n], floats(*(draw.gauss(0, 1) for _ in range(n)))) for n in (1000, 90000, 1, 30000)]))
+        self.run_tool("convert", path, self.path("p.safetensors"), "--pack", "small")
+        found = self.run_json("ls", self.path("p.safetensors"), "--sort", "packed")["tensors"]
+        self.assertEqual([t.get("packed", 0) for t in found], sorted((t.get("packed", 0) for t in found), reverse=True))
+        self.assertEqual([t["name"] for t in found][:2], ["t90000", "t30000"])
 
     def pair(self):
         values = {"z": ([0, 0], [0, 1]), "far": ([100, 100], [100, 103]), "near": ([1, 1], [1, 1.5]), "equal": ([1], [1]), "nan": ([1, 2], [math.nan, 2])}
@@ -68,6 +76,67 @@ class Sorting(CliTest):
             self.assertAlmostEqual(found[f"{code}.{n}"], math.dist(a, b) / math.hypot(*a), places=12)
 
 
+class Layers(CliTest):
+    """diff --per-layer: sums over the tensors of a layer."""
+
+    def pair(self):
+        draw = random.Random(3)
+        names = [f"layers.{i}.{part}.{kind}" for i in range(3) for part in ("attn", "mlp") for kind in ("weight", "bias")] + ["head.weight", "scale"]
+        self.a = {name: [draw.uniform(-1, 1) for _ in range(4)] for name in names}
+        self.b = {name: values if name.startswith("layers.1") or name.endswith("bias") else [v + draw.choice((0, 0.25, -0.5)) for v in values] for name, values in self.a.items()}
+        return [self.file(f"{side}.safetensors", safetensors([(name, "F64", [4], struct.pack("<4d", *values)) for name, values in tensors.items()])) for side, tensors in (("a", self.a), ("b", self.b))]
+
+    def sums(self, names):
+        a, b = ([v for name in names for v in side[name]] for side in (self.a, self.b))
+        return sum(x != y for x, y in zip(a, b)), max(abs(x - y) for x, y in zip(a, b)), math.dist(a, b) / math.hypot(*a)
+
+    def test_a_layer_is_one_vector_of_all_its_tensors(self):
+        files = self.pair()
+        for depth, layer in ((None, lambda name: name.rpartition(".")[0]), (1, lambda name: name.rpartition(".")[0].split(".")[0]), (2, lambda name: ".".join(name.rpartition(".")[0].split(".")[:2]))):
+            found = {row["name"]: row for row in self.run_json("diff", *files, "--all", *(["--depth", str(depth)] if depth else ["--per-layer"]), code=1)["layers"]}
+            self.assertEqual(list(found), list(dict.fromkeys(map(layer, self.a))))
+            for name, row in found.items():
+                members = [tensor for tensor in self.a if layer(tensor) == name]
+                differing, largest, length = self.sums(members)
+                self.assertEqual((row["tensors"], row["values"], row["differing"]), (len(members), 4 * len(members), differing))
+                self.assertEqual(row["changed"], sum(self.a[tensor] != self.b[tensor] for tensor in members))
+                self.assertAlmostEqual(row["max_abs"], largest, places=12)
+                self.assertAlmostEqual(row["rel_l2"], length, places=12)
+
+    def test_rows_are_sorted_folded_and_without_those_that_are_equal(self):
+        files = self.pair()
+        names = [line.split()[0] for line in self.run_tool("diff", *files, "--per-layer", code=1)[0].splitlines()[1:-1]]
+        self.assertEqual(names, ["layers.0.attn", "layers.0.mlp", "layers.2.attn", "layers.2.mlp", "head", "(no"])
+        rows = self.run_json("diff", *files, "--per-layer", "--sort", "rel-l2", code=1)["layers"]
+        self.assertEqual([row["rel_l2"] for row in rows], sorted((row["rel_l2"] for row in rows), reverse=True))
+        folded, _ = self.run_tool("diff", *files, "--per-layer", "--fold", code=1)
+        self.assertEqual([line.split()[:5] for line in folded.splitlines()[1:3]], [["layers.#.attn", "\u00d72", "2", "of", "4"], ["layers.#.mlp", "\u00d72", "2", "of", "4"]])
+        both = [tensor for tensor in self.a if tensor.startswith(("layers.0.attn", "layers.2.attn"))]
+        self.assertAlmostEqual(self.run_json("diff", *files, "--per-layer", "--fold", code=1)["layers"][0]["rel_l2"], self.sums(both)[2], places=12)
+        self.assertIn("| layers.0.attn | 1 of 2 |", self.run_tool("diff", *files, "--per-layer", "--markdown", code=1)[0])
+        self.assertIn("--no-fold", self.run_on_terminal("diff", *files, "--per-layer", rows=6, env=PLAIN)[0])
+        self.assertEqual(self.run_tool("diff", files[0], files[0], "--per-layer")[0], "14 equal\n")
+
+    def test_tensors_of_one_side_and_other_shapes_count_as_changed(self):
+        a = self.file("x.safetensors", safetensors([("l.w", "F32", [2], floats(3, 4)), ("l.b", "F32", [1], floats(1)), ("l.c", "F32", [1], floats(1))]))
+        b = self.file("y.safetensors", safetensors([("l.w", "F32", [2], floats(3, 4)), ("l.b", "F32", [2], floats(1, 1)), ("l.d", "F32", [1], floats(9))]))
+        row = self.run_json("diff", a, b, "--per-layer", code=1)["layers"][0]
+        self.assertEqual((row["tensors"], row["changed"], row["values"], row["differing"], row["rel_l2"]), (4, 3, 2, 0, 0))
+
+
+class FirstNan(CliTest):
+    def test_it_is_named_by_its_index_on_each_side(self):
+        nan = math.nan
+        a = self.file("a.safetensors", safetensors([("w", "F32", [2, 3], floats(1, 2, 3, 4, nan, 6)), ("v", "F32", [2], floats(1, 2)), ("same", "F32", [2], floats(nan, 1))]))
+        b = self.file("b.safetensors", safetensors([("w", "F32", [2, 3], floats(1, 2, nan, 4, nan, 6)), ("v", "F32", [2], floats(1, 3)), ("same", "F32", [2], floats(nan, 1))]))
+        found = {t["name"]: (t.get("nan_a"), t.get("nan_b")) for t in self.run_json("diff", a, b, code=1)["tensors"]}
+        self.assertEqual(found, {"w": (4, 2), "v": (None, None), "same": (None, None)})
+        out, _ = self.run_tool("diff", a, b, code=1)
+        self.assertIn("FIRST NAN", out.splitlines()[0])
+        self.assertIn("A [1, 1], B [0, 2]", out)
+        self.assertNotIn("FIRST NAN", self.run_tool("diff", a, b, "--include", "^v$", code=1)[0])
+
+
 class Folding(CliTest):
     def test_diff_folds_what_differs_only_in_a_number_and_in_the_same_way(self):
         a = [(f"layers.{i}.w", "F32", [2], floats(1, 2)) for i in range(10)] + [("x.w", "F32", [2], floats(1, 2)), ("layers.0.b", "F32", [1], floats(1))]
@@ -98,8 +167,6 @@ class Columns(CliTest):
         names = ["x", "layer.weight", "model.decoder.layers.7.self_attn.q_proj.weight", "a" * 45, "m." + "b" * 60, "n." + "c" * 140]
         path = self.file("l.safetensors", safetensors([(name, "F32", [1, i + 2], floats(*range(i + 2))) for i, name in enumerate(names)]))
         for width, command in itertools.product((40, 80, 130), (["ls"], ["ls", "-l"])):
-            if width == 40 and command != ["ls"]:
-                continue  # six columns
             out, code = self.run_on_terminal(*command, path, "--no-fold", columns=width, rows=60, env=PLAIN)
             self.assertEqual(code, 0)
             lines = out.splitlines()
@@ -131,6 +198,21 @@ class Columns(CliTest):
                 self.assertEqual((row.index("values"), row.index("F32")), (lines[0].index("CHANGE"), lines[0].index("WHAT")))
                 self.assertEqual(len(row), len(lines[0]))
                 self.assertLessEqual(len(row), width)
+
+    def test_verify_stats_and_layers_keep_to_the_width(self):
+        nan, names = math.nan, ["x.w", "model.decoder.layers.7.self_attn.q_proj.weight", "m." + "b" * 60 + ".w", "n." + "c" * 140 + ".w"]
+        a, b = (self.file(f"{side}.safetensors", safetensors([(name, "F32", [8, 8], floats(*([side, nan] * 32))) for name in names])) for side in (0, 1))
+        commands = {("verify", b): "WHAT", ("stats", b): "DTYPE", ("diff", a, b): "CHANGE", ("diff", a, b, "--per-layer"): "CHANGED"}
+        for width, (command, title) in itertools.product((40, 80, 130), commands.items()):
+            out, _ = self.run_on_terminal(*command, columns=width, rows=60, env=PLAIN)
+            lines = [line for line in out.splitlines() if line.strip() not in names + [name.rpartition(".")[0] for name in names] and not line.startswith("note:")]
+            head = next(i for i, line in enumerate(lines) if title in line)
+            rows = lines[head + 1 : head + 5]
+            self.assertEqual(len(rows), 4, out)
+            self.assertTrue(all(len(line) <= width for line in [lines[head], *rows]), out)
+            begin = lines[head].index(title)
+            for row in rows if title != "CHANGED" else ():  # which is right-aligned
+                self.assertEqual((row[begin - 1], row[begin] != " "), (" ", True), out)
 
     def test_into_a_pipe_every_row_is_a_line(self):
         names = ["x", "n." + "c" * 140]

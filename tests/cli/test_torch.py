@@ -126,7 +126,7 @@ class Scanned(CliTest):
         self.assertIn("byte ", out)
 
     def test_hostile_files_end_in_one_line_and_an_exit_code(self):
-        for path, code in self.attacks[::4]:
+        for path, code in self.attacks[::11]:  # all of them are read by tests/formats; here it is a process for each
             for command in (["ls", path], ["verify", path], ["scan", path]):
                 done = subprocess.run([BALLAST, *command], capture_output=True, env=environment(), timeout=60)
                 self.assertIn(done.returncode, (0, 1, 2), (command, done.stderr))

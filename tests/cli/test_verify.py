@@ -19,6 +19,14 @@ def bf16(*values):
     return b"".join(struct.pack("<f", v)[2:] for v in values)
 
 
+def has_open(process, path):
+    folder = f"/proc/{process}/fd"
+    try:
+        return any(os.readlink(f"{folder}/{number}") == path for number in os.listdir(folder))
+    except FileNotFoundError:  # closed meanwhile
+        return False
+
+
 class Verify(CliTest):
     def planted(self):
         generator = random.Random(3)
@@ -53,7 +61,7 @@ class Verify(CliTest):
         self.assertEqual(result["tensors"], 11)
         out, _ = self.run_tool("verify", path, code=1)
         self.assertIn("11 findings", out)
-        self.assertRegex(out, r"NaN +f32 +F32 +\[50, 100\] +3 of 5,000 values")
+        self.assertRegex(out, r"f32 +NaN +F32 +\[50, 100\] +\[0, 17\] +3 of 5,000 values")
 
     def test_a_clean_file_is_one_line_and_zero(self):
         out, err = self.run_tool("verify", self.small())
@@ -94,7 +102,8 @@ class Verify(CliTest):
     def test_a_bus_error_of_the_mapping_is_a_message_and_not_a_core(self):
         path = write_hollow(self.path("large.safetensors"), 3_000_000_000)
         process = subprocess.Popen([BALLAST, "verify", path, "--json", "-j", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
-        time.sleep(0.2)
+        while process.poll() is None and not has_open(process.pid, path):
+            time.sleep(0.01)
         process.send_signal(signal.SIGBUS)  # what the kernel sends when a mapped page is gone
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 2, err)
@@ -147,14 +156,46 @@ class Receipts(CliTest):
             self.assertIn("receipt", {f["kind"] for f in self.run_json("verify", out, "--receipt", path, code=1)["findings"]}, told["output"])
 
 
+    def test_by_tensors_alone_the_header_the_format_and_the_files_may_be_others(self):
+        source = self.file("a.safetensors", safetensors([("fc.w", "F32", [2], floats(1, 2)), ("fc.b", "F32", [2], floats(0, 0))]))
+        out, receipt = self.path("b.safetensors"), self.path("r.json")
+        self.run_tool("convert", source, out, "--receipt", receipt, "--rename", "^fc=head")
+        self.run_tool("convert", out, self.path("c.pt"))
+        self.run_tool("shard", out, self.path("s") + "/", "--shard-size", "8")
+        self.run_tool("convert", source, self.path("d.npz"))
+        self.run_tool("meta", out, "set", "license=mit")
+        for file, word in ((out, "wrote"), (self.path("c.pt"), "wrote"), (self.path("s"), "wrote"), (source, "read"), (self.path("d.npz"), "read")):
+            self.run_tool("verify", file, "--receipt", receipt, code=0 if file == source else 1)
+            said = self.run_json("verify", file, "--receipt", receipt, "--tensors-only")
+            self.assertEqual((said["clean"], said["findings"]), (True, []))
+            self.assertIn(f"it has the tensors that the receipt's conversion {word}; its own bytes were not compared", said["notes"])
+        for steps in (["--dtype", "f16"], ["--exclude", "b$"], ["--rename", "w$=v"]):
+            self.run_tool("convert", source, self.path("e.safetensors"), "-f", *steps)
+            found = self.run_json("verify", self.path("e.safetensors"), "--receipt", receipt, "--tensors-only", code=1)["findings"]
+            self.assertIn("receipt", {finding["kind"] for finding in found}, steps)
+        self.run_tool("verify", out, "--tensors-only", code=2)
+
+
+class Places(CliTest):
+    def test_the_first_value_that_is_not_finite_is_named(self):
+        nan, inf = float("nan"), float("inf")
+        path = self.file("n.safetensors", safetensors([("w", "F32", [2, 3], floats(1, 2, 3, 4, nan, nan)), ("v", "F16", [3], b"\0<\0|\0~"), ("s", "F32", [], floats(inf))]))
+        found = {(f["name"], f["kind"]): f["first"] for f in self.run_json("verify", path, code=1)["findings"]}
+        self.assertEqual(found, {("w", "nan"): 4, ("v", "nan"): 2, ("v", "inf"): 1, ("s", "inf"): 0})
+        out, _ = self.run_tool("verify", path, code=1)
+        rows = [line.split() for line in out.splitlines()[1:]]
+        self.assertEqual(rows[:2], [["TENSOR", "WHAT", "DTYPE", "SHAPE", "FIRST", "HOW", "MANY"], ["w", "NaN", "F32", "[2,", "3]", "[1,", "1]", "2", "of", "6", "values"]])
+        self.assertIn(["s", "Inf", "F32", "[]", "[]", "1", "of", "1", "values"], rows)
+
+
 class Folding(CliTest):
     def test_findings_that_differ_in_a_number_share_a_row(self):
         tensors = [(f"layers.{i}.bias", "F32", [3], floats(0, 0, 0)) for i in range(12)] + [("a.bias", "F32", [3], floats(0, 0, 0)), ("layers.1.w", "F32", [2], floats(float("nan"), 1))]
         path = self.file("z.safetensors", safetensors(tensors))
         out, _ = self.run_tool("verify", path, "--fold", code=1)
         rows = [line.split() for line in out.splitlines()[2:]]
-        self.assertEqual(rows, [["all", "zero", "layers.#.bias", "\u00d712", "F32", "[3]", "36", "values"], ["all", "zero", "a.bias", "F32", "[3]", "3", "values"],
-                                ["NaN", "layers.1.w", "F32", "[2]", "1", "of", "2", "values"]])  # fmt: skip
+        self.assertEqual(rows, [["layers.#.bias", "\u00d712", "all", "zero", "F32", "[3]", "36", "values"], ["a.bias", "all", "zero", "F32", "[3]", "3", "values"],
+                                ["layers.1.w", "NaN", "F32", "[2]", "[0]", "1", "of", "2", "values"]])  # fmt: skip
         self.assertEqual(len(self.run_tool("verify", path, code=1)[0].splitlines()), 16)
         self.assertEqual(len(self.run_json("verify", path, "--fold", code=1)["findings"]), 14)
         self.assertIn("--no-fold", self.run_on_terminal("verify", path, rows=12)[0])

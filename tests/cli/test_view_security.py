@@ -2,6 +2,8 @@
 """`ballast view` and whoever should not get anything from it: raw requests, each with its exact answer."""
 import json
 import os
+import re
+import resource
 import select
 import signal
 import socket
@@ -167,6 +169,27 @@ class Hostile(CliTest):
             time.sleep(0.02)
         self.assertLess(self.view.threads(), 20)
         self.assertEqual(self.view.raw(self.ask()).status, 200)
+
+    def test_without_a_thread_for_a_connection_it_is_told_and_the_others_are_served(self):
+        process = self.view.process.pid
+        self.view.api("files")
+        with open(f"/proc/{process}/status") as file:
+            size = int(re.search(r"VmSize:\s+(\d+)", file.read()).group(1)) * 1024
+        limit = resource.prlimit(process, resource.RLIMIT_AS)
+        resource.prlimit(process, resource.RLIMIT_AS, (size + (1 << 20), limit[1]))  # no stack fits in any more
+        clients = [self.view.connect() for _ in range(30)]
+        try:
+            told = select.select(clients, [], [], 5)[0]
+            self.assertTrue(told)
+            for client in told:
+                answer = Answer(b"".join(iter(lambda: client.recv(65536), b"")))
+                self.assertEqual(answer.status, 503)
+                self.assertIn("no thread", answer.json()["error"]["message"])
+        finally:
+            resource.prlimit(process, resource.RLIMIT_AS, limit)
+            for client in clients:
+                client.close()
+        self.assertEqual(len(self.view.api("files")["files"]), 1)
 
     def test_one_connection_serves_many_requests_and_bytes_one_by_one(self):
         with self.view.connect() as client:

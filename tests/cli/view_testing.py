@@ -92,13 +92,15 @@ class View:
         return json.loads(content) if answer.getheader("Content-Type") == "application/json" else content
 
     def done(self, job):
-        """Waits until a job is over."""
-        for _ in range(3000):
-            state = self.api(f"jobs/{job}")
-            if state["state"] != "running":
-                return state
+        """Waits until a job is over: as long as it gets on, however slow the machine is."""
+        reached, since = None, time.monotonic()
+        while (state := self.api(f"jobs/{job}"))["state"] == "running":
+            if state["done"] != reached:
+                reached, since = state["done"], time.monotonic()
+            if time.monotonic() - since > 60:
+                raise AssertionError(f"job {job} stands still: {state}")
             time.sleep(0.01)
-        raise AssertionError(f"job {job} does not end")
+        return state
 
     def diff(self, **query):
         answer, content = self.request("/api/1/diff?" + urlencode(query))

@@ -67,8 +67,8 @@ export function serveWith({ open = false, env = process.env }, ...files) {
 
 const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' };
 
-/** A page on the server, that keeps what was said and asked. */
-export async function visit(browser, url, options = {}, then = '') {
+/** A page on the server, that keeps what was said and asked; `first` is run before anything of its own. */
+export async function visit(browser, url, options = {}, then = '', first = null) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', locale: 'en-US', ...options });
   const page = await context.newPage();
   const seen = { said: [], requests: [], violations: 0 };
@@ -78,6 +78,7 @@ export async function visit(browser, url, options = {}, then = '') {
   for (const end of ['requestfinished', 'requestfailed']) page.on(end, () => pending.set(page, (pending.get(page) ?? 0) - 1));
   await page.exposeFunction('countViolation', () => { ++seen.violations; });
   await page.addInitScript(() => document.addEventListener('securitypolicyviolation', () => window.countViolation()));
+  if (first) await page.addInitScript(first);
   if (process.env.BALLAST_PAGE) {
     await page.route((each) => !each.pathname.startsWith('/api/'), async (route) => {
       const name = new URL(route.request().url()).pathname.slice(1) || 'index.html';
@@ -147,3 +148,9 @@ export function put(name, bytes) {
   fs.writeFileSync(file, bytes);
   return file;
 }
+
+/** What the Summary table of a tensor's page shows. */
+export const shownSummary = (page) => page.$$eval('.summary-part section:first-child tr', (rows) => Object.fromEntries(rows.slice(1).map((row) => [row.children[0].textContent, row.children[1].firstChild?.textContent ?? ''])));
+
+export const asNumber = (text) => Number(text.replaceAll('−', '-').replaceAll(',', ''));
+export const close = (shown, told) => (typeof told !== 'number' || !Number.isFinite(told) ? true : Math.abs(asNumber(shown) - told) <= 1e-5 * Math.abs(told) + 1e-12);

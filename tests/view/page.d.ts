@@ -24,7 +24,7 @@ type Paint = (pen: Pen, width: number, height: number) => void;
 /** A row of a grid: its path, and whether it has children. */
 interface Item { path: string; parent: boolean; data: any }
 interface Page { total: number; rows: Item[] }
-interface Column { key: string; label: string; numeric?: boolean; sort?: string; fill: (cell: HTMLElement, data: any, level: number) => void }
+interface Column { key: string; label: string; numeric?: boolean; sort?: string; text?: (data: any) => string; fill?: (cell: HTMLElement, data: any, level: number) => void }
 interface GridOptions {
   label: string; columns: Column[]; load: (path: string, offset: number, limit: number, signal: AbortSignal) => Promise<Page>; open: (item: Item) => unknown;
   failed?: (error: unknown) => void; sort?: (key: string) => void; sorted?: () => string; tree?: boolean; name?: (data: any) => string; empty?: string;
@@ -41,4 +41,4 @@ interface Series { name: string; points: { x: number; y: number; id: number; lab
 interface Plane { rows: number; cols: number; levels: number; fold: number | null }
 interface Tile { w: number; h: number; cells: Float32Array; exact: boolean; limits: number[]; image: HTMLCanvasElement | null; painted: string }
 interface HeatmapOptions { base: string; changed: (state: Record<string, string>) => void; signed: (stat: string) => boolean; strips: boolean; numbers: boolean; signal: AbortSignal }
-interface Rect { x: number; y: number; w: number; h: number; node: number; dtype: number }
+interface Rect { x: number; y: number; w: number; h: number; node: number; dtype: number; value: number }

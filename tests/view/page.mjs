@@ -2,24 +2,13 @@
 // The page in a real browser: what it shows is what the command says, with the keyboard alone, at every size, whatever the names are.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
-import { axeSource, go, json, launch, put, root, safetensors, serve, serveWith, settled, visit, weights } from './browser.mjs';
+import { asNumber, axeSource, close, go, json, launch, put, root, safetensors, serve, serveWith, settled, shownSummary, visit, weights } from './browser.mjs';
+import { largeTests } from './large.mjs';
 
 const browser = await launch();
 const fixture = (name) => path.join(root, 'tests/fixtures', name);
-
-/** What the Summary table of a tensor's page shows. */
-const shownSummary = (page) => page.$$eval('.summary-part section:first-child tr', (rows) => Object.fromEntries(rows.slice(1).map((row) => [row.children[0].textContent, row.children[1].firstChild?.textContent ?? ''])));
-/** The beginning of a file with one tensor `w`, whose bytes are a hole. */
-function sparseHeader(shape) {
-  const text = JSON.stringify({ w: { dtype: 'F32', shape, data_offsets: [0, 4 * shape[0] * shape[1]] } }).padEnd(96);
-  const head = Buffer.alloc(8);
-  head.writeBigUInt64LE(BigInt(text.length));
-  return Buffer.concat([head, Buffer.from(text)]);
-}
-
-const asNumber = (text) => Number(text.replaceAll('−', '-').replaceAll(',', ''));
-const close = (shown, told) => (typeof told !== 'number' || !Number.isFinite(told) ? true : Math.abs(asNumber(shown) - told) <= 1e-5 * Math.abs(told) + 1e-12);
 
 const tests = {
   async nothingIsCutOffAtAnySize() {
@@ -163,38 +152,6 @@ const tests = {
     return 'search, open, zoom, read, export, tabs, tree, help';
   },
 
-  async hundredThousandTensorsScroll() {
-    const server = await serve(put('many.safetensors', safetensors(Array.from({ length: 100_000 }, (_, i) => [`block${i % 7}x${i}.weight`, 'U8', [1 + (i % 5)]]))));
-    const { page, seen, close: leave } = await visit(browser, server.url);
-    const first = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0);
-    await page.fill('#search', 'weight');
-    await page.waitForFunction(() => document.querySelector('.found')?.textContent?.includes('100,000'));
-    const times = await page.evaluate(async () => {
-      const body = document.querySelector('.tree .rows');
-      const all = [];
-      for (let i = 0; i < 60; ++i) {
-        body.scrollTop += 2600;
-        const start = performance.now();
-        await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-        all.push(performance.now() - start);
-      }
-      return all.sort((a, b) => a - b);
-    });
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('End');
-    await settled(page);
-    await page.waitForFunction(() => document.activeElement?.getAttribute('aria-rowindex') === '100001');
-    assert.equal(await page.getAttribute('.tree .grid', 'aria-rowcount'), '100001');
-    const rows = await page.$$eval('.tree .rows .row', (all) => all.length);
-    assert.ok(rows < 120, `${rows} rows are kept`);
-    const heap = await page.evaluate(() => performance.memory.usedJSHeapSize / 2 ** 20);
-    assert.ok(heap < 60, `${heap} MiB of JavaScript`);
-    assert.deepEqual(seen.said, []);
-    await leave();
-    await server.end();
-    return `${rows} elements, ${heap.toFixed(0)} MiB; painted after ${first.toFixed(0)} ms; a frame took ${times[30].toFixed(1)} ms at the median, ${times[59].toFixed(1)} at most`;
-  },
-
   async hostileNamesAreText() {
     const names = ['<script>window.hit=1</script>', '<img src=x onerror="window.hit=1">', '\u202egnp.exe', 'x'.repeat(200_000), '__proto__', 'constructor.prototype', '=cmd|calc', '"><svg onload=hit()>',
       'javascript:hit()', '${hit()}', '{{hit}}', '..', '.', '../../etc', 'a..b', '%00', '\\', '\u2066x\u2069', '😀', '&lt;b&gt;'];
@@ -254,6 +211,33 @@ const tests = {
     return 'erased, kept for the tab, asked for elsewhere';
   },
 
+  async anotherOriginReadsNothing() {
+    const server = await serve(fixture('import/layers.pt'));
+    const [token] = /[0-9a-f]{32}/.exec(server.url);
+    const stranger = http.createServer((_, answer) => answer.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>stranger</title>')).listen(0, '127.0.0.1');
+    await new Promise((resolve) => stranger.once('listening', resolve));
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const outcomes = {};
+    for (const name of ['127.0.0.1', 'localhost']) {
+      await page.goto(`http://${name}:${stranger.address().port}/`);
+      outcomes[name] = await page.evaluate(async ([base, bearer]) => {
+        const read = async (options) => fetch(`${base}api/1/files`, options).then(async (answer) => `${answer.type} ${(await answer.text()).length}`, () => 'refused');
+        const element = (tag, more) => new Promise((resolve) => {
+          const made = Object.assign(document.createElement(tag), more, { onload: () => resolve('loaded'), onerror: () => resolve('refused') });
+          document.body.append(made);
+        });
+        return [await read({ headers: { Authorization: `Bearer ${bearer}` } }), await read({}), await read({ mode: 'no-cors' }), await import(`${base}core.js`).then(() => 'loaded', () => 'refused'),
+          await element('script', { src: `${base}core.js`, type: 'module' }), await element('script', { src: `${base}strings.js` }), await element('img', { src: `${base}app.css` })];
+      }, [server.url.replace(/#.*/, ''), token]);
+    }
+    for (const [name, each] of Object.entries(outcomes)) assert.ok(each.every((outcome) => outcome === 'refused' || outcome === 'opaque 0'), `${name}: ${each}`);
+    await context.close();
+    stranger.close();
+    await server.end();
+    return `${Object.values(outcomes).flat().length} ways, not a byte`;
+  },
+
   async theChangesAreThoseOfDiff() {
     const layers = (seed) => Array.from({ length: 6 }, (_, i) => [`layers.${i}.attn.weight`, 'F32', [32, 32], weights(1024, i + 1).map((v, k) => v * (1 + (seed * i * ((k % 7) - 3)) / 300))]);
     const [a, b] = [put('a.safetensors', safetensors([...layers(0), ['old', 'F32', [2]]])), put('b.safetensors', safetensors([...layers(1), ['new', 'F32', [3]]]))];
@@ -274,52 +258,39 @@ const tests = {
     return text;
   },
 
-  async readingAllMakesItExact() {
-    const values = weights(6_000_000, 9);
-    values[4_321_987] = 7.5;  // one in six million
-    const server = await serve(put('large.safetensors', safetensors([['w', 'F32', [2000, 3000], values]])));
-    const { page, seen, close: leave } = await visit(browser, server.url, {}, '#/f0/t0');
-    assert.match(await page.textContent('.status'), /sampled/);
-    const norm = Math.hypot(...[0, 1, 2, 3, 4, 5].map((part) => Math.sqrt(values.subarray(part * 1e6, (part + 1) * 1e6).reduce((sum, value) => sum + value * value, 0))));
-    const guessed = asNumber((await shownSummary(page)).L2.replace('≈', ''));
-    assert.ok(Math.abs(guessed / norm - 1) < 0.1, `the norm is ${norm}, guessed ${guessed}`);
-    await page.click('.status .primary');
-    await page.waitForSelector('.status .good');
+  async coloursOdditiesAndAxesOfDifferences() {
+    const odd = weights(64, 1);
+    odd[3] = NaN;
+    const tensors = (seed) => [['a.weight', 'F32', [8, 8], weights(64, seed)], ['conv', 'F32', [4, 3, 2, 5], weights(120, seed)], ['odd', 'F32', [64], odd], ['zero', 'F32', [4]]];
+    const server = await serve(put('first.safetensors', safetensors(tensors(3))), put('second.safetensors', safetensors(tensors(4))));
+    const { page, seen, close: leave } = await visit(browser, server.url, {}, '#/f0/overview');
+    await page.waitForSelector('.odd table');
+    const told = await page.$$eval('.odd tbody tr', (all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+    assert.deepEqual(told, [['odd', '1 × NaN'], ['zero', 'all zeros']]);
+    const colours = page.locator('.figure .bar label', { hasText: 'colour' }).locator('select');
+    const pictures = new Set();
+    for (const colour of ['dtype', 'std', 'absmax', 'change']) {
+      await colours.selectOption(colour);
+      await settled(page);
+      if (colour !== 'dtype') await page.waitForFunction(() => /From .* to /.test(document.querySelector('.figure .summary')?.textContent ?? ''));
+      pictures.add(await page.$eval('canvas.treemap', (canvas) => canvas.toDataURL()));
+      if (process.env.BALLAST_SHOTS) await page.screenshot({ path: path.join(process.env.BALLAST_SHOTS, `colour-${colour}.png`) });
+    }
+    assert.equal(pictures.size, 4, 'each colour draws another picture');
+    const conv = json('diff', ...['first', 'second'].map((name) => put(`${name}.safetensors`, safetensors(tensors(name === 'first' ? 3 : 4))))).tensors.findIndex((each) => each.name === 'conv');
+    await go(page, `#/changes/t${conv}`);
+    assert.deepEqual(await page.$$eval('.axes select', (all) => all.map((select) => select.value)), ['0', '3']);
+    await page.locator('.axes select').nth(1).selectOption('1');
     await settled(page);
-    const shown = await shownSummary(page);
-    assert.equal(asNumber(shown.max), 7.5);
-    assert.ok(close(shown.L2, norm), `the norm is ${norm}, not ${shown.L2}`);
-    await page.selectOption('.heat-figure .bar select', 'mean');
-    await page.selectOption('.heat-figure .bar select', 'absmax');  // the tiles of the first choice are given up
+    await page.locator('.axes input[type=number]').nth(1).fill('2');
+    await page.keyboard.press('Enter');
     await settled(page);
-    await page.selectOption('.heat-figure .bar label:nth-of-type(2) select', 'full');
-    await page.waitForFunction(() => document.querySelector('.scalebar')?.textContent?.includes('7.5'));
-    assert.equal(await page.$eval('.heat', (heat) => heat.dataset.exact), 'true');
+    assert.ok(seen.requests.some((each) => each.includes('/diff/t/') && each.includes('/tile?axes=0,1&at=0,2&')), 'tiles of the plane that was chosen');
     assert.deepEqual(seen.said, []);
+    if (process.env.BALLAST_SHOTS) await page.screenshot({ path: path.join(process.env.BALLAST_SHOTS, 'delta-axes.png') });
     await leave();
     await server.end();
-    return 'one outlier in 6,000,000 is in the summary and in the heatmap';
-  },
-
-  async cancellingKeepsTheSample() {
-    const shape = [32_768, 65_536];
-    const file = put('sparse.safetensors', sparseHeader(shape));
-    fs.truncateSync(file, fs.statSync(file).size + 4 * shape[0] * shape[1]);
-    const server = await serve(file);
-    const { page, seen, close: leave } = await visit(browser, server.url);
-    const start = performance.now();
-    await go(page, '#/f0/t0');
-    const shown = performance.now() - start;
-    await page.click('.status .primary');
-    await page.waitForSelector('.status progress');
-    await page.keyboard.press('Enter');  // Cancel has the focus
-    await page.waitForSelector('.status .primary');
-    assert.match(await page.textContent('.status'), /sampled/);
-    await go(page, '#/f0/overview');
-    assert.deepEqual(seen.said, []);
-    await leave();
-    await server.end();
-    return `8 GiB, drawn after ${shown.toFixed(0)} ms`;
+    return '3 colours, 2 oddities, a plane of a difference';
   },
 
   async theCodeOfTheOpenedPageWorksOnce() {
@@ -342,22 +313,6 @@ const tests = {
     return 'exchanged, then refused';
   },
 
-  async theBudgetOfBytesAndRequests() {
-    const folder = path.join(root, 'tools/ballast/view/page');
-    const files = fs.readdirSync(folder);
-    const bytes = files.reduce((sum, name) => sum + fs.statSync(path.join(folder, name)).size, 0);
-    assert.ok(bytes <= 150_000 && files.length <= 12, `${files.length} files, ${bytes} bytes`);
-    const server = await serve(fixture('import/layers.pt'));
-    const { seen, close: leave } = await visit(browser, server.url);
-    const origin = new URL(server.url).origin;
-    assert.ok(seen.requests.every((each) => each.startsWith(origin) || each.startsWith(`blob:${origin}`)), 'no request leaves the machine');
-    const assets = new Set(seen.requests.filter((each) => !each.includes('/api/') && !each.startsWith('blob:')).map((each) => each.replace(/#.*/, '')));
-    assert.ok(assets.size <= 12, [...assets].join(' '));
-    await leave();
-    await server.end();
-    return `${bytes} bytes in ${assets.size} requests`;
-  },
-
   async everyWordIsThereInBothLanguages() {
     const folder = path.join(root, 'tools/ballast/view/page');
     const words = fs.readFileSync(path.join(folder, 'strings.js'), 'utf8');
@@ -373,6 +328,8 @@ const tests = {
     return `${known.size} texts`;
   },
 };
+
+Object.assign(tests, largeTests(browser));
 
 let failed = 0;
 const waiting = Object.entries(tests).filter(([name]) => !process.argv[2] || name.includes(process.argv[2]));

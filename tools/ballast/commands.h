@@ -14,6 +14,7 @@ void add_convert(CLI::App& app, Session& session);
 void add_extract(CLI::App& app, Session& session);
 void add_merge(CLI::App& app, Session& session);
 void add_shard(CLI::App& app, Session& session);
+void add_replay(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_diff(CLI::App& app, Session& session);
 void add_hash(CLI::App& app, Session& session);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "ballast/error.h"
 #include "commands.h"
@@ -162,7 +163,14 @@ void print_done(Session& session, const Arguments& arguments, const ballast::Con
   print_quantized(session, done);
   session.out.print("wrote {}: {}{}, in {}\n", written(arguments, done).text(),
                     totals_of(done.checkpoint).text(), changes_of(done), human_seconds(seconds));
-  if (done.cast > 0) session.out.print("{} values rounded\n", grouped(done.count->rounded.load()));
+  if (done.cast > 0) session.out.line(counted(done.count->rounded.load(), "value") + " rounded");
+}
+
+// What a cast makes of a number that is too large: infinity where the dtype has one.
+std::string_view stands_for_overflow(std::optional<ballast::DType> dtype) {
+  if (!dtype) return "infinity or its largest value";
+  const double value = ballast::Tensor::from({std::numeric_limits<double>::max()}, {1}, *dtype).item();
+  return std::isinf(value) ? "infinity" : std::isnan(value) ? "NaN" : "its largest value";
 }
 
 void say_notes(Session& session, const ballast::Converted& done) {
@@ -181,9 +189,7 @@ int convert(Session& session, const Arguments& arguments) {
   ballast::ConvertOptions options = options_of(arguments);
   options.io = session.io_or(options.io);
   options.expansion = session.expansion;
-  // One passphrase opens IN and closes OUT, where OUT is to be encrypted and not for somebody.
-  if (options.recipients.empty() && arguments.out.ends_with(".age"))
-    options.passphrase_file = session.passphrase_file;
+  options.passphrase_file = passphrase_for(session, arguments.out, options.recipients);
   // Shards have names of their own, which the library looks at before it writes.
   if (!arguments.dry_run && options.shard_bytes == 0) require_free(arguments.out, options.overwrite);
   const ballast::Converted done = [&] {
@@ -208,10 +214,10 @@ int convert(Session& session, const Arguments& arguments) {
   const std::uint64_t overflowed = done.count->overflowed;
   if (overflowed == 0) return kFine;
   const std::optional<ballast::DType> dtype = options.dtype.dtype();
-  session.warn(fmt::format("{}: {} too large for {}; infinity or its largest value stands there now",
-                           ballast::display(arguments.out),
+  session.warn(fmt::format("{}: {} too large for {}; {} stands there now", ballast::display(arguments.out),
                            overflowed == 1 ? "1 value was" : grouped(overflowed) + " values were",
-                           !dtype ? "the dtype a rule casts to" : ballast::info(*dtype).code));
+                           !dtype ? "the dtype a rule casts to" : ballast::info(*dtype).code,
+                           stands_for_overflow(dtype)));
   return kFound;
 }
 
@@ -240,12 +246,7 @@ void add_convert(CLI::App& app, Session& session) {
                   "Several Safetensors files of at most this much data each, and an index: 5GB, 500MiB")
       ->type_name("SIZE");
   add_pack_option(command, arguments->pack);
-  command
-      .add_option("--recipient", arguments->options.recipients,
-                  "Encrypt OUT with age for age1…, whose name then ends in .age; may be given several times. "
-                  "With a passphrase instead: --passphrase-file")
-      ->type_name("AGE1…")
-      ->allow_extra_args(false);
+  add_recipient_option(command, arguments->options.recipients);
   add_step_options(command, arguments->steps, kStateDict);
   command
       .add_option("--layout", arguments->layout,
@@ -274,10 +275,7 @@ void add_convert(CLI::App& app, Session& session) {
       ->type_name("SCHEME")
       ->check(CLI::IsMember({"int8"}));
   add_meta_option(command, arguments->meta);
-  command
-      .add_option("--receipt", arguments->options.receipt,
-                  "Write what was read, done and written, with SHA-256 of every tensor, to FILE")
-      ->type_name("FILE");
+  add_receipt_option(command, arguments->options.receipt);
   command.add_flag("--simplify", arguments->options.simplify,
                    "To .pt: write foreign classes as the dicts, lists, numbers and text they are made of");
   command

@@ -27,8 +27,9 @@ double largest_of(const TensorDiff& item) {
   return item.distance.count == 0 ? -1 : item.distance.max_abs;
 }
 
-// Everything that a row shows but the figures.
+// Everything that a row shows but the figures; where a NaN stands is of one tensor.
 std::string likeness(const TensorDiff& item) {
+  if (item.distance.nan_a || item.distance.nan_b) return item.name;
   return fmt::format("{}\n{}\n{}\n{} {}\n{} {}", name(item.change), folded_name(item.name),
                      folded_name(item.other), ballast::info(item.dtype_a).code, to_string(item.shape_a),
                      ballast::info(item.dtype_b).code, to_string(item.shape_b));

@@ -70,6 +70,11 @@ std::string header_text(const std::string& symbol, const ballast::Checkpoint& re
   std::string text = fmt::format(kHeaderTop, symbol);
   for (const ballast::Entry entry : record) {
     const ballast::Tensor tensor = entry.tensor();
+    if (tensor.storage()->packed_size())
+      fail(ballast::Errc::unsupported, ballast::display(record.path),
+           "tensor {} is packed, and a program uses embedded tensors where they lie: 'ballast convert {} "
+           "OUT.record' unpacks them",
+           ballast::quoted(entry.name), ballast::display(record.path));
     const std::uint64_t offset = tensor.storage()->source_span()->offset + tensor.bit_offset() / 8;
     text += fmt::format("    {{{}, ballast::DType::{}, {}, {}, {}}},\n", cpp_literal(entry.name),
                         enumerator(entry.dtype), tensor.numel(), entry.bytes, offset);

@@ -124,6 +124,9 @@ ballast::Checkpoint alone(const std::string& name, const ballast::Tensor& tensor
   ballast::Checkpoint one;
   one.add(name, tensor);
   const std::string whose = layout_name(ballast::adapter_of(file));
+  // As convert does: transformers reads what says so.
+  if (whose == "pytorch" && file.format->holds_tree && format == ballast::formats::safetensors)
+    one.metadata = ballast::Metadata{{"format", "pt"}};
   if (whose == "pytorch") return one;
   if (format->holds_layout || format->holds_metadata)
     one.metadata = {{"ballast.layout", whose}};

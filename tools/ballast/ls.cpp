@@ -56,12 +56,13 @@ void print_table(Session& session, const ballast::Checkpoint& checkpoint, const 
                  bool wide) {
   std::vector<Column> columns = {{"NAME"}, {"DTYPE"}, {"SHAPE"}};
   if (wide)
-    columns.insert(columns.end(),
-                   {{"PARAMETERS", Align::right}, {"BYTES", Align::right}, {"OFFSET", Align::right}});
+    columns.insert(
+        columns.end(),
+        {{"PARAMETERS", Align::right, true}, {"BYTES", Align::right}, {"OFFSET", Align::right, true}});
   else
     columns.push_back({"SIZE", Align::right});
   const bool is_packed = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.packed > 0; });
-  if (is_packed) columns.push_back({"PACKED", Align::right});
+  if (is_packed) columns.push_back({"PACKED", Align::right, true});
   Table table(std::move(columns));
   table.stream(session.out, session.stdout_terminal);
   for (const Row& row : rows) {
@@ -80,6 +81,7 @@ void print_table(Session& session, const ballast::Checkpoint& checkpoint, const 
     table.add(cells);
   }
   if (!table.empty()) table.print(session.out, session.stdout_terminal);
+  say_left_out(session, table);
 }
 
 void print_plain(Session& session, const std::vector<Row>& rows) {
@@ -193,10 +195,13 @@ void add_ls(CLI::App& app, Session& session) {
   command.add_flag("-l,--long", options->wide, "Exact bytes, parameters and the offset in the file");
   command.add_flag("--plain", options->plain, "Name, dtype, shape and bytes with tabs between, nothing else");
   command
-      .add_option("--sort", options->sort,
-                  "file, name, dtype, shape, parameters, size or offset (default: file)")
+      .add_option(
+          "--sort", options->sort,
+          "file, name, dtype, shape, offset, or largest first parameters, size (or bytes), packed (default: "
+          "file)")
       ->type_name("KEY")
-      ->check(CLI::IsMember({"file", "name", "dtype", "shape", "parameters", "size", "offset"}));
+      ->check(CLI::IsMember(
+          {"file", "name", "dtype", "shape", "parameters", "size", "bytes", "packed", "offset"}));
   add_root_option(command, options->steps.root, kEverything);
   add_filter_options(command, options->steps);
   add_fold_options(command, options->fold);

@@ -34,6 +34,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_merge(app, session);
   add_shard(app, session);
   add_verify(app, session);
+  add_replay(app, session);
   add_diff(app, session);
   add_hash(app, session);
   add_stats(app, session);

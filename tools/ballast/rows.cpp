@@ -128,8 +128,10 @@ void sort_rows(std::vector<Row>& rows, std::string_view order) {
     });
   } else if (order == "parameters") {
     sort([](const Row& a, const Row& b) { return a.parameters > b.parameters; });
-  } else if (order == "size") {
+  } else if (order == "size" || order == "bytes") {
     sort([](const Row& a, const Row& b) { return a.bytes > b.bytes; });
+  } else if (order == "packed") {
+    sort([](const Row& a, const Row& b) { return a.packed > b.packed; });
   }
 }
 

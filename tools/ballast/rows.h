@@ -48,7 +48,7 @@ void mark_constants(std::vector<Row>& rows, const std::vector<std::string>& name
 /// layers.12.weight → layers.#.weight: numbers between dots, slashes and underscores.
 [[nodiscard]] std::string folded_name(std::string_view name);
 /// "file", "name" (numbers inside names count as numbers), "dtype" (by its code), "shape" (by rank, then by
-/// dimension), "parameters" or "size" (largest first).
+/// dimension), "parameters", "size" (which is "bytes", too) or "packed" (largest first).
 void sort_rows(std::vector<Row>& rows, std::string_view order);
 /// layers.2 before layers.10.
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);

@@ -101,7 +101,7 @@ int show_tensor(Session& session, const std::string& name, const ballast::Tensor
 
 void show_summary(Session& session, const ShowOptions& options, const ballast::Checkpoint& checkpoint) {
   const Terminal& terminal = session.stdout_terminal;
-  const std::uint64_t size = size_of_file(options.file);
+  const std::uint64_t size = size_of_files(options.file, checkpoint);
   session.out.line(terminal.paint(ballast::display(options.file), Style::bold));
   Table table({{""}, {""}});
   table.add({"format", std::string(checkpoint.format.name())});
@@ -131,7 +131,7 @@ void write_file(Session& session, const ShowOptions& options, const ballast::Che
       .member("schema", 1)
       .member("file", options.file)
       .member("format", checkpoint.format.name());
-  json.member("file_bytes", size_of_file(options.file)).member("tensors", totals.tensors);
+  json.member("file_bytes", size_of_files(options.file, checkpoint)).member("tensors", totals.tensors);
   json.member("parameters", totals.parameters).member("bytes", totals.bytes);
   write_metadata(json.key("metadata"), checkpoint.metadata.value_or(ballast::Metadata()));
   json.key("ties").begin_object();

@@ -52,7 +52,9 @@ void add_sign(CLI::App& app, Session& session) {
                   "  ballast sign folder --key key.pem -o folder/model.sig\n"
                   "  ballast verify folder --signature folder/model.sig --key pub.pem");
   command.add_option("MODEL", arguments->model, "A folder with all below it, or one file")->required();
-  command.add_option("-o,--output", arguments->signature, "The signature (default: model.sig)")
+  command
+      .add_option("-o,--output", arguments->signature,
+                  "The signature (default: model.sig, in the current folder)")
       ->type_name("FILE");
   command.add_option("--key", arguments->options.key, "The private key: EC P-256, P-384 or P-521, in PEM")
       ->required()

@@ -100,15 +100,15 @@ void print_table(Session& session, const std::vector<Row>& rows, const std::vect
                                  {"SHAPE"},
                                  {"MIN", Align::right},
                                  {"MAX", Align::right},
-                                 {"MEAN", Align::right},
-                                 {"STD", Align::right},
-                                 {"ABSMAX", Align::right},
-                                 {"ZEROS", Align::right},
-                                 {"NAN", Align::right},
-                                 {"INF", Align::right}};
+                                 {"MEAN", Align::right, true},
+                                 {"STD", Align::right, true},
+                                 {"ABSMAX", Align::right, true},
+                                 {"ZEROS", Align::right, true},
+                                 {"NAN", Align::right, true},
+                                 {"INF", Align::right, true}};
   for (const double share : wanted.quantiles)
-    columns.push_back({fmt::format("{:.10g}%", share * 100), Align::right});
-  columns.push_back({wanted.bins == 0 ? "" : "MIN TO MAX"});
+    columns.push_back({fmt::format("{:.10g}%", share * 100), Align::right, true});
+  if (wanted.bins > 0) columns.push_back({"MIN TO MAX", Align::left, true});
   Table table(std::move(columns));
   table.stream(session.out, session.stdout_terminal);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -125,11 +125,12 @@ void print_table(Session& session, const std::vector<Row>& rows, const std::vect
                                oddity(s.nan),
                                oddity(s.inf)};
     for (const double value : shown[i].quantiles) cells.emplace_back(number(value));
-    cells.emplace_back(wanted.bins == 0 ? ""
-                                        : drawn(shown[i].histogram.counts, session.stdout_terminal.unicode));
+    if (wanted.bins > 0)
+      cells.emplace_back(drawn(shown[i].histogram.counts, session.stdout_terminal.unicode));
     table.add(cells);
   }
   if (!table.empty()) table.print(session.out, session.stdout_terminal);
+  say_left_out(session, table);
 }
 
 void write_json(JsonStream& json, const ballast::Checkpoint& checkpoint, const std::vector<Row>& rows,
@@ -223,7 +224,9 @@ void add_stats(CLI::App& app, Session& session) {
       ->type_name("KEY")
       ->check(CLI::IsMember({"file", "name", "size"}));
   command.add_flag("--quantiles", options->quantiles,
-                   "The values below which shares of all lie; --quantiles=0.05,0.5 names the shares");
+                   "The values below which shares of all lie; --quantiles=0.05,0.5 names the shares. Exact "
+                   "for dtypes of 16 "
+                   "bits and fewer, else within 0.4 % (the middle of one of 65,536 ranges)");
   command.add_flag("--histogram", options->histogram,
                    "How the values lie between the smallest and the largest, in steps that grow with their "
                    "size: 16 (always on a terminal), in JSON 256 with their edges");

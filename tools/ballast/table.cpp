@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "output.h"
+#include "session.h"
 #include "text.h"
 
 namespace tool {
@@ -120,6 +121,12 @@ void Table::put_out(Output& out, const Terminal& terminal, std::string_view inde
   is_begun_ = true;
   cells_.clear();
   texts_.clear();
+}
+
+void say_left_out(Session& session, const Table& table) {
+  session.out.flush();
+  if (!table.left_out().empty())
+    session.note(fmt::format("no room for {}; a wider terminal or --json has them", table.left_out()));
 }
 
 }  // namespace tool

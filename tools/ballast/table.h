@@ -14,6 +14,7 @@
 namespace tool {
 
 class Output;
+struct Session;
 
 enum class Align : std::uint8_t { left, right };
 
@@ -47,6 +48,8 @@ class Table {
 
   void add(std::initializer_list<Cell> row) { add(std::span(row.begin(), row.size())); }
 
+  [[nodiscard]] std::size_t columns() const noexcept { return columns_.size(); }
+
   [[nodiscard]] bool empty() const noexcept { return cells_.empty() && !is_begun_; }
 
   /// The first column is never wider than what leaves room for the others: on a terminal a longer text gets a
@@ -78,5 +81,8 @@ class Table {
   std::vector<Kept> cells_;
   std::string texts_;
 };
+
+/// A note that columns were left out, where some were.
+void say_left_out(Session& session, const Table& table);
 
 }  // namespace tool

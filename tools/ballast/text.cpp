@@ -2,6 +2,7 @@
 #include "text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
@@ -64,6 +65,20 @@ std::string human_seconds(double seconds) {
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string index_text(std::uint64_t place, std::span<const std::int64_t> shape, std::uint64_t count) {
+  std::uint64_t elements = 1;
+  for (const std::int64_t dim : shape) elements *= static_cast<std::uint64_t>(dim);
+  if (elements > 0 && count > elements) place /= count / elements;
+  std::vector<std::uint64_t> index(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    const auto dim = static_cast<std::uint64_t>(shape[i]);
+    if (dim == 0) break;
+    index[i] = place % dim;
+    place /= dim;
+  }
+  return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
 std::size_t screen_width(std::string_view text) {

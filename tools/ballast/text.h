@@ -21,6 +21,11 @@ namespace tool {
 /// "40 ms", "1.4 s", "12 s", "3 min 20 s"
 [[nodiscard]] std::string human_seconds(double seconds);
 
+/// "[3, 17]": value number `place`, row by row, of a tensor of that shape with `count` values (a complex
+/// element has two).
+[[nodiscard]] std::string index_text(std::uint64_t place, std::span<const std::int64_t> shape,
+                                     std::uint64_t count);
+
 /// Columns the UTF-8 text takes on a screen: wide characters two, combining ones none.
 [[nodiscard]] std::size_t screen_width(std::string_view text);
 

@@ -3,6 +3,7 @@
 // --signature: is it what was signed?
 #include "ballast/verify.h"
 
+#include <algorithm>
 #include <map>
 
 #include "ballast/error.h"
@@ -55,6 +56,7 @@ std::vector<FindingRow> finding_rows(const std::vector<VerifyFinding>& findings,
         row.finding.name = folded_name(finding.name);
         row.finding.count += finding.count;
         row.finding.of += finding.of;
+        row.finding.first.reset();
         ++row.tensors;
         continue;
       }
@@ -79,6 +81,31 @@ std::string how_many(const VerifyFinding& finding) {
   return ballast::display(finding.detail, 4096);
 }
 
+constexpr std::size_t kColumns = 5;
+
+// FIRST, the index of the first value that is not finite, has a column where there is one.
+Table table_of(const std::vector<FindingRow>& rows) {
+  std::vector<Column> columns = {
+      {"TENSOR"}, {"WHAT"}, {"DTYPE", Align::left, true}, {"SHAPE", Align::left, true}, {"HOW MANY"}};
+  if (std::ranges::any_of(rows, [](const FindingRow& row) { return row.finding.first.has_value(); }))
+    columns.insert(columns.end() - 1, {"FIRST", Align::left, true});
+  return Table(std::move(columns));
+}
+
+std::vector<Cell> cells_of(const FindingRow& row, bool has_first, const Terminal& terminal) {
+  const VerifyFinding& finding = row.finding;
+  const bool is_file = finding.name.empty();
+  std::vector<Cell> cells = {
+      is_file ? "(the file)" : ballast::display(finding.name) + times(row.tensors, terminal),
+      {heading(finding.kind), Style::red},
+      {is_file ? std::string_view() : ballast::info(finding.dtype).code, Style::cyan},
+      is_file ? "" : to_string(finding.shape)};
+  if (has_first)
+    cells.emplace_back(finding.first ? index_text(*finding.first, finding.shape, finding.of) : "");
+  cells.emplace_back(how_many(finding));
+  return cells;
+}
+
 void print_findings(Session& session, const std::string& path, const VerifyReport& report,
                     const FoldChoice& choice) {
   const Terminal& terminal = session.stdout_terminal;
@@ -92,25 +119,14 @@ void print_findings(Session& session, const std::string& path, const VerifyRepor
   }
   session.out.print("{}: {} in {}\n", ballast::display(path),
                     terminal.paint(counted(report.findings.size(), "finding"), Style::red), scope);
-  Table table({{"WHAT"}, {"TENSOR"}, {"DTYPE"}, {"SHAPE"}, {"HOW MANY"}});
   const bool fold = choice.holds(session, report.findings.size());
   const std::vector<FindingRow> rows = finding_rows(report.findings, fold);
-  for (const FindingRow& row : rows) {
-    const VerifyFinding& finding = row.finding;
-    const Cell what = {heading(finding.kind), Style::red};
-    if (finding.name.empty()) {
-      table.add({what, "(the file)", "", "", how_many(finding)});
-      continue;
-    }
-    table.add({what,
-               ballast::display(finding.name) + times(row.tensors, terminal),
-               {ballast::info(finding.dtype).code, Style::cyan},
-               to_string(finding.shape),
-               how_many(finding)});
-  }
+  Table table = table_of(rows);
+  for (const FindingRow& row : rows) table.add(cells_of(row, table.columns() > kColumns, terminal));
   table.print(session.out, terminal, "  ");
   session.out.flush();
   if (rows.size() < report.findings.size()) choice.say(session);
+  say_left_out(session, table);
 }
 
 void write_json(JsonStream& json, const VerifyReport& report) {
@@ -124,6 +140,7 @@ void write_json(JsonStream& json, const VerifyReport& report) {
     else
       json.value(nullptr);
     json.member("kind", name(finding.kind)).member("count", finding.count).member("message", finding.detail);
+    if (finding.first) json.member("first", *finding.first);
     if (is_of_a_tensor) {
       json.member("dtype", ballast::info(finding.dtype).code).key("shape");
       json.value(ballast::ShapeView(finding.shape));
@@ -192,6 +209,7 @@ void add_verify(CLI::App& app, Session& session) {
                   "  ballast verify model.safetensors\n"
                   "  ballast verify *.safetensors --quiet && echo all fine\n"
                   "  ballast verify model.pt --max-abs 1e4 --json\n"
+                  "  ballast verify model.safetensors --receipt model.json --tensors-only\n"
                   "  ballast verify folder --signature folder/model.sig --key pub.pem");
   command.add_option("FILE", arguments->files, "Checkpoints of any format")->required();
   add_step_options(command, arguments->steps, kEverything);
@@ -200,10 +218,15 @@ void add_verify(CLI::App& app, Session& session) {
   command.add_option("--max-abs", arguments->options.max_abs, "A magnitude above this is a finding")
       ->type_name("X")
       ->check(CLI::PositiveNumber);
+  CLI::Option* receipt =
+      command
+          .add_option("--receipt", arguments->options.receipt,
+                      "Compare with the receipt of a conversion: the file's bytes and every tensor")
+          ->type_name("FILE");
   command
-      .add_option("--receipt", arguments->options.receipt,
-                  "Compare with the receipt of a conversion: the file's bytes and every tensor")
-      ->type_name("FILE");
+      .add_flag("--tensors-only", arguments->options.tensors_only,
+                "Of the receipt the tensors alone: the metadata, the format and the order may be others")
+      ->needs(receipt);
   add_fold_options(command, arguments->fold);
   add_inert_option(command, arguments->options.inert);
   add_io_option(command, session);

@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+#include <system_error>
 #include <thread>
 
 #include "ballast/error.h"
@@ -64,9 +68,23 @@ void open_browser(const std::string& url) {
   std::string address = url;
   char* words[] = {program.data(), address.data(), nullptr};
   pid_t child = 0;
-  if (posix_spawnp(&child, program.c_str(), &actions, nullptr, words, environ) == 0)
-    std::thread([child] { ::waitpid(child, nullptr, 0); }).detach();
+  const bool is_started = posix_spawnp(&child, program.c_str(), &actions, nullptr, words, environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
+  try {
+    if (is_started) std::thread([child] { ::waitpid(child, nullptr, 0); }).detach();
+  } catch (const std::system_error&) {  // no thread: the child is waited for when this ends
+  }
+}
+
+// What is asked for first is made at once; without a thread for it, when it is asked for.
+std::jthread warm_up(const view::App& app) {
+  try {
+    return std::jthread([&app] {
+      for (const auto& document : app.documents) document->warm_up();
+    });
+  } catch (const std::system_error&) {
+    return {};
+  }
 }
 
 void announce(Session& session, const ViewArguments& arguments, const view::App& app, std::uint16_t port) {
@@ -83,7 +101,15 @@ void announce(Session& session, const ViewArguments& arguments, const view::App&
                      : "open this address in a browser on this machine (elsewhere: ssh -L); Ctrl-C ends it");
 }
 
+// Connections come and go, each on its thread: without this, each would leave free memory behind for itself.
+void share_memory_among_threads() {
+#if defined(__GLIBC__)
+  ::mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 int serve(Session& session, const ViewArguments& arguments) {
+  share_memory_among_threads();
   view::App app;
   for (const std::string& path : {arguments.file, arguments.other}) {
     if (path.empty()) continue;
@@ -95,9 +121,7 @@ int serve(Session& session, const ViewArguments& arguments) {
   app.see();
   announce(session, arguments, app, server.port());
   const auto idle = std::chrono::seconds(arguments.idle_seconds);
-  const std::jthread warming([&app] {
-    for (const auto& document : app.documents) document->warm_up();
-  });
+  const std::jthread warming = warm_up(app);
   server.serve(
       [&app](const view::Request& request, const view::Gone& gone) { return answer(app, request, gone); },
       [&] {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 
 #include "ballast/error.h"
 #include "fail.h"
@@ -50,6 +51,13 @@ void add_format_option(CLI::App& command, ballast::Format& format) {
       ->type_name("FORMAT");
 }
 
+void add_receipt_option(CLI::App& command, std::string& path) {
+  command
+      .add_option("--receipt", path,
+                  "Write what was read, done and written, with SHA-256 of every tensor, to FILE")
+      ->type_name("FILE");
+}
+
 void add_meta_option(CLI::App& command, std::vector<std::string>& words) {
   command
       .add_option("--meta", words,
@@ -60,12 +68,26 @@ void add_meta_option(CLI::App& command, std::vector<std::string>& words) {
 
 void add_pack_option(CLI::App& command, std::string& name) {
   command
-      .add_option(
-          "--pack", name,
-          "Make Safetensors files smaller, without loss: fast (BF16 and F32, unpacked at the speed of "
-          "memory) or small (the smallest size)")
+      .add_option("--pack", name,
+                  "Make Safetensors files and records smaller, without loss: fast (BF16 and F32, unpacked at "
+                  "the speed of "
+                  "memory) or small (the smallest size)")
       ->type_name("HOW")
       ->check(CLI::IsMember({"fast", "small", "none"}));
+}
+
+void add_recipient_option(CLI::App& command, std::vector<std::string>& recipients) {
+  command
+      .add_option("--recipient", recipients,
+                  "Encrypt OUT with age for age1…, whose name then ends in .age; may be given several times. "
+                  "With a passphrase instead: --passphrase-file")
+      ->type_name("AGE1…")
+      ->allow_extra_args(false);
+}
+
+std::string passphrase_for(const Session& session, const std::string& out,
+                           const std::vector<std::string>& recipients) {
+  return recipients.empty() && out.ends_with(".age") ? session.passphrase_file : "";
 }
 
 ballast::Pack pack_of(const std::string& name) {
@@ -121,6 +143,22 @@ std::uint64_t size_of_file(const std::string& path) {
   struct stat status {};
 
   return stat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+}
+
+std::uint64_t size_of_files(const std::string& path, const ballast::Checkpoint& checkpoint) {
+  struct stat status {};
+
+  const bool is_file = stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  if (is_file && checkpoint.format != ballast::formats::sharded) return size_of_file(path);
+  std::set<std::string> files{is_file ? path : checkpoint.path};
+  for (const ballast::Entry entry : checkpoint) {
+    const ballast::Tensor tensor = entry.tensor();
+    if (!tensor.has_data()) continue;
+    if (const auto span = tensor.storage()->source_span()) files.insert(innermost(*span).source->name());
+  }
+  std::uint64_t bytes = 0;
+  for (const std::string& file : files) bytes += size_of_file(file);
+  return bytes;
 }
 
 std::string Written::text() const {

@@ -20,9 +20,16 @@ namespace tool {
 /// --to
 void add_format_option(CLI::App& command, ballast::Format& format);
 
+/// --receipt, for commands that write one.
+void add_receipt_option(CLI::App& command, std::string& path);
+
 /// --meta, as it was given.
 void add_meta_option(CLI::App& command, std::vector<std::string>& words);
 void add_pack_option(CLI::App& command, std::string& name);
+/// --recipient. One passphrase opens IN and closes OUT, where OUT is to be encrypted and not for somebody.
+void add_recipient_option(CLI::App& command, std::vector<std::string>& recipients);
+[[nodiscard]] std::string passphrase_for(const Session& session, const std::string& out,
+                                         const std::vector<std::string>& recipients);
 /// Pack::none for no name.
 [[nodiscard]] ballast::Pack pack_of(const std::string& name);
 /// {key: value} of KEY=VALUE; a value may hold '='. Errc::invalid_argument for a key that is empty, or there
@@ -38,6 +45,9 @@ void add_no_check_option(CLI::App& command, bool& check);
 /// Before any work: throws when `path` is there and may not be overwritten, or is a folder.
 void require_free(const std::string& path, bool force);
 [[nodiscard]] std::uint64_t size_of_file(const std::string& path);
+/// Of all files the checkpoint that was opened from `path` lies in: the index and the shards, the one model
+/// of a folder.
+[[nodiscard]] std::uint64_t size_of_files(const std::string& path, const ballast::Checkpoint& checkpoint);
 
 struct Written {
   std::string file;  ///< the file, or the index

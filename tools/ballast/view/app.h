@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "ballast/diff.h"
+#include "view/compare.h"
 #include "view/document.h"
 #include "view/exact.h"
 #include "view/guard.h"
 #include "view/jobs.h"
 #include "view/lru.h"
+#include "view/measures.h"
 #include "view/query.h"
 #include "view/request.h"
 #include "view/response.h"
@@ -24,24 +25,12 @@
 
 namespace tool::view {
 
-/// Two files compared.
-struct Compared {
-  ballast::Checkpoint a;  ///< what was compared of each: its state dict
-  ballast::Checkpoint b;
-  ballast::DiffReport report;
-};
-
-/// By the numbers of the two files, when the job is done.
-struct Comparison {
-  std::mutex mutex;
-  std::map<std::pair<std::size_t, std::size_t>, std::shared_ptr<const Compared>> done;
-};
-
 struct App {
   std::vector<std::unique_ptr<Document>> documents;
   Guard guard;
   Lru tiles{64U << 20U};
   ExactPasses exact;
+  Measures measures;
   Comparison comparison;
   std::function<void()> quit;
   std::function<void(const std::string&)> warn;
@@ -75,6 +64,7 @@ struct Call {
 [[nodiscard]] Response get_tree(const Call& call);
 [[nodiscard]] Response get_find(const Call& call);
 [[nodiscard]] Response get_treemap(const Call& call);
+[[nodiscard]] Response get_measures(const Call& call);
 [[nodiscard]] Response get_tensor(const Call& call);
 [[nodiscard]] Response get_plane(const Call& call);
 [[nodiscard]] Response get_values(const Call& call);
@@ -92,12 +82,13 @@ struct Call {
 [[nodiscard]] Response get_diff(const Call& call);
 [[nodiscard]] Response get_delta_plane(const Call& call);
 [[nodiscard]] Response get_delta_tile(const Call& call);
+[[nodiscard]] Response post_delta_exact(const Call& call);
 [[nodiscard]] Response get_delta_lines(const Call& call);
 [[nodiscard]] Response get_delta_values(const Call& call);
 [[nodiscard]] Response get_job(const Call& call);
 [[nodiscard]] Response delete_job(const Call& call);
 
-/// What ?a=&b= ask for (0 and 1 where they do not say); null as long as it is not done.
+/// What ?a=&b= ask for (0 and 1 where they do not say), the best there is; null as long as there is nothing.
 [[nodiscard]] std::shared_ptr<const Compared> compared_files(const Call& call);
 
 /// A tensor's row, as tree and find give it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// diff: two files, tensor by tensor, as `ballast diff` compares them. It reads both, so it is a job; the rows
-// are there when it is done.
+// diff: two files, tensor by tensor, as `ballast diff` compares them; large ones from a sample first, and
+// from all values with ?exact=1. It reads both, so it is a job; the rows are there when it is done.
 #include "ballast/diff.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "ballast/error.h"
-#include "ballast/steps.h"
 #include "diff_rows.h"
 #include "view/app.h"
 #include "view/numbers.h"
@@ -71,13 +70,16 @@ Json optional_number(const std::optional<double>& number) {
   return number ? json_number(*number) : Json(nullptr);
 }
 
-// The file's own number of a tensor that the steps may have given another name.
+// The file's own number of a tensor that the steps may have given another name: its name's, where that is the
+// tensor.
 Json number_in(Document& document, const ballast::Checkpoint& stepped, const std::string& name) {
-  if (const auto at = stepped.position(name)) {
-    if (const auto number = document.number_of(stepped[*at].tensor())) return *number;
-  }
+  const auto at = stepped.position(name);
   const auto direct = document.checkpoint().position(name);
-  return direct ? Json(*direct) : Json(nullptr);
+  const bool is_it =
+      direct && (!at || document.checkpoint()[*direct].tensor().same_view(stepped[*at].tensor()));
+  if (is_it || !at) return direct ? Json(*direct) : Json(nullptr);
+  const auto number = document.number_of(stepped[*at].tensor());
+  return number ? Json(*number) : (direct ? Json(*direct) : Json(nullptr));
 }
 
 std::uint64_t elements_of(const TensorDiff& item) {
@@ -101,6 +103,7 @@ Json change_row(Document& a, Document& b, const Compared& compared, std::size_t 
           {"cosine", measured ? optional_number(d.cosine) : Json(nullptr)},
           {"max_abs", measured ? json_number(d.max_abs) : Json(nullptr)},
           {"differing", d.differing},
+          {"sampled", compared.sampled.contains(item.name)},
           {"elements", elements_of(item)},
           {"n_a", in_a ? number_in(a, compared.a, item.name) : Json(nullptr)},
           {"n_b", in_b ? number_in(b, compared.b, name_b) : Json(nullptr)},
@@ -112,24 +115,7 @@ Json change_row(Document& a, Document& b, const Compared& compared, std::size_t 
           {"role", ballast::display(role_of(item.name))}};
 }
 
-// As `ballast diff` without options: the state dict of each, found by itself.
-std::shared_ptr<const Compared> compare(const Document& a, const Document& b,
-                                        const ballast::Progress& progress) {
-  const ballast::Steps steps;
-  const ballast::Steps of_b = ballast::steps_of_other(steps, b.checkpoint());
-  auto compared = std::make_shared<Compared>();
-  compared->a = ballast::apply_steps(ballast::Checkpoint(a.checkpoint()), steps).checkpoint;
-  compared->b = ballast::apply_steps(ballast::Checkpoint(b.checkpoint()), of_b).checkpoint;
-  compared->report = ballast::diff(compared->a, compared->b, {.progress = progress});
-  return compared;
-}
-
-struct TwoFiles {
-  std::size_t a;
-  std::size_t b;
-};
-
-TwoFiles files_of(const Call& call) {
+Comparison::Files files_of(const Call& call) {
   const auto last = static_cast<std::int64_t>(call.app.documents.size()) - 1;
   if (last < 1) throw Refused{404, "not-found", "there is one file; name two to compare them"};
   return {static_cast<std::size_t>(call.query.number("a", 0, 0, last)),
@@ -157,32 +143,46 @@ bool is_wanted(const TensorDiff& item, const std::string& kind, const std::strin
 }  // namespace
 
 std::shared_ptr<const Compared> compared_files(const Call& call) {
-  const TwoFiles files = files_of(call);
-  const std::lock_guard lock(call.app.comparison.mutex);
-  const auto found = call.app.comparison.done.find({files.a, files.b});
-  return found == call.app.comparison.done.end() ? nullptr : found->second;
+  return call.app.comparison.find(files_of(call));
 }
 
-Response get_diff(const Call& call) {
-  const TwoFiles files = files_of(call);
+namespace {
+
+// What is known already, or soon; else the number of the job that finds it out.
+struct Asked {
+  std::shared_ptr<const Compared> compared;
+  std::uint64_t job = 0;
+};
+
+Asked compare_patiently(const Call& call, bool exact) {
   App& app = call.app;
-  std::shared_ptr<const Compared> compared = compared_files(call);
-  if (compared == nullptr) {
-    const std::uint64_t job =
-        app.jobs.start("diff", fmt::format("diff {} {}", files.a, files.b),
-                       [&app, files](std::uint64_t /*number*/, const ballast::Progress& progress) {
-                         auto done = compare(*app.documents[files.a], *app.documents[files.b], progress);
-                         const std::lock_guard lock(app.comparison.mutex);
-                         app.comparison.done[{files.a, files.b}] = std::move(done);
-                       });
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (compared == nullptr && app.jobs.is_running(job) && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      compared = compared_files(call);
-    }
-    if (compared == nullptr) compared = compared_files(call);
-    if (compared == nullptr) return json_response({{"job", job}}, 202);
-  }
+  const Comparison::Files files = files_of(call);
+  const auto found = [&] {
+    auto compared = app.comparison.find(files);
+    return compared != nullptr && (compared->exact() || !exact) ? compared : nullptr;
+  };
+  Asked asked{found()};
+  if (asked.compared != nullptr) return asked;
+  asked.job = app.jobs.start(
+      "diff", fmt::format("diff {} {} {}", files.first, files.second, exact),
+      [&app, files, exact](std::uint64_t /*number*/, const ballast::Progress& progress) {
+        app.comparison.keep(
+            files, compare(*app.documents[files.first], *app.documents[files.second], exact, progress));
+      });
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (app.jobs.is_running(asked.job) && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  asked.compared = found();
+  return asked;
+}
+
+}  // namespace
+
+Response get_diff(const Call& call) {
+  const auto [compared, job] = compare_patiently(call, call.query.flag("exact", false));
+  if (compared == nullptr) return json_response({{"job", job}}, 202);
+  const Comparison::Files files = files_of(call);
+  App& app = call.app;
   const std::string sort = call.query.one_of("sort", {"name", "rel_l2", "max_abs", "file"});
   const std::vector<std::size_t> order = diff_order(compared->report.tensors, sort == "rel_l2"    ? "rel-l2"
                                                                               : sort == "max_abs" ? "max"
@@ -195,12 +195,13 @@ Response get_diff(const Call& call) {
   for (const std::size_t index : order) {
     if (!is_wanted(compared->report.tensors[index], kind, text)) continue;
     if (total >= page.offset && rows.size() < page.limit)
-      rows.push_back(change_row(*app.documents[files.a], *app.documents[files.b], *compared, index));
+      rows.push_back(change_row(*app.documents[files.first], *app.documents[files.second], *compared, index));
     ++total;
   }
   Json answer = {{"total", total}};
   answer.update(counts_of(compared->report));
-  answer["sampled"] = false;
+  answer["sampled"] = !compared->exact();
+  answer["bytes"] = bytes_to_compare(*compared);
   answer["rows"] = std::move(rows);
   return json_response(answer);
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "ballast/error.h"
 #include "view/ascii.h"
@@ -39,20 +38,29 @@ void Document::warm_up() {
 }
 
 std::uint64_t Document::file_bytes() const {
-  if (checkpoint_.format != ballast::formats::sharded) return size_of_file(path_);
-  std::set<std::string> shards;
-  for (const ballast::Entry entry : checkpoint_) {
-    const ballast::Tensor tensor = entry.tensor();
-    if (!tensor.has_data()) continue;
-    if (const auto span = tensor.storage()->source_span()) shards.insert(innermost(*span).source->name());
-  }
-  std::uint64_t bytes = 0;
-  for (const std::string& shard : shards) bytes += size_of_file(shard);
-  return bytes;
+  return size_of_files(path_, checkpoint_);
 }
 
 const NameTree& Document::tree(bool fold) {
   return (fold ? folded_ : plain_).get([&] { return NameTree(rows(), fold); });
+}
+
+std::shared_ptr<const Document::Children> Document::children(const ChildrenKey& key,
+                                                             const std::function<Children()>& make) {
+  constexpr std::size_t kLong = 500;
+  constexpr std::size_t kMostKept = 8;
+  {
+    const std::lock_guard lock(children_mutex_);
+    for (const auto& [of, list] : children_) {
+      if (of == key) return list;
+    }
+  }
+  auto list = std::make_shared<const Children>(make());
+  if (list->size() < kLong) return list;
+  const std::lock_guard lock(children_mutex_);
+  children_.emplace_front(key, list);
+  if (children_.size() > kMostKept) children_.pop_back();
+  return list;
 }
 
 const std::vector<std::uint32_t>& Document::order(const std::string& by) {

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ballast/checkpoint.h"
@@ -55,6 +59,21 @@ class Document {
   [[nodiscard]] std::uint64_t file_bytes() const;
 
   [[nodiscard]] const NameTree& tree(bool fold);
+
+  /// A row of the tree: what a node of it holds, or one tensor, whose name ends there.
+  struct Child {
+    std::uint32_t node;
+    std::uint32_t tensor;
+    bool is_tensor;
+  };
+
+  using Children = std::vector<Child>;
+  using ChildrenKey =
+      std::tuple<bool, std::uint32_t, std::string>;  ///< folded, below which node, in which order
+
+  /// Long lists are kept, the last ones: a page of 100,000 rows is asked for again and again.
+  [[nodiscard]] std::shared_ptr<const Children> children(const ChildrenKey& key,
+                                                         const std::function<Children()>& make);
   /// "file", "name", "bytes" or "parameters" (largest first): tensors in that order.
   [[nodiscard]] const std::vector<std::uint32_t>& order(const std::string& by);
   /// All names in lower case, by number.
@@ -62,6 +81,10 @@ class Document {
   /// An answer that never changes, made by the first who asks for it.
   [[nodiscard]] const std::string& layout_answer(const std::function<std::string()>& make) {
     return layout_.get(make);
+  }
+
+  [[nodiscard]] const std::string& scan_answer(const std::function<std::string()>& make) {
+    return scan_text_.get(make);
   }
 
   /// Without checksums: the bytes of the weights are not read.
@@ -87,9 +110,12 @@ class Document {
   Once<std::vector<std::uint32_t>> by_parameters_;
   Once<std::vector<std::string>> lower_;
   Once<std::string> layout_;
+  Once<std::string> scan_text_;
   Once<ballast::ScanReport> scan_;
   Once<std::multimap<std::size_t, std::size_t>> ties_;  // first → all of them
   Once<Places> places_;
+  std::mutex children_mutex_;
+  std::deque<std::pair<ChildrenKey, std::shared_ptr<const Children>>> children_;
 };
 
 }  // namespace tool::view

@@ -34,8 +34,8 @@ class ExactPasses {
 
   void keep(const std::string& key, std::shared_ptr<const Pass> pass) {
     const std::lock_guard lock(mutex_);
+    if (!done_.contains(key)) order_.push_back(key);
     done_[key] = std::move(pass);
-    order_.push_back(key);
     if (order_.size() <= kMost) return;
     done_.erase(order_.front());
     order_.pop_front();

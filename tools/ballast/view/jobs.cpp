@@ -56,7 +56,12 @@ std::uint64_t Jobs::start(const std::string& kind, const std::string& key, Work 
   Job& job = *jobs_.emplace(number, std::make_unique<Job>()).first->second;
   job.kind = kind;
   job.key = key;
-  job.thread = std::thread([number, &job, work = std::move(work)] { run(number, job, work); });
+  try {
+    job.thread = std::thread([number, &job, work = std::move(work)] { run(number, job, work); });
+  } catch (const std::system_error& error) {
+    jobs_.erase(number);
+    throw Refused{503, "too-many", fmt::format("no thread can be had for it: {}", error.what())};
+  }
   return number;
 }
 

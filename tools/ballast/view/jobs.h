@@ -34,7 +34,8 @@ class Jobs {
   /// Gets its own number, and what it tells how far it is, which throws Cancelled when it is to end.
   using Work = std::function<void(std::uint64_t number, const ballast::Progress& progress)>;
 
-  /// One job a key: while one of it runs, that one's number is given. Refused (409) when too many run.
+  /// One job a key: while one of it runs, that one's number is given. Refused when too many run (409),
+  /// and when no thread can be had (503).
   [[nodiscard]] std::uint64_t start(const std::string& kind, const std::string& key, Work work);
   /// {"job","kind","done","total","state","error"}. Refused (404) when there is none.
   [[nodiscard]] Json describe(std::uint64_t number) const;

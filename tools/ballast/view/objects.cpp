@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // files/F/objects: everything a PyTorch file holds, container by container. The order of a value's children
 // is ValueWalk's, as `ballast show` prints them.
-#include <nlohmann/json.hpp>
 
 #include "ballast/error.h"
 #include "view/app.h"
@@ -64,7 +63,7 @@ Value child_at(const Value& of, std::size_t wanted) {
 // "[0,3]": from the root, child 0, and of that child 3.
 std::vector<std::size_t> indices_of(const std::string& path) {
   if (path.empty()) return {};
-  const auto list = nlohmann::json::parse(path, nullptr, false);
+  const auto list = Json::parse(path, nullptr, false);
   if (!list.is_array()) throw Refused{400, "invalid-argument", "path is no list of numbers"};
   std::vector<std::size_t> indices;
   for (const auto& index : list) {

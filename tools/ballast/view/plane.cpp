@@ -38,6 +38,7 @@ struct DeltaPlane {
   ballast::Plane plane;
   ballast::Tensor a;
   ballast::Tensor b;
+  std::string key;  ///< of what a pass over it has found
 };
 
 // diff/t/I: the tensors of row I.
@@ -54,7 +55,15 @@ DeltaPlane delta_plane(const Call& call, const std::string& stat) {
   const ballast::Tensor a = compared->a.tensor(item.name);
   const ballast::Tensor b =
       compared->b.tensor(item.change == ballast::Change::renamed ? item.other : item.name);
-  return {ballast::Plane(a, b, delta_of(stat), call.query.numbers("axes"), call.query.numbers("at")), a, b};
+  const ballast::Plane plane(a, b, delta_of(stat), call.query.numbers("axes"), call.query.numbers("at"));
+  return {plane, a, b,
+          fmt::format("diff {} {} {} axes {} at {} of {}", call.query.number("a", 0, 0, INT32_MAX),
+                      call.query.number("b", 1, 0, INT32_MAX), static_cast<int>(delta_of(stat)),
+                      fmt::join(plane.axes(), ","), fmt::join(plane.at(), ","), item.name)};
+}
+
+std::string delta_stat(const Call& call) {
+  return call.query.one_of("stat", {"delta", "ratio", "sign", "absmax", "mean", "nan"});
 }
 
 Response geometry(const ballast::Plane& plane) {
@@ -200,9 +209,12 @@ Response get_delta_plane(const Call& call) {
 
 Response get_delta_tile(const Call& call) {
   const TilePlace place = place_of(call.query);
-  const std::string stat = call.query.one_of("stat", {"delta", "ratio", "sign", "absmax", "mean", "nan"});
-  return kept_or_made(call, "delta", [&] {
-    return tile_bytes(delta_plane(call, stat).plane.tile(place.level, place.x, place.y, cell_stat(stat)),
+  const std::string stat = delta_stat(call);
+  const DeltaPlane both = delta_plane(call, stat);
+  const auto exact = call.app.exact.find(both.key);
+  return kept_or_made(call, exact == nullptr ? "delta" : "exact delta", [&] {
+    return tile_bytes(exact == nullptr ? both.plane.tile(place.level, place.x, place.y, cell_stat(stat))
+                                       : exact->pyramid.tile(place.level, place.x, place.y, cell_stat(stat)),
                       place.level);
   });
 }
@@ -211,8 +223,25 @@ Response get_delta_lines(const Call& call) {
   const auto axis = static_cast<int>(call.query.number("axis", 0, 0, 1));
   const auto of = call.query.one_of("of", {"norm", "absmax"}) == "norm" ? ballast::LineStat::norm
                                                                         : ballast::LineStat::absmax;
-  return kept_or_made(call, "delta",
-                      [&] { return lines_bytes(delta_plane(call, "delta").plane.lines(axis, of)); });
+  const DeltaPlane both = delta_plane(call, "delta");
+  const auto exact = call.app.exact.find(both.key);
+  return kept_or_made(call, exact == nullptr ? "delta" : "exact delta", [&] {
+    return lines_bytes(exact == nullptr ? both.plane.lines(axis, of) : exact->pyramid.lines(axis, of));
+  });
+}
+
+Response post_delta_exact(const Call& call) {
+  const DeltaPlane both = delta_plane(call, delta_stat(call));
+  App& app = call.app;
+  if (const auto done = app.exact.find(both.key)) return json_response({{"job", done->job}});
+  const std::uint64_t job = app.jobs.start(
+      "exact", "exact " + both.key, [&app, both](std::uint64_t number, const ballast::Progress& progress) {
+        auto pass = std::make_shared<ExactPasses::Pass>();
+        pass->job = number;
+        pass->pyramid = ballast::pyramid(both.plane, progress);
+        app.exact.keep(both.key, std::move(pass));
+      });
+  return json_response({{"job", job}});
 }
 
 Response get_delta_values(const Call& call) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "view/app.h"
 #include "view/assets.h"
@@ -36,6 +35,7 @@ constexpr std::array kRoutes = {
     Route{Method::get, "files/*/tree", get_tree},
     Route{Method::get, "files/*/find", get_find},
     Route{Method::get, "files/*/treemap", get_treemap},
+    Route{Method::get, "files/*/measures", get_measures},
     Route{Method::get, "files/*/t/*", get_tensor},
     Route{Method::get, "files/*/t/*/plane", get_plane},
     Route{Method::get, "files/*/t/*/values", get_values},
@@ -54,6 +54,7 @@ constexpr std::array kRoutes = {
     Route{Method::get, "diff/t/*/plane", get_delta_plane},
     Route{Method::get, "diff/t/*/tile", get_delta_tile},
     Route{Method::get, "diff/t/*/lines", get_delta_lines},
+    Route{Method::post, "diff/t/*/exact", post_delta_exact},
     Route{Method::get, "diff/t/*/values", get_delta_values},
     Route{Method::get, "jobs/*", get_job},
     Route{Method::remove, "jobs/*", delete_job},
@@ -88,7 +89,7 @@ bool fits_pattern(std::string_view pattern, std::string_view path, std::vector<s
 
 // The only endpoint without a token: it gives one, once.
 Response post_session(App& app, const Request& request) {
-  const auto body = nlohmann::json::parse(request.body, nullptr, false);
+  const auto body = Json::parse(request.body, nullptr, false);
   if (!body.is_object() || !body.contains("code") || !body["code"].is_string())
     return error_response(400, "invalid-argument", "a JSON object with \"code\" is expected");
   switch (app.guard.redeem(body["code"].get<std::string>())) {

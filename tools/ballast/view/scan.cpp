@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
+#include <span>
 
 #include "ballast/error.h"
 #include "text.h"
@@ -19,6 +19,7 @@ struct Found {
   std::string what;
   std::string entry;
   std::uint64_t offset;
+  bool has_place = true;
 };
 
 const char* level_of(ballast::Severity severity) {
@@ -39,25 +40,56 @@ const char* level_of(ballast::Verdict verdict) {
                                               : "unknown";
 }
 
-// What the scan says in words, then every name and every call that has no role.
-std::vector<Found> findings_of(const ballast::ScanReport& report) {
-  std::vector<Found> list;
-  for (const ballast::ScanFinding& finding : report.findings)
-    list.push_back({level_of(finding.severity), finding.what, finding.entry, finding.offset});
+// A file of a megabyte can have a hundred thousand.
+constexpr std::size_t kMostFindings = 2000;
+
+// each(level, how to make it), of what the scan says in words, then of every name and every call that has no
+// role.
+template <class Each>
+void for_each_finding(const ballast::ScanReport& report, Each&& each) {
+  for (const ballast::ScanFinding& finding : report.findings) {
+    const char* level = level_of(finding.severity);
+    each(level, [&] { return Found{level, finding.what, finding.entry, finding.offset}; });
+  }
   for (const ballast::ScanGlobal& global : report.globals) {
     if (global.verdict == ballast::Verdict::clean) continue;
-    list.push_back({level_of(global.verdict),
-                    fmt::format("names {}{}", global.name,
-                                global.count > 1 ? fmt::format(", {} times", grouped(global.count)) : ""),
-                    global.entry, global.offset});
+    const char* level = level_of(global.verdict);
+    each(level, [&] {
+      const std::string times = global.count > 1 ? fmt::format(", {} times", grouped(global.count)) : "";
+      return Found{level, fmt::format("names {}{}", global.name, times), global.entry, global.offset};
+    });
   }
   for (const ballast::ScanCall& call : report.calls) {
     if (call.verdict == ballast::Verdict::clean) continue;
-    std::vector<std::uint64_t> offsets = call.offsets;
-    if (offsets.empty()) offsets.push_back(call.offset);
+    const char* level = level_of(call.verdict);
+    const std::span<const std::uint64_t> offsets =
+        call.offsets.empty() ? std::span(&call.offset, 1) : std::span(call.offsets);
     for (const std::uint64_t offset : offsets)
-      list.push_back({level_of(call.verdict), "calls " + call.name, call.entry, offset});
+      each(level, [&] { return Found{level, "calls " + call.name, call.entry, offset}; });
   }
+}
+
+// Of very many the worst, and how many there are besides: the others are never made.
+std::vector<Found> findings_of(const ballast::ScanReport& report) {
+  std::size_t total = 0;
+  for_each_finding(report, [&](const char* /*level*/, const auto& /*make*/) { ++total; });
+  std::vector<Found> list;
+  const auto take = [&](std::string_view wanted) {
+    for_each_finding(report, [&](const char* level, const auto& make) {
+      if ((wanted.empty() || wanted == level) && list.size() < kMostFindings) list.push_back(make());
+    });
+  };
+  if (total <= kMostFindings) {
+    take({});
+    return list;
+  }
+  for (const std::string_view level : {"danger", "unknown", "info"}) take(level);
+  list.push_back(
+      {"unknown",
+       fmt::format("and {} more ('ballast scan --all' lists them)", grouped(total - kMostFindings)),
+       {},
+       0,
+       false});
   return list;
 }
 
@@ -80,16 +112,19 @@ std::optional<std::size_t> entry_number(const std::vector<ballast::PickleEntry>&
 
 }  // namespace
 
-Response get_scan(const Call& call) {
-  Document& document = call.document();
+namespace {
+
+std::string scan_text(Document& document) {
   const ballast::ScanReport& report = document.scan();
   const std::vector<ballast::PickleEntry> entries = entries_of(document);
   Json findings = Json::array();
   for (const Found& found : findings_of(report)) {
-    const auto entry = entry_number(entries, found.entry);
-    const std::string where = found.entry.empty() ? fmt::format("byte {}", grouped(found.offset))
-                                                  : fmt::format("{}, byte {}", ballast::display(found.entry),
-                                                                grouped(found.offset));
+    const auto entry = found.has_place ? entry_number(entries, found.entry) : std::nullopt;
+    const std::string where =
+        !found.has_place ? ""
+        : found.entry.empty()
+            ? fmt::format("byte {}", grouped(found.offset))
+            : fmt::format("{}, byte {}", ballast::display(found.entry), grouped(found.offset));
     findings.push_back({{"level", found.level},
                         {"what", ballast::display(found.what)},
                         {"where", where},
@@ -99,8 +134,16 @@ Response get_scan(const Call& call) {
   Json list = Json::array();
   for (const ballast::PickleEntry& entry : entries)
     list.push_back({{"name", ballast::display(entry.name)}, {"bytes", entry.bytes}});
-  return json_response(
-      {{"verdict", name(report.verdict())}, {"findings", std::move(findings)}, {"entries", std::move(list)}});
+  return Json{
+      {"verdict", name(report.verdict())}, {"findings", std::move(findings)}, {"entries", std::move(list)}}
+      .dump();
+}
+
+}  // namespace
+
+Response get_scan(const Call& call) {
+  Document& document = call.document();
+  return {.body = document.scan_answer([&] { return scan_text(document); })};
 }
 
 Response get_pickle(const Call& call) {
@@ -114,7 +157,8 @@ Response get_pickle(const Call& call) {
   std::map<std::uint64_t, std::size_t> found;
   const std::vector<Found> findings = findings_of(document.scan());
   for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (findings[i].entry == entries[entry].name) found.emplace(findings[i].offset, i);
+    if (findings[i].has_place && findings[i].entry == entries[entry].name)
+      found.emplace(findings[i].offset, i);
   }
   Json rows = Json::array();
   for (const ballast::PickleLine& line : lines.lines) {

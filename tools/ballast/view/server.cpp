@@ -233,30 +233,42 @@ void Server::reap(bool all) {
   }
 }
 
+namespace {
+
+// Without a thread: what does not fit into the socket's buffer is not sent.
+void turn_away(int socket, std::string_view why) {
+  const Response full = error_response(503, "too-many", why);
+  const std::string text = head_of(full, false) + full.body;
+  const ssize_t ignored = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  static_cast<void>(ignored);
+  ::shutdown(socket, SHUT_WR);
+  ::close(socket);
+}
+
+}  // namespace
+
 void Server::accept_from(int listener, const Handler& handler) {
   const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
   if (socket < 0) return;
-  if (connections_.size() >= kMostConnections) {
-    const Response full = error_response(503, "too-many", "too many connections");
-    const std::string text = head_of(full, false) + full.body;
-    const ssize_t ignored = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    static_cast<void>(ignored);
-    ::shutdown(socket, SHUT_WR);
-    ::close(socket);
-    return;
-  }
+  if (connections_.size() >= kMostConnections) return turn_away(socket, "too many connections");
   const int yes = 1;  // no answer waits for an acknowledgement of the one before
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   Connection& connection = connections_.emplace_back();
   connection.socket = socket;
-  connection.thread = std::thread([this, &connection, &handler] {
+  const auto talk = [this, &connection, &handler] {
     try {
       Dialogue(connection.socket, handler, is_stopping_).run();
     } catch (...) {  // hung up, or not even memory for an answer
     }
     ::shutdown(connection.socket, SHUT_RDWR);
     connection.is_done.store(true);
-  });
+  };
+  try {
+    connection.thread = std::thread(talk);
+  } catch (const std::system_error&) {  // no thread can be had: this one is not served, the others are
+    connections_.pop_back();
+    turn_away(socket, "no thread can be had for another connection; try again when others are closed");
+  }
 }
 
 void Server::serve(const Handler& handler, const std::function<bool()>& is_over) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // files/F/tree: what lies below a piece of the names, with sums.
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "ballast/error.h"
 #include "view/app.h"
@@ -8,40 +10,53 @@
 namespace tool::view {
 namespace {
 
-// A group, or a tensor by its number.
-struct Child {
-  bool is_tensor;
-  std::uint32_t at;  // a node; or a tensor's number
-  std::uint64_t bytes;
-  std::uint64_t parameters;
-  std::string label;
-};
+using Children = Document::Children;
+using Child = Document::Child;
 
-Child child_tensor(const std::vector<Row>& rows, std::uint32_t number, std::string label) {
-  return {true, number, rows[number].bytes, rows[number].parameters, std::move(label)};
-}
-
-std::vector<Child> children_of(const Document& document, const NameTree& tree, std::uint32_t node) {
-  std::vector<Child> list;
-  for (const std::uint32_t number : tree[node].tensors)
-    list.push_back(child_tensor(document.rows(), number, ballast::display(document.rows()[number].name)));
+Children children_of(const NameTree& tree, std::uint32_t node) {
+  Children list;
+  for (const std::uint32_t number : tree[node].tensors) list.push_back({node, number, true});
   for (const std::uint32_t top : tree[node].children) {
     const std::uint32_t end = tree.end_of_chain(top);
-    std::string label = tree.label_between(node, end);
     const NameNode& child = tree[end];
-    if (child.children.empty() && child.tensors.size() == 1)
-      list.push_back(child_tensor(document.rows(), child.tensors.front(), std::move(label)));
-    else
-      list.push_back({false, end, child.bytes, child.parameters, std::move(label)});
+    const bool is_tensor = child.children.empty() && child.tensors.size() == 1;
+    list.push_back({end, is_tensor ? child.tensors.front() : 0, is_tensor});
   }
   return list;
 }
 
-void sort_children(std::vector<Child>& list, const std::string& by) {
-  const auto sort = [&](auto less) { std::stable_sort(list.begin(), list.end(), less); };
-  if (by == "name") sort([](const Child& a, const Child& b) { return natural_less(a.label, b.label); });
-  if (by == "bytes") sort([](const Child& a, const Child& b) { return a.bytes > b.bytes; });
-  if (by == "parameters") sort([](const Child& a, const Child& b) { return a.parameters > b.parameters; });
+// Below `above`: what its parents do not say.
+std::string label_of(const Document& document, const NameTree& tree, std::uint32_t above,
+                     const Child& child) {
+  return child.node == above ? ballast::display(document.rows()[child.tensor].name)
+                             : tree.label_between(above, child.node);
+}
+
+template <class Key, class Less>
+void sort_by(Children& list, Key key, Less less) {
+  std::vector<std::pair<decltype(key(list.front())), Child>> keyed;
+  keyed.reserve(list.size());
+  for (const Child& child : list) keyed.emplace_back(key(child), child);
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [&](const auto& a, const auto& b) { return less(a.first, b.first); });
+  std::transform(keyed.begin(), keyed.end(), list.begin(), [](const auto& each) { return each.second; });
+}
+
+Children sorted_children(const Document& document, const NameTree& tree, std::uint32_t node,
+                         const std::string& by) {
+  Children list = children_of(tree, node);
+  if (list.empty()) return list;
+  const auto size = [&](auto of_row, auto of_node) {
+    return [&document, &tree, of_row, of_node](const Child& child) {
+      return child.is_tensor ? document.rows()[child.tensor].*of_row : tree[child.node].*of_node;
+    };
+  };
+  if (by == "name")
+    sort_by(
+        list, [&](const Child& child) { return label_of(document, tree, node, child); }, natural_less);
+  if (by == "bytes") sort_by(list, size(&Row::bytes, &NameNode::bytes), std::greater<>());
+  if (by == "parameters") sort_by(list, size(&Row::parameters, &NameNode::parameters), std::greater<>());
+  return list;
 }
 
 // How often what is in the group is repeated: the numbers that share it, or the tensors of one name.
@@ -53,14 +68,14 @@ std::uint64_t repeats(const NameTree& tree, std::uint32_t above, std::uint32_t n
   return 0;
 }
 
-Json group_row(const NameTree& tree, std::uint32_t above, const Child& child) {
-  const NameNode& node = tree[child.at];
+Json group_row(const NameTree& tree, std::uint32_t above, std::uint32_t group, const std::string& label) {
+  const NameNode& node = tree[group];
   Json dtypes = Json::object();
   for (const auto& [dtype, bytes] : node.dtypes) dtypes[std::string(ballast::info(dtype).code)] = bytes;
   return {{"kind", "group"},
-          {"path", tree.path_of(child.at)},
-          {"label", child.label},
-          {"count", repeats(tree, above, child.at)},
+          {"path", tree.path_of(group)},
+          {"label", label},
+          {"count", repeats(tree, above, group)},
           {"tensors", node.all_tensors},
           {"parameters", node.parameters},
           {"bytes", node.bytes},
@@ -85,17 +100,21 @@ Json tensor_row(Document& document, std::size_t number, const std::string& label
 
 Response get_tree(const Call& call) {
   Document& document = call.document();
-  const NameTree& tree = document.tree(call.query.flag("fold", true));
+  const bool fold = call.query.flag("fold", true);
+  const NameTree& tree = document.tree(fold);
   const std::uint32_t node = tree.find(call.query.text("path"));
-  std::vector<Child> list = children_of(document, tree, node);
-  sort_children(list, call.query.one_of("sort", {"file", "name", "bytes", "parameters"}));
+  const std::string sort = call.query.one_of("sort", {"file", "name", "bytes", "parameters"});
+  const auto list =
+      document.children({fold, node, sort}, [&] { return sorted_children(document, tree, node, sort); });
   const Page page = page_of_query(call.query);
   Json rows = Json::array();
-  for (std::size_t i = page.offset; i < list.size() && rows.size() < page.limit; ++i) {
-    rows.push_back(list[i].is_tensor ? tensor_row(document, list[i].at, list[i].label)
-                                     : group_row(tree, node, list[i]));
+  for (std::size_t i = page.offset; i < list->size() && rows.size() < page.limit; ++i) {
+    const Child& child = (*list)[i];
+    const std::string label = label_of(document, tree, node, child);
+    rows.push_back(child.is_tensor ? tensor_row(document, child.tensor, label)
+                                   : group_row(tree, node, child.node, label));
   }
-  return json_response({{"path", tree.path_of(node)}, {"total", list.size()}, {"rows", std::move(rows)}});
+  return json_response({{"path", tree.path_of(node)}, {"total", list->size()}, {"rows", std::move(rows)}});
 }
 
 }  // namespace tool::view

@@ -2,7 +2,9 @@
 // files/F/treemap: all below a piece of the names as rectangles, laid out here so that a page of any machine
 // can draw 100,000 tensors. Squarified (Bruls, Huizing, van Wijk 2000): rows of boxes as square as can be.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <queue>
 #include <span>
 
@@ -29,8 +31,9 @@ struct MapItem {
 
 class Treemap {
  public:
-  Treemap(const Document& document, const NameTree& tree, bool by_bytes)
-      : document_(document), tree_(tree), by_bytes_(by_bytes) {}
+  /// `values`: what tensors are coloured by; none at all, or one for each.
+  Treemap(const Document& document, const NameTree& tree, bool by_bytes, std::vector<float> values)
+      : document_(document), tree_(tree), by_bytes_(by_bytes), values_(std::move(values)) {}
 
   // The largest first: when there are enough boxes, what is left is small, and drawn as groups.
   void lay_out(std::uint32_t root, const BoxRect& where) {
@@ -187,8 +190,19 @@ class Treemap {
     } else {
       dtype = document_.rows()[static_cast<std::size_t>(tensor)].dtype;
     }
-    numbers_.insert(numbers_.end(), {x, y, width, height, name, number_of_dtype(dtype)});
+    const float value = values_.empty() ? std::numeric_limits<float>::quiet_NaN()
+                        : tensor < 0    ? largest_below(node)
+                                        : values_[static_cast<std::size_t>(tensor)];
+    numbers_.insert(numbers_.end(),
+                    {x, y, width, height, name, number_of_dtype(dtype), std::bit_cast<std::int32_t>(value)});
     ++boxes_;
+  }
+
+  [[nodiscard]] float largest_below(std::uint32_t node) const {
+    float most = std::numeric_limits<float>::quiet_NaN();
+    for (const std::uint32_t tensor : tree_[node].tensors) most = std::fmax(most, values_[tensor]);
+    for (const std::uint32_t child : tree_[node].children) most = std::fmax(most, largest_below(child));
+    return most;
   }
 
   std::int32_t number_of_dtype(ballast::DType dtype) {
@@ -200,6 +214,7 @@ class Treemap {
   const Document& document_;
   const NameTree& tree_;
   bool by_bytes_;
+  std::vector<float> values_;
   std::vector<std::uint32_t> groups_;
   std::vector<ballast::DType> dtypes_;
   std::vector<std::int32_t> numbers_;
@@ -215,7 +230,8 @@ Response get_treemap(const Call& call) {
   const std::uint32_t node = tree.find(call.query.text("path"));
   const auto width = static_cast<double>(call.query.number("w", 800, 1, 20'000));
   const auto height = static_cast<double>(call.query.number("h", 600, 1, 20'000));
-  Treemap map(document, tree, call.query.one_of("by", {"bytes", "parameters"}) == "bytes");
+  Treemap map(document, tree, call.query.one_of("by", {"bytes", "parameters"}) == "bytes",
+              measured_by(call, call.query.one_of("colour", {"none", "std", "absmax", "change"})));
   map.lay_out(node, {0, 0, width, height});
   return binary_response(map.bytes());
 }

@@ -103,38 +103,56 @@ std::vector<std::string> value_texts(const ballast::Tensor& tensor) {
 namespace {
 
 // Numbers of 64 bits are not all numbers of F64: a difference of 1 would be 0.
-template <class Integer>
-std::vector<std::string> integer_differences(const ballast::Tensor& a, const ballast::Tensor& b) {
-  const ballast::Tensor left = a.contiguous();
-  const ballast::Tensor right = b.contiguous();
+__extension__ typedef __int128 WideInteger;
+
+bool is_integer(DType dtype) {
+  const DTypeKind kind = ballast::info(dtype).kind;
+  return kind == DTypeKind::signed_integer || kind == DTypeKind::unsigned_integer;
+}
+
+bool is_long_integer(DType dtype) {
+  return dtype == DType::i64 || dtype == DType::u64;
+}
+
+// Elements of a real tensor as Numbers that hold them all.
+template <class Number>
+std::vector<Number> numbers_of(const ballast::Tensor& tensor) {
+  std::vector<Number> out;
+  const auto add = [&](auto zero, DType dtype) {
+    const ballast::Tensor values = tensor.to(dtype).contiguous();
+    for (const auto value : values.span<decltype(zero)>()) out.push_back(static_cast<Number>(value));
+  };
+  if (tensor.dtype() == DType::u64)
+    add(std::uint64_t{}, DType::u64);
+  else if (is_integer(tensor.dtype()))
+    add(std::int64_t{}, DType::i64);
+  else
+    add(double{}, DType::f64);
+  return out;
+}
+
+template <class Number, class Text>
+std::vector<std::string> differences_of(const ballast::Tensor& a, const ballast::Tensor& b, Text text) {
+  const std::vector<Number> left = numbers_of<Number>(a);
+  const std::vector<Number> right = numbers_of<Number>(b);
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < left.span<Integer>().size(); ++i) {
-    const Integer x = left.span<Integer>()[i];
-    const Integer y = right.span<Integer>()[i];
-    const auto size = x < y ? static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x)
-                            : static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y);
-    out.push_back(fmt::format("{}{}", x < y ? "-" : "", size));
-  }
+  for (std::size_t i = 0; i < left.size(); ++i)
+    out.push_back(text(left[i] == right[i] ? Number{0} : left[i] - right[i]));  // of equal infinities too
   return out;
 }
 
 }  // namespace
 
 std::vector<std::string> difference_texts(const ballast::Tensor& a, const ballast::Tensor& b) {
-  if (a.dtype() == b.dtype() && a.dtype() == DType::i64) return integer_differences<std::int64_t>(a, b);
-  if (a.dtype() == b.dtype() && a.dtype() == DType::u64) return integer_differences<std::uint64_t>(a, b);
   if (!ballast::is_real(a.dtype()) || !ballast::is_real(b.dtype()))
     fail(ballast::Errc::bad_dtype, "difference", "of {} and {} is no number", ballast::info(a.dtype()).code,
          ballast::info(b.dtype()).code);
-  const ballast::Tensor left = a.to(DType::f64).contiguous();
-  const ballast::Tensor right = b.to(DType::f64).contiguous();
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < left.span<double>().size(); ++i) {
-    const double x = left.span<double>()[i];
-    const double y = right.span<double>()[i];
-    out.push_back(short_text(x == y ? 0.0 : x - y));
-  }
-  return out;
+  if (!is_long_integer(a.dtype()) && !is_long_integer(b.dtype()))
+    return differences_of<double>(a, b, short_text);
+  if (is_integer(a.dtype()) && is_integer(b.dtype()))
+    return differences_of<WideInteger>(a, b, [](WideInteger value) { return fmt::format("{}", value); });
+  return differences_of<long double>(
+      a, b, [](long double value) { return short_text(static_cast<double>(value)); });
 }
 
 }  // namespace tool::view

@@ -1,5 +1,5 @@
-// The frame of the page: header, tree, tabs, keys, and the way from the address to what is shown.
-import { ApiError, baseName, button, bytes, choice, count, get, h, onError, openSession, percent, penOf, query, report, request, say, shapeText, short, tool } from './core.js';
+// The frame of the page, and the way from the address to what is shown.
+import { ApiError, baseName, button, bytes, choice, count, get, grow, h, onError, openSession, penOf, percent, query, quiet, report, request, say, shapeText, short, tool } from './core.js';
 import { isDark, redrawAll } from './charts.js';
 import { changesPage } from './changes.js';
 import { glance, overview } from './overview.js';
@@ -46,8 +46,6 @@ function kept(key, value) {
   }
 }
 
-// ---- the tree
-
 const asked = { q: '', mode: 'text', dtype: '', sort: 'file', fold: 1 };
 
 /** @param {any} row */
@@ -65,7 +63,7 @@ const makeGrid = () => new Grid({
       else nameCell(cell, row.kind === 'group', text, row.count > 1 ? ` ×${row.count}` : row.tied?.length ? ' ⧉' : '');
       cell.title = row.path + (row.tied?.length ? `\n${t('tied')}: ${row.tied.join(', ')}` : '');
     } },
-    { key: 'what', label: t('shape'), numeric: true, fill: (cell, row) => { cell.textContent = row.kind === 'tensor' ? `${row.dtype} ${shapeText(row.shape)}` : short(row.parameters); } },
+    { key: 'what', label: t('shape'), numeric: true, text: (row) => row.kind === 'tensor' ? `${row.dtype} ${shapeText(row.shape)}` : short(row.parameters) },
     { key: 'size', label: t('size'), numeric: true, sort: 'bytes', fill: (cell, row) => {
       cell.textContent = bytes(row.bytes);
       cell.style.setProperty('--share', String(row.bytes > 0.03 * files[current].bytes ? Math.min(1, row.bytes / files[current].bytes) : 0));
@@ -125,8 +123,6 @@ function treePanel() {
     grid.element);
 }
 
-// ---- the frame
-
 const shell = h('div', { class: 'shell' });
 const banner = h('div', { class: 'banner', role: 'alert', hidden: true });
 let pane = h('main', null);
@@ -135,7 +131,7 @@ let tabs = h('div', null);
 onError((error) => {
   banner.replaceChildren(h('strong', null, error.status ? t('errorTitle') : t('goneTitle')), ' ', h('span', null, error.message),
     ...(error.where ? [' ', h('code', null, error.where)] : []), ...(error.code && error.status ? [' ', h('span', { class: 'quiet' }, error.code)] : []),
-    h('span', { class: 'grow' }), tool(t('retry'), () => { banner.hidden = true; if (files.length) { refreshTree(); route(); } else start(); }),
+    grow(), tool(t('retry'), () => { banner.hidden = true; if (files.length) { refreshTree(); route(); } else start(); }),
     tool('×', () => { banner.hidden = true; }, t('close')));
   banner.hidden = false;
 });
@@ -154,7 +150,6 @@ function drawTabs() {
   const made = tabList().map(({ key, hash }, i) => h('button', { type: 'button', role: 'tab', id: `tab-${key}`, 'aria-selected': String(key === tab), 'aria-controls': 'pane', tabIndex: key === tab ? 0 : -1,
     title: `${t('key')} ${i + 1}`, click: () => context.go(hash) }, t(`tab_${key}`)));
   tabs.replaceChildren(...made);
-  made.find((each) => each.tabIndex === 0)?.scrollIntoView({ block: 'nearest' });
   pane.setAttribute('aria-labelledby', `tab-${tab}`);
 }
 
@@ -175,7 +170,7 @@ function header() {
   const verdict = file.verdict && file.verdict !== 'none' ? h('a', { class: `badge ${file.verdict}`, href: file.has_pickle ? `#/f${current}/pickle` : `#/f${current}/file` }, h('span', { class: 'prefix' }, `${t('scan')}: `), t(`verdict_${file.verdict}`)) : null;
   return h('header', { class: 'top' },
     button('☰', () => shell.classList.toggle('tree-open'), { class: 'tool menu', 'aria-label': t('tensors') }),
-    h('h1', null, 'ballast view'), pick ?? h('span', { class: 'files', title: file.name }, baseName(file.name)), h('span', { class: 'glance-line' }, glance(file)), verdict, h('span', { class: 'grow' }),
+    h('h1', null, 'ballast view'), pick ?? h('span', { class: 'files', title: file.name }, baseName(file.name)), h('span', { class: 'glance-line' }, glance(file)), verdict, grow(),
     button(lang() === 'zh' ? 'EN' : '中文', () => { kept('lang', setLang(lang() === 'zh' ? 'en' : 'zh')); frame(); route(); }, { class: 'tool', 'aria-label': lang() === 'zh' ? 'English' : '中文', lang: lang() === 'zh' ? 'en' : 'zh-CN' }),
     tool('◐', nextTheme, t('theme')),
     tool('?', showKeys, t('keys')),
@@ -184,7 +179,6 @@ function header() {
 
 const system = matchMedia('(prefers-color-scheme: dark)');
 
-/** The theme chosen, else the system's. */
 function setTheme(theme = kept('theme')) {
   document.documentElement.dataset.theme = theme || (system.matches ? 'dark' : 'light');
   requestAnimationFrame(redrawAll);
@@ -212,7 +206,6 @@ function splitter() {
   return bar;
 }
 
-/** Everything that speaks a language or is of one file. */
 function frame() {
   document.documentElement.lang = lang() === 'zh' ? 'zh-CN' : 'en';
   tabs = h('div', { class: 'tabs', role: 'tablist', 'aria-label': t('views'), keydown: tabKey });
@@ -226,7 +219,7 @@ const KEYS = [['/', 'key_search'], ['↑ ↓ ← →', 'key_tree'], ['Enter', 'k
 function showKeys() {
   /** @type {HTMLDialogElement} */
   const dialog = h('dialog', { 'aria-label': t('keys'), close: () => dialog.remove() }, h('h2', null, t('keys')),
-    h('dl', { class: 'keys' }, KEYS.flatMap(([key, text]) => [h('dt', null, h('kbd', null, key)), h('dd', null, t(text))])), h('p', { class: 'quiet' }, t('filterHelp')), button(t('close'), () => dialog.close(), { class: 'primary' }));
+    h('dl', { class: 'keys' }, KEYS.flatMap(([key, text]) => [h('dt', null, h('kbd', null, key)), h('dd', null, t(text))])), quiet(t('filterHelp')), button(t('close'), () => dialog.close(), { class: 'primary' }));
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -244,10 +237,8 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 
-// ---- from the address to the pane
-
 /** @type {Show} */
-const noTensor = (_, body) => body.append(h('p', { class: 'quiet' }, t('chooseTensor')));
+const noTensor = (_, body) => body.append(quiet(t('chooseTensor')));
 
 async function route() {
   const [path, search] = location.hash.slice(1).split('?');
@@ -281,7 +272,7 @@ async function route() {
   body.dataset.ready = 'true';
 }
 
-/** A small picture for the browser's tab; drawn, since the page may load nothing but its own files. */
+/** Drawn, since the page may load nothing but its own files. */
 function icon() {
   const canvas = h('canvas', { width: 32, height: 32 });
   const pen = penOf(canvas);

@@ -1,7 +1,8 @@
 // Two files: which tensors changed, and by how much, along the layers.
-import { baseName, bytes, choice, count, follow, get, h, number, percent, query, report, saveCsv, say, tool } from './core.js';
+import { baseName, button, bytes, choice, count, get, grow, h, number, part, patient, percent, query, quiet, report, request, saveCsv, say, tool, watch } from './core.js';
 import { figure, legend, linesDrawing } from './charts.js';
 import { Heatmap } from './heatmap.js';
+import { Axes } from './tensor.js';
 import { Grid } from './tree.js';
 import { t } from './strings.js';
 
@@ -13,23 +14,28 @@ const KINDS = ['changed', 'equal', 'only_a', 'only_b', 'shape', 'dtype', 'rename
 /** @type {Show} */
 export async function changesPage(context, pane, parameters, chosen = -1) {
   const signal = context.signal();
-  const [a, b] = [0, 1];
-  const names = context.files().map((file) => baseName(file.name));
+  const [a, b] = context.files().map((file) => baseName(file.name));
   const waiting = h('div', { class: 'status' });
-  pane.append(h('header', { class: 'tensor-head' }, h('h2', null, t('changesOf', names[a], names[b]))), waiting);
-  const ask = (more) => `diff${query({ a, b, ...more })}`;
-  let first = await get(ask({ sort: 'file', offset: 0, limit: PAGE }), signal);
-  if (first.waiting) {
-    await wait(first.job, waiting, signal);
-    first = await get(ask({ sort: 'file', offset: 0, limit: PAGE }), signal);
+  pane.append(h('header', { class: 'tensor-head' }, h('h2', null, t('changesOf', a, b))), waiting);
+  const ask = (more) => `diff${query(more)}`;
+  const first = await patient(ask({ sort: 'file', offset: 0, limit: PAGE }), waiting, t('comparing'), signal);
+  if (!first) {
+    waiting.replaceChildren(t('cancelled'));
+    return;
   }
   while (first.rows.length < Math.min(first.total, MOST_LINES)) {
     const { rows } = await get(ask({ sort: 'file', offset: first.rows.length, limit: PAGE }), signal);
     if (!rows?.length) break;
     first.rows.push(...rows);
   }
+  const all = async () => {
+    await patient(ask({ exact: 1, limit: 1 }), waiting, t('comparing'), signal);
+    pane.replaceChildren();
+    await changesPage(context, pane, parameters, chosen);
+  };
   waiting.replaceChildren(...(first.sampled ? [h('span', { class: 'badge' }, t('sampled')), ' '] : []),
-    t('changesCount', count(first.changed), count(first.equal), count(first.only_a), count(first.only_b), count(first.renamed)));
+    t('changesCount', ...KINDS.slice(0, 4).map((kind) => count(first[kind])), count(first.renamed)), ' ',
+    ...(first.sampled ? [button(t('readAll', bytes(first.bytes)), () => { all().catch(report); }, { class: 'primary' })] : []));
   const open = (i) => context.go(`#/changes/t${i}`);
   const delta = h('div', null);
   pane.append(lines(first.rows, chosen, open), delta, grid(ask, open, chosen));
@@ -37,16 +43,6 @@ export async function changesPage(context, pane, parameters, chosen = -1) {
     const row = first.rows.find((each) => each.i === chosen) ?? (await get(ask({ sort: 'file', offset: chosen, limit: 1 }), signal)).rows[0];
     if (row) await showDelta(context, delta, row, parameters).catch(report);
   }
-}
-
-async function wait(job, place, signal) {
-  const bar = h('progress', { max: 1, value: 0, 'aria-label': t('comparing') });
-  const told = h('span', { class: 'n' });
-  place.replaceChildren(t('comparing'), ' ', bar, ' ', told);
-  await follow(job, signal, (done, total) => {
-    bar.value = total ? done / total : 0;
-    told.textContent = `${bytes(done)} / ${bytes(total)}`;
-  });
 }
 
 /** rel-L2 along the layers, one line per kind of weight.
@@ -62,7 +58,7 @@ function lines(rows, chosen, open) {
     kinds.get(name)?.points.push({ x: row.layer, y, id: row.i, label: row.name });
   }
   const series = [...kinds.values()].filter((one) => one.points.length > 1).sort((p, q) => mean(q) - mean(p)).slice(0, MOST_KINDS);
-  if (!series.length) return h('p', { class: 'quiet' }, t('noLayers'));
+  if (!series.length) return quiet(t('noLayers'));
   for (const one of series) one.points.sort((p, q) => p.x - q.x);
   const { drawing, nearest } = linesDrawing(() => series, () => chosen);
   const { canvas } = drawing;
@@ -91,17 +87,17 @@ const mean = (one) => one.points.reduce((sum, p) => sum + p.y, 0) / one.points.l
 /** @param {Ask} ask @param {(i: number) => void} open */
 function grid(ask, open, chosen) {
   const asked = { sort: 'rel_l2', q: '', kind: '' };
-  const value = (key) => (cell, row) => { cell.textContent = number(row[key], 4); };
+  const value = (key) => (row) => number(row[key], 4);
   const again = (more) => { Object.assign(asked, more); made.reset(); };
   const made = new Grid({
     label: t('changes'), tree: false, sorted: () => asked.sort, sort: (key) => again({ sort: key }), name: (row) => row.name,
     columns: [
       { key: 'name', label: t('name'), sort: 'name', fill: (cell, row) => { cell.textContent = cell.title = row.name_b && row.name_b !== row.name ? `${row.name} → ${row.name_b}` : row.name; } },
-      { key: 'kind', label: t('change'), fill: (cell, row) => { cell.textContent = t(`kind_${row.kind}`); cell.dataset.kind = row.kind; } },
-      { key: 'value', label: t('relL2'), numeric: true, sort: 'rel_l2', fill: value('rel_l2') },
-      { key: 'value', label: t('cosine'), numeric: true, fill: value('cosine') },
-      { key: 'value', label: 'max |Δ|', numeric: true, sort: 'max_abs', fill: value('max_abs') },
-      { key: 'value', label: t('differing'), numeric: true, fill: (cell, row) => { cell.textContent = row.differing == null ? '–' : percent(row.differing, row.elements); } },
+      { key: 'kind', label: t('change'), fill: (cell, row) => { cell.textContent = (row.sampled ? '≈ ' : '') + t(`kind_${row.kind}`); cell.dataset.kind = row.kind; } },
+      { key: 'value', label: t('relL2'), numeric: true, sort: 'rel_l2', text: value('rel_l2') },
+      { key: 'value', label: t('cosine'), numeric: true, text: value('cosine') },
+      { key: 'value', label: 'max |Δ|', numeric: true, sort: 'max_abs', text: value('max_abs') },
+      { key: 'value', label: t('differing'), numeric: true, text: (row) => row.differing == null ? '–' : percent(row.differing, row.elements) },
     ],
     load: async (_path, offset, limit, signal) => {
       const answer = await get(ask({ ...asked, offset, limit }), signal);
@@ -111,14 +107,14 @@ function grid(ask, open, chosen) {
   });
   if (chosen >= 0) made.choose(String(chosen));
   made.reset();
-  return h('section', { class: 'changes-table' }, h('div', { class: 'bar' }, h('h3', null, t('tensors')), h('span', { class: 'grow' }),
+  return h('section', { class: 'changes-table' }, h('div', { class: 'bar' }, h('h3', null, t('tensors')), grow(),
     h('input', { type: 'search', placeholder: t('filter'), 'aria-label': t('filter'), input: (event) => again({ q: event.target.value }) }),
     choice(t('change'), [['', t('all')], ...KINDS.map((kind) => [kind, t(`kind_${kind}`)])], '', (kind) => again({ kind })), tool('CSV', () => exportAll(ask).catch(report), `CSV: ${t('changes')}`)), made.element);
 }
 
 /** @param {Ask} ask */
 async function exportAll(ask) {
-  const keys = ['name', 'name_b', 'kind', 'rel_l2', 'cosine', 'max_abs', 'differing', 'elements'];
+  const keys = ['name', 'name_b', 'kind', 'rel_l2', 'cosine', 'max_abs', 'differing', 'elements', 'sampled'];
   /** @type {unknown[][]} */
   const rows = [keys];
   for (let offset = 0, total = 1; offset < total;) {
@@ -139,28 +135,34 @@ async function showDelta(context, place, row, parameters) {
   const signal = context.signal();
   const title = t('deltaOf', row.name);
   if (row.n_a === null || row.n_b === null || row.kind === 'shape') {
-    place.replaceChildren(h('section', null, h('h3', null, title), h('p', { class: 'quiet' }, t('noDelta', t(`kind_${row.kind}`)))));
+    place.replaceChildren(part(title, quiet(t('noDelta', t(`kind_${row.kind}`)))));
     return;
   }
   const tensor = await get(`files/0/t/${row.n_a}`, signal);
-  const shape = /** @type {number[]} */ (tensor.shape);
-  const axes = parameters.get('axes') ?? (shape.length >= 2 ? '0,1' : shape.length ? '0' : '');
-  const at = parameters.get('at') ?? shape.slice(2).map(() => '0').join(',');
   let stat = parameters.get('stat') ?? 'delta';
-  let numbers = true;
-  const plane = await get(`diff/t/${row.i}/plane${query({ axes, at })}`, signal).catch((error) => {
-    if (error.status !== 404) throw error;
-    numbers = false;
-    return get(`files/0/t/${row.n_a}/plane${query({ axes, at })}`, signal);
-  });
-  const heat = new Heatmap({ base: `diff/t/${row.i}`, changed: (state) => context.remember(state), signed: (shown) => shown !== 'absmax', strips: false, numbers, signal });
-  const show = (keep) => heat.show({ axes, at, stat }, { rows: plane.rows, cols: plane.cols, levels: Math.max(1, plane.levels), fold: plane.fold ?? null }, keep);
-  const frame = figure({ title, content: heat.element, canvas: heat.canvas, name: () => `${row.name}-delta`, data: () => heat.data(), cls: 'heat-figure wide',
-    tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), stat, (value) => { stat = value; show(true); }),
+  const axes = new Axes(tensor.shape, parameters, (keep) => { show(keep).catch(report); });
+  const base = `diff/t/${row.i}`;
+  const heat = new Heatmap({ base, changed: (state) => context.remember(state), signed: (shown) => shown !== 'absmax', strips: false, numbers: true, signal });
+  const show = async (keep) => {
+    const { rows, cols, levels, fold = null } = await get(`${base}/plane${axes.where()}`, signal);
+    heat.show({ ...axes.plane(), stat }, { rows, cols, levels: Math.max(1, levels), fold }, keep);
+  };
+  const status = h('div', { class: 'status' });
+  const all = async () => {
+    const { job } = await request('POST', `${base}/exact${query({ ...axes.plane(), stat })}`, {}, signal);
+    await watch(job, status, t('comparing'), signal);
+    offer();
+    await show(true);
+  };
+  const offer = () => status.replaceChildren(button(t('readAll', bytes(2 * tensor.bytes)), () => { all().catch(report); }, { class: 'tool' }));
+  if (tensor.bytes > 2 ** 23) offer();
+  const frame = figure({ title, content: h('div', null, status, heat.element), canvas: heat.canvas, name: () => `${row.name}-delta`, data: () => heat.data(), cls: 'heat-figure wide',
+    tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), stat, (value) => { stat = value; show(true).catch(report); }),
       heat.tools()] });
-  frame.summary.textContent = t('deltaSummary', number(row.rel_l2, 4), number(row.cosine, 6), number(row.max_abs, 4), percent(row.differing, row.elements));
+  frame.element.insertBefore(axes.element, frame.element.children[1]);
+  frame.summary.textContent = (row.sampled ? '≈ ' : '') + t('deltaSummary', number(row.rel_l2, 4), number(row.cosine, 6), number(row.max_abs, 4), percent(row.differing, row.elements));
   place.replaceChildren(frame.element);
-  show(false);
+  await show(false);
   if (parameters.has('level')) heat.place(Number(parameters.get('level')), Number(parameters.get('x')), Number(parameters.get('y')));
   say(frame.summary.textContent);
 }

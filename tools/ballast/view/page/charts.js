@@ -1,10 +1,8 @@
-// Drawings: colours that the colour-blind can tell apart, and a frame that gives each a summary, a table and its downloads.
-import { count, h, number, onFrame, penOf, percent, save, saveCsv, table, tool } from './core.js';
+// Drawings: colours that the colour-blind can tell apart, and what stands around them.
+import { count, grow, h, number, onFrame, penOf, percent, quiet, save, saveCsv, table, tool } from './core.js';
 import { t } from './strings.js';
 
 const { ceil, floor, log10, max, min, round } = Math;
-
-// ---- colours
 
 /** OKLCH to sRGB bytes.
  * @returns {[number, number, number]} */
@@ -36,7 +34,7 @@ function ramp(stations) {
   return colours;
 }
 
-// Lightness rises evenly, from blue to yellow: the order is kept without colour vision, and in grey.
+// Lightness rises evenly: the order is kept without colour vision.
 const sequential = ramp([[0, 0.2, 0.06, 285], [0.35, 0.43, 0.11, 265], [0.65, 0.66, 0.1, 200], [1, 0.95, 0.13, 105]]);
 // Blue below zero, orange above; zero is the page's own paper.
 const divergingLight = ramp([[0, 0.34, 0.14, 262], [0.25, 0.62, 0.13, 250], [0.5, 0.975, 0.0, 250], [0.5001, 0.975, 0.0, 60], [0.75, 0.72, 0.14, 60], [1, 0.42, 0.13, 40]]);
@@ -47,12 +45,9 @@ export const colourMap = (signed) => (signed ? (isDark() ? divergingDark : diver
 
 export const css = (colour) => `rgb(${colour & 255} ${(colour >> 8) & 255} ${(colour >> 16) & 255})`;
 
-/** A colour of the style sheet. */
 export const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 export const kindColour = (index) => ink(`kind${((index % 8) + 8) % 8}`);
-
-// ---- canvas
 
 /** A canvas as sharp as the screen; draw() gets the size in CSS pixels. */
 export class Drawing {
@@ -83,7 +78,6 @@ export class Drawing {
 
 /** @type {Set<WeakRef<Drawing>>} */
 const redrawn = new Set();
-/** After a change of theme. */
 export function redrawAll() {
   for (const reference of redrawn) {
     const drawing = reference.deref();
@@ -92,7 +86,6 @@ export function redrawAll() {
   }
 }
 
-/** A line across, with its value before it. */
 function rule(pen, left, width, y, text) {
   pen.fillStyle = ink('line');
   pen.fillRect(left, round(y), width, 1);
@@ -112,7 +105,7 @@ export function savePng(canvas, name) {
 
 const TABLE_ROWS = 500;
 
-/** A drawing with its title, summary, [Data], [PNG] and [CSV]. `data` gives the columns and all rows; the table shows the first of them.
+/** A drawing with its title, summary, [Data], [PNG] and [CSV].
  * @param {FigureOptions} options */
 export function figure(options) {
   const summary = h('figcaption', { class: 'summary' });
@@ -122,7 +115,7 @@ export function figure(options) {
     toggle.setAttribute('aria-pressed', String(show));
     if (show) {
       const { columns, rows } = await options.data();
-      const more = rows.length > TABLE_ROWS ? h('p', { class: 'quiet' }, t('firstRows', count(TABLE_ROWS), count(rows.length))) : null;
+      const more = rows.length > TABLE_ROWS ? quiet(t('firstRows', count(TABLE_ROWS), count(rows.length))) : null;
       holder.replaceChildren(table(options.title, columns, rows.slice(0, TABLE_ROWS).map((row) => row.map((value) => (typeof value === 'number' ? number(value) : value)))), ...(more ? [more] : []));
     }
     holder.hidden = !show;
@@ -135,13 +128,10 @@ export function figure(options) {
     saveCsv([columns.map((column) => column.replace(/^#/, '')), ...rows], `${options.name()}.csv`);
   }, `CSV: ${options.title}`);
   const element = h('figure', { class: `figure ${options.cls ?? ''}` },
-    h('div', { class: 'bar' }, h('h3', null, options.title), h('span', { class: 'grow' }), options.tools ?? [], h('span', { class: 'group' }, toggle, png, csv)), options.content, holder, summary);
+    h('div', { class: 'bar' }, h('h3', null, options.title), grow(), options.tools ?? [], h('span', { class: 'group' }, toggle, png, csv)), options.content, holder, summary);
   return { element, summary };
 }
 
-// ---- histogram
-
-/** Where a value falls among the bins, 0 to their number. */
 function place(edges, value) {
   let [low, high] = [0, edges.length - 1];
   if (value <= edges[0]) return 0;
@@ -229,8 +219,6 @@ export function histogramSummary({ counts }, quantiles) {
   return all ? t('histogramSummary', at(0.05), at(0.95), at(0.5), percent(counts[fullest], all)) : t('noFinite');
 }
 
-// ---- lines per layer
-
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 
 /** Lines over layer numbers; a logarithm above, zero at the bottom.
@@ -275,7 +263,6 @@ export function linesDrawing(series, marked) {
   return { drawing, nearest };
 }
 
-/** Names beside their colours. */
 export function legend(names) {
   return h('ul', { class: 'legend' }, names.map((name, i) => {
     const swatch = h('span', { class: `swatch dash${floor(i / 8) % 4}` });
@@ -284,9 +271,7 @@ export function legend(names) {
   }));
 }
 
-// ---- parts of the heatmap
-
-/** Limits that a few outliers do not stretch, the 1st and the 99.5th of a hundred; then the least and the greatest.
+/** Limits that a few outliers do not stretch; then the least and the greatest.
  * @param {Float32Array} cells */
 export function limits(cells) {
   const finite = cells.filter(Number.isFinite);
@@ -296,7 +281,6 @@ export function limits(cells) {
   return last < 0 ? [0, 0, 0, 0] : [sorted[floor(last * 0.01)], sorted[ceil(last * 0.995)], finite.reduce((a, b) => min(a, b)), finite.reduce((a, b) => max(a, b))];
 }
 
-/** A tile in colours, painted anew when the limits or the theme change. */
 export function tileImage(tile, low, high, signed) {
   const painted = `${low},${high},${ink('paper')}`;
   if (tile.image && tile.painted === painted) return tile.image;
@@ -318,7 +302,6 @@ export function tileImage(tile, low, high, signed) {
   return image;
 }
 
-/** NaN hatched, infinities dotted, where cells are large enough. */
 export function paintOdd(pen, tile, px, py, cell) {
   for (let i = 0; i < tile.cells.length; ++i) {
     const value = tile.cells[i];

@@ -1,7 +1,6 @@
 // Requests to the server, elements, numbers as text, downloads.
 import { lang, t } from './strings.js';
 
-/** What the server answered instead of a result; status 0: it did not answer at all. */
 export class ApiError extends Error {
   constructor(status, code, where, message) {
     super(message);
@@ -60,25 +59,33 @@ export function query(values) {
   return (kept.length ? '?' : '') + kept.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&').replaceAll('%2C', ',');
 }
 
-/** Follows a job until it ends.
- * @param {AbortSignal} signal @param {(done: number, total: number) => void} tell */
-export async function follow(job, signal, tell) {
+/** A bar in `place` until a job ends, with a button that ends it. @returns {Promise<string>} how it ended
+ * @param {number} job @param {HTMLElement} place @param {string} label @param {AbortSignal} signal */
+export async function watch(job, place, label, signal) {
+  const bar = h('progress', { max: 1, value: 0, 'aria-label': label });
+  const told = h('span', { class: 'n' });
+  place.replaceChildren(label, ' ', bar, ' ', told, ' ', tool(t('cancel'), () => { request('DELETE', `jobs/${job}`).catch(report); }));
   for (let pause = 60; ; pause = Math.min(500, pause * 1.5)) {
-    const state = await get(`jobs/${job}`, signal);
-    tell(state.done, state.total);
-    if (state.state === 'failed') {
-      const error = state.error ?? {};
-      throw new ApiError(500, error.code ?? 'failed', error.where ?? '', typeof error === 'string' ? error : error.message ?? t('failed'));
-    }
-    if (state.state !== 'running') return state.state;
+    const { state, done, total, error = {} } = await get(`jobs/${job}`, signal);
+    bar.value = total ? done / total : 0;
+    told.textContent = `${bytes(done)} / ${bytes(total)}`;
+    if (state === 'failed') throw new ApiError(500, error.code ?? 'failed', error.where ?? '', error.message ?? t('failed'));
+    if (state !== 'running') return state;
     await new Promise((resolve) => setTimeout(resolve, pause));
     signal.throwIfAborted();
   }
 }
 
-export const aborted = (error) => error instanceof DOMException && error.name === 'AbortError';
+/** The answer to a question that may take a job first; null where that was cancelled. */
+export async function patient(path, place, label, signal) {
+  for (;;) {
+    const answer = await get(path, signal);
+    if (!answer.waiting) return answer;
+    if ((await watch(answer.job, place, label, signal)) === 'cancelled') return null;
+  }
+}
 
-// ---- elements
+export const aborted = (error) => error instanceof DOMException && error.name === 'AbortError';
 
 /** An element. Names with a dash, `role` and `for` are attributes, functions are listeners, the rest properties; text is never markup.
  * @template {keyof HTMLElementTagNameMap} K
@@ -110,13 +117,16 @@ export function choice(label, options, value, change) {
 /** @param {string} text @param {() => void} click @param {Record<string, any>} [more] */
 export const button = (text, click, more = {}) => h('button', { type: 'button', click, ...more }, text);
 
-/** A small button; its label says more than its text. */
 export const tool = (text, click, label) => button(text, click, { class: 'tool', 'aria-label': label, title: label });
 
 /** @param {HTMLCanvasElement} canvas */
 export const penOf = (canvas) => /** @type {Pen} */ (canvas.getContext('2d'));
 
-/** A name that may be broken at its dots. */
+export const quiet = (text) => h('p', { class: 'quiet' }, text);
+/** @param {Child} title @param {...(Child | Child[])} rest */
+export const part = (title, ...rest) => h('section', null, h('h3', null, title), ...rest);
+export const grow = () => h('span', { class: 'grow' });
+
 export const dotted = (name) => name.split(/(?<=[._/])/).flatMap((part) => [part, h('wbr')]);
 
 /** A table of text; columns that begin with '#' are numbers.
@@ -133,8 +143,6 @@ export function table(caption, columns, rows) {
 /** Name and value pairs, aligned.
  * @param {[string, Child][]} pairs */
 export const facts = (pairs) => h('dl', { class: 'facts' }, pairs.flatMap(([name, value]) => [h('dt', null, name), h('dd', null, value)]));
-
-// ---- numbers as text
 
 export const count = (value) => value.toLocaleString(lang() === 'zh' ? 'zh-CN' : 'en');
 
@@ -173,7 +181,6 @@ export function parse(value) {
   return value === 'Inf' ? Infinity : value === '-Inf' ? -Infinity : Number(value);
 }
 
-/** The last piece of a path. */
 export const baseName = (path) => /[^/]*\/?$/.exec(path)?.[0] || path;
 
 export const shapeText = (shape) => (shape.length ? shape.join('×') : t('scalar'));
@@ -183,8 +190,6 @@ export function percent(part, whole) {
   const share = (100 * part) / whole;
   return share < 0.01 ? '< 0.01 %' : share > 99.99 && part < whole ? '> 99.99 %' : `${Number(share.toPrecision(share > 99 ? 4 : 3))} %`;
 }
-
-// ---- downloads
 
 export function save(blob, name) {
   const url = URL.createObjectURL(blob);
@@ -204,7 +209,6 @@ export function saveCsv(rows, name) {
   save(new Blob([rows.map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n'], { type: 'text/csv' }), name);
 }
 
-/** Big answers go to the disk as they come where the browser can do that. */
 export async function saveFrom(path, name, size) {
   const picker = /** @type {any} */ (window).showSaveFilePicker;
   if (size > 2 ** 28 && picker) {
@@ -216,8 +220,6 @@ export async function saveFrom(path, name, size) {
     save(await (await send('GET', path)).blob(), name);
   }
 }
-
-// ---- the banner and the live region
 
 /** @type {(error: ApiError) => void} */
 let showError = () => {};
@@ -238,7 +240,6 @@ export function say(text) {
 /** @type {Record<string, [number, number]>} */
 export const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Runs on the next frame, once, however often it is asked for. */
 export function onFrame(work) {
   let asked = false;
   return () => {

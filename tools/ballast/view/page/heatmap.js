@@ -1,4 +1,4 @@
-// The heatmap: tiles at the level that fits, down to the numbers themselves; strips at its sides show the norms of rows and columns.
+// The heatmap: tiles at the level that fits, down to the numbers; norms at its sides.
 import { ARROWS, get, getBytes, h, number, onFrame, parse, query, report, say, tool } from './core.js';
 import { colourMap, css, Drawing, ink, limits, paintOdd, squeeze, stripBars, tileImage } from './charts.js';
 import { t } from './strings.js';
@@ -46,7 +46,6 @@ export class Heatmap {
     new ResizeObserver(() => { if (this.fitted) this.fit(); }).observe(canvas);
   }
 
-  /** Buttons for those without a wheel. */
   tools() {
     return h('span', { class: 'group' }, tool('−', () => this.zoom(1 / 1.5), t('zoomOut')), tool('+', () => this.zoom(1.5), t('zoomIn')), tool(t('fit'), () => this.fit()));
   }
@@ -58,7 +57,6 @@ export class Heatmap {
     return { left, top: left, width: max(1, clientWidth - left), height: max(1, clientHeight - left) };
   }
 
-  /** Where element 0 lies in the canvas. */
   get x0() { return this.area.left + this.area.width / 2 - this.x * this.scale; }
   get y0() { return this.area.top + this.area.height / 2 - this.y * this.scale; }
 
@@ -90,7 +88,6 @@ export class Heatmap {
     this.tell();
   }
 
-  /** The level may be broken. */
   place(level, x, y) {
     Object.assign(this, { scale: 2 ** -level, x, y, fitted: false });
     this.drawing.draw();
@@ -163,7 +160,6 @@ export class Heatmap {
     event.stopPropagation();
   }
 
-  /** Moves the cross by one cell and says its value. */
   #step(dx, dy) {
     const cell = 2 ** this.level;
     const { row, col } = this.cursor ?? { row: floor(this.y), col: floor(this.x) };
@@ -387,7 +383,6 @@ export class Heatmap {
     this.element.dataset.level = String(level);
   }
 
-  /** What is in sight, as rows of the table. */
   data() {
     const { level } = this;
     const size = 2 ** level;

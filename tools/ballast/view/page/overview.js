@@ -1,6 +1,6 @@
-// One file at a glance: its facts, its bytes as a treemap, its largest tensors, its metadata.
-import { ARROWS, bytes, choice, count, dotted, facts, getBytes, h, percent, query, report, say, shapeText, short, table } from './core.js';
-import { Drawing, figure, ink, kindColour, legend } from './charts.js';
+// One file at a glance.
+import { ARROWS, button, bytes, choice, count, dotted, facts, getBytes, h, number, part, patient, percent, query, quiet, report, say, shapeText, short, table } from './core.js';
+import { colourMap, css, Drawing, figure, ink, kindColour, legend } from './charts.js';
 import { t } from './strings.js';
 
 /** @type {Show} */
@@ -13,9 +13,9 @@ export function overview(context, pane, parameters) {
     ...file.notes.length ? [h('section', { class: 'notes' }, h('h3', null, t('notes')), h('ul', null, file.notes.map((note) => h('li', null, note))))] : [],
     ...file.tensors ? [treemap.element] : [],
     h('div', { class: 'columns' },
-      h('section', null, h('h3', null, t('dtypes')), table(t('dtypes'), [t('dtype'), `#${t('tensors')}`, `#${t('parameters')}`, `#${t('size')}`, '#%'],
+      part(t('dtypes'), table(t('dtypes'), [t('dtype'), `#${t('tensors')}`, `#${t('parameters')}`, `#${t('size')}`, '#%'],
         file.dtypes.map((row) => [row.dtype, count(row.tensors), count(row.parameters), bytes(row.bytes), percent(row.bytes, file.dtypes.reduce((sum, each) => sum + each.bytes, 0))]))),
-      largest),
+      largest, ...file.tensors ? [oddities(context)] : []),
     metadata(file));
   fillLargest(context, largest).catch(report);
 }
@@ -27,13 +27,31 @@ async function fillLargest(context, section) {
     rows.map((row) => [h('a', { href: context.tensorLink(row.n), class: 'name' }, dotted(row.path)), row.dtype, shapeText(row.shape), bytes(row.bytes)])));
 }
 
+/** NaN, infinities, zeros, tied tensors: known when all is read, which a small file is at once.
+ * @param {Context} context */
+function oddities(context) {
+  const place = h('div', { class: 'status' });
+  const look = async () => {
+    const answer = await patient(`${context.base()}/measures`, place, t('reading'), context.signal());
+    if (!answer) return ask();
+    const rows = answer.odd.map((row) => [h('a', { href: context.tensorLink(row.n), class: 'name' }, dotted(row.path)), t(`odd_${row.kind}`, typeof row.value === 'number' ? number(row.value) : row.value ?? '')]);
+    place.replaceChildren(rows.length ? table(t('odd'), [t('name'), t('what')], rows) : t('nothingOdd'), answer.total > rows.length ? t('more', count(answer.total - rows.length)) : '');
+  };
+  const ask = () => place.replaceChildren(button(t('readAll', bytes(context.file().bytes)), () => { look().catch(report); }, { class: 'tool' }));
+  if (context.file().bytes < 2 ** 26) look().catch(report);
+  else ask();
+  return h('section', { class: 'odd' }, h('h3', null, t('odd')), place);
+}
+
 /** @param {FileFacts} file */
 function metadata(file) {
-  if (!file.metadata.length) return h('p', { class: 'quiet' }, t('noMetadata'));
+  if (!file.metadata.length) return quiet(t('noMetadata'));
   const more = file.metadata_total - file.metadata.length;
-  return h('section', null, h('h3', null, t('metadata')), table(t('metadata'), [t('key'), t('value')], file.metadata.map(([key, value]) => [h('code', null, key), h('span', { class: 'wrap' }, value)])),
-    more > 0 ? h('p', { class: 'quiet' }, t('more', count(more))) : null);
+  return part(t('metadata'), table(t('metadata'), [t('key'), t('value')], file.metadata.map(([key, value]) => [h('code', null, key), h('span', { class: 'wrap' }, value)])),
+    more > 0 ? quiet(t('more', count(more))) : null);
 }
+
+const MEASURES = ['std', 'absmax', 'change'];
 
 class Treemap {
   /** @param {Context} context @param {string} path */
@@ -53,6 +71,7 @@ class Treemap {
     /** @type {Map<number, {path: string, dtype: string, shape: number[], bytes: number}>} */
     this.names = new Map();
     this.chosen = -1;
+    this.range = [0, 0];
     this.asked = '';
     this.rest = 0;
     this.drawing = new Drawing(t('treemap'), (pen, w, tall) => this.#paint(pen, w, tall));
@@ -71,7 +90,7 @@ class Treemap {
     const frame = figure({ title: t('treemap'), content: h('div', null, this.crumbs, canvas, h('div', { class: 'under' }, this.told, this.key)), canvas, cls: 'wide',
       name: () => `treemap${this.path ? '-' + this.path : ''}`, data: () => this.#data(),
       tools: [choice(t('by'), [['bytes', t('size')], ['parameters', t('parameters')]], this.by, (by) => { this.by = by; this.load(); }),
-        choice(t('colour'), [['dtype', t('dtype')], ['role', t('role')]], this.colour, (colour) => { this.colour = colour; this.#describe(); })] });
+        choice(t('colour'), ['dtype', 'role', ...MEASURES.slice(0, context.files().length > 1 ? 3 : 2)].map((key) => [key, t(key)]), this.colour, (colour) => { this.colour = colour; this.load(); })] });
     this.summary = frame.summary;
     this.element = frame.element;
     new ResizeObserver(() => this.load()).observe(canvas);
@@ -79,21 +98,29 @@ class Treemap {
 
   async load() {
     const { clientWidth: w, clientHeight: tall } = this.drawing.canvas;
-    const asked = query({ path: this.path, w, h: tall, by: this.by });
+    const measured = this.#measured();
+    const asked = query({ path: this.path, w, h: tall, by: this.by, colour: measured ? this.colour : '' });
+    if (asked === this.asked) this.#describe();
     if (!w || asked === this.asked) return;
     this.asked = asked;
     try {
+      if (measured && !(await patient(this.colour === 'change' ? 'diff?limit=1' : `${this.context.base()}/measures`, this.key, t('reading'), this.context.signal()))) {
+        this.key.replaceChildren(t('cancelled'));
+        this.asked = '';
+        return;
+      }
       const buffer = await getBytes(`${this.context.base()}/treemap${asked}`, this.context.signal());
       if (asked !== this.asked) return;
       const length = new DataView(buffer).getUint32(0, true);
       const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
       const start = 4 + Math.ceil(length / 4) * 4;
       const numbers = new Int32Array(buffer.slice(start));
+      const values = new Float32Array(numbers.buffer);
       this.groups = head.groups;
       this.dtypes = head.dtypes;
-      this.rects = Array.from({ length: Math.floor(numbers.length / 6) }, (_, i) => {
-        const [x, y, width, height, node, dtype] = numbers.subarray(i * 6, i * 6 + 6);
-        return { x, y, w: width, h: height, node, dtype };
+      this.rects = Array.from({ length: Math.floor(numbers.length / 7) }, (_, i) => {
+        const [x, y, width, height, node, dtype] = numbers.subarray(i * 7, i * 7 + 6);
+        return { x, y, w: width, h: height, node, dtype, value: values[i * 7 + 6] };
       });
       this.chosen = -1;
       this.#trail();
@@ -105,7 +132,7 @@ class Treemap {
     }
   }
 
-  /** Names of the tensors that are drawn: the largest come in pages, the others when pointed at. */
+  /** Names: of the largest in pages, of others when pointed at. */
   async #learn() {
     for (let offset = 0; offset < 2000 && this.rects.some((rect) => rect.node >= 0 && !this.names.has(rect.node)); offset += 500) {
       const answer = await this.context.ask('find', { sort: this.by, offset, limit: 500 });
@@ -114,7 +141,16 @@ class Treemap {
     }
   }
 
-  /** What the colour tells. */
+  #measured() {
+    return MEASURES.includes(this.colour);
+  }
+
+  /** Its place between the least and the greatest, in powers of ten; -1 for zero and what has no number. */
+  #place(rect) {
+    const [low, high] = this.range;
+    return rect.value > 0 ? (high > low ? Math.log(rect.value / low) / Math.log(high / low) : 1) : -1;
+  }
+
   #kind(rect) {
     if (this.colour === 'dtype') return this.dtypes[rect.dtype] ?? t('other');
     const name = rect.node < 0 ? this.#name(rect) : this.names.get(rect.node)?.path;
@@ -122,6 +158,14 @@ class Treemap {
   }
 
   #describe() {
+    if (this.#measured()) {
+      const values = this.rects.map((rect) => rect.value).filter((value) => value > 0);
+      this.range = [Math.min(...values), Math.max(...values)];
+      this.summary.textContent = t('treemapSummary', count(this.rects.length), t(this.colour)) + (values.length ? ' ' + t('colourRange', number(this.range[0], 3), number(this.range[1], 3)) : '');
+      this.key.replaceChildren();
+      this.drawing.draw();
+      return;
+    }
     /** @type {Map<string, number>} */
     const areas = new Map();
     for (const rect of this.rects) areas.set(this.#kind(rect), (areas.get(this.#kind(rect)) ?? 0) + rect.w * rect.h);
@@ -160,9 +204,10 @@ class Treemap {
     pen.fillRect(0, 0, width, height);
     this.rects.forEach((rect, i) => {
       const kind = this.kinds.indexOf(this.#kind(rect));
-      pen.fillStyle = kindColour(kind < 0 ? 7 : kind);
+      const place = this.#measured() ? this.#place(rect) : -1;
+      pen.fillStyle = place >= 0 ? css(colourMap(false)[Math.round(255 * place)]) : this.#measured() ? ink('line') : kindColour(kind < 0 ? 7 : kind);
       const gap = rect.w > 3 && rect.h > 3 ? 1 : rect.w > 1 && rect.h > 1 ? 0.4 : 0;
-      pen.globalAlpha = i === this.chosen ? 1 : rect.node < 0 ? 0.6 : 0.75;
+      pen.globalAlpha = this.#measured() || i === this.chosen ? 1 : rect.node < 0 ? 0.6 : 0.75;
       pen.fillRect(rect.x, rect.y, rect.w - gap, rect.h - gap);
       pen.globalAlpha = 1;
       if (rect.w < 44 || rect.h < 16) return;
@@ -170,7 +215,7 @@ class Treemap {
       pen.beginPath();
       pen.rect(rect.x, rect.y, rect.w - 4, rect.h);
       pen.clip();
-      pen.fillStyle = ink('onkind');
+      pen.fillStyle = !this.#measured() ? ink('onkind') : place < 0 ? ink('ink') : place < 0.45 ? '#fff' : '#000';
       pen.font = `11px ${ink('font')}`;
       pen.textAlign = 'left';
       pen.fillText(fit(pen, this.#label(rect), rect.w - 10), rect.x + 5, rect.y + 10);
@@ -194,7 +239,7 @@ class Treemap {
     this.chosen = index;
     const rect = this.rects[index];
     const known = rect && this.names.get(rect.node);
-    this.told.textContent = !rect ? '' : [this.#name(rect), known ? `${known.dtype} ${shapeText(known.shape)}, ${bytes(known.bytes)}` : this.dtypes[rect.dtype]].filter(Boolean).join('  ');
+    this.told.textContent = !rect ? '' : [this.#name(rect), known ? `${known.dtype} ${shapeText(known.shape)}, ${bytes(known.bytes)}` : this.dtypes[rect.dtype], this.#measured() && `${t(this.colour)} ${number(rect.value, 4)}`].filter(Boolean).join('  ');
     if (aloud) say(this.told.textContent);
     this.drawing.draw();
     if (rect && rect.node >= 0 && !known) {

@@ -1,5 +1,5 @@
-// What a file holds besides tensors: objects, opcodes and what they would do, the layout of the bytes, the nodes of an ONNX graph.
-import { baseName, bytes, count, facts, h, percent, report, table, tool } from './core.js';
+// Objects, opcodes, the layout of the bytes, the nodes of a graph.
+import { baseName, bytes, count, facts, grow, h, part, percent, quiet, report, table, tool } from './core.js';
 import { Drawing, figure, ink, legend } from './charts.js';
 import { Grid, nameCell } from './tree.js';
 import { t } from './strings.js';
@@ -10,7 +10,7 @@ export function objectsPage(context, pane, parameters) {
     label: t('objects'), name: (row) => row.key,
     columns: [
       { key: 'name', label: t('key'), fill: (cell, row) => nameCell(cell, row.children > 0, row.key, row.children ? ` ${count(row.children)}` : '') },
-      { key: 'kind', label: t('type'), fill: (cell, row) => { cell.textContent = row.type || row.kind; } },
+      { key: 'kind', label: t('type'), text: (row) => row.type || row.kind },
       { key: 'text', label: t('value'), fill: (cell, row) => { cell.textContent = row.text ?? ''; cell.title = row.text ?? ''; cell.classList.toggle('link', row.n != null); } },
     ],
     load: async (path, offset, limit, signal) => {
@@ -19,7 +19,7 @@ export function objectsPage(context, pane, parameters) {
     },
     open: ({ data }) => { if (data.n != null) context.go(context.tensorLink(data.n)); else context.remember({ path: data.path }); },
   });
-  pane.append(h('p', { class: 'quiet' }, t('objectsSummary')), h('div', { class: 'fill' }, grid.element));
+  pane.append(quiet(t('objectsSummary')), h('div', { class: 'fill' }, grid.element));
   const steps = JSON.parse(parameters.get('path') || '[]');
   grid.reset().then(() => (steps.length ? grid.reveal(steps.map((_, i) => JSON.stringify(steps.slice(0, i + 1)))) : grid.unfold()));
 }
@@ -43,7 +43,7 @@ export async function picklePage(context, pane, parameters) {
       findings.length ? table(t('findings'), [t('level'), t('what'), t('where'), `#${t('offset')}`], findings.map((each) => [
         h('span', { class: `badge ${each.level}` }, t(`level_${each.level}`)), h('span', { class: 'wrap' }, each.what), h('span', { class: 'wrap' }, each.where ?? ''),
         each.offset == null ? '' : tool(count(each.offset), () => jump(each), t('jumpTo', count(each.offset)))]))
-        : h('p', { class: 'quiet' }, t('noFindings'))),
+        : quiet(t('noFindings'))),
     list);
   if (entries.length) await opcodes(context, list, Math.min(entry, entries.length - 1), offset, entries, findings);
 }
@@ -71,7 +71,7 @@ async function opcodes(context, place, entry, from, entries, findings) {
     entries.map((each, i) => h('option', { value: String(i) }, `${each.name || baseName(context.file().name)} (${bytes(each.bytes)})`)));
   choose.value = String(entry);
   const start = from > 0 ? tool(t('fromStart'), () => opcodes(context, place, entry, 0, entries, findings).catch(report)) : null;
-  place.replaceChildren(h('section', null, h('div', { class: 'bar' }, h('h3', null, t('opcodes')), choose, start, h('span', { class: 'grow' }), where),
+  place.replaceChildren(h('section', null, h('div', { class: 'bar' }, h('h3', null, t('opcodes')), choose, start, grow(), where),
     h('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': t('opcodes') }, h('table', { class: 'code' },
       h('thead', null, h('tr', null, h('th', { scope: 'col', class: 'n' }, t('offset')), h('th', { scope: 'col' }, t('opcode')), h('th', { scope: 'col' }, t('argument')), h('th', { scope: 'col' }, t('finding')))), body)), more));
   await load();
@@ -137,7 +137,7 @@ export async function filePage(context, pane) {
   const all = layout.bytes || 1;
   frame.summary.textContent = t('layoutSummary', count(names.length), percent(sum(['tensor', 'tensors']), all), bytes(sum(['header'])), bytes(sum(['padding', 'hole']))) + (layout.folded ? ' ' + t('layoutFolded', count(layout.folded)) : '') + (layout.elsewhere ? ' ' + t('layoutElsewhere', count(layout.elsewhere)) : '');
   canvas.setAttribute('aria-label', `${t('layoutStrip')}. ${frame.summary.textContent}`);
-  pane.append(frame.element, h('section', null, h('h3', null, t('byKind')), table(t('byKind'), [t('part'), `#${t('parts')}`, `#${t('size')}`, '#%'],
+  pane.append(frame.element, part(t('byKind'), table(t('byKind'), [t('part'), `#${t('parts')}`, `#${t('size')}`, '#%'],
     PARTS.map((kind) => [kind, parts.filter((part) => PARTS[kindOf(part)] === kind)]).filter(([, own]) => own.length).map(([kind, own]) => {
       const size = /** @type {any[]} */ (own).reduce((total, part) => total + part.bytes, 0);
       return [t(`part_${kind}`), count(own.length), bytes(size), percent(size, all)];
@@ -151,7 +151,7 @@ export async function onnxPage(context, pane) {
   const grid = new Grid({
     label: t('nodes'), tree: false, name: (row) => row.op,
     columns: [
-      { key: 'kind', label: t('operator'), fill: (cell, row) => { cell.textContent = row.op; } },
+      { key: 'kind', label: t('operator'), text: (row) => row.op },
       { key: 'name', label: t('name'), fill: (cell, row) => { cell.textContent = row.name; cell.title = row.name; } },
       { key: 'text', label: t('inputs'), fill: (cell, row) => { cell.textContent = cell.title = row.inputs.join(', '); } },
       { key: 'text', label: t('outputs'), fill: (cell, row) => { cell.textContent = cell.title = row.outputs.join(', '); } },
@@ -170,9 +170,9 @@ export async function onnxPage(context, pane) {
   pane.append(
     facts([[t('opset'), Object.entries(first.opset).map((pair) => pair.join(' ')).join(', ')], [t('producer'), first.producer || '–'], [t('nodes'), count(first.total)]]),
     h('div', { class: 'columns' },
-      h('section', null, h('h3', null, t('inputs')), values(first.inputs)),
-      h('section', null, h('h3', null, t('outputs')), values(first.outputs)),
-      h('section', null, h('h3', null, t('operators')), table(t('operators'), [t('operator'), `#${t('nodes')}`], first.operators.map((each) => [each.op, count(each.count)])))),
-    h('section', null, h('h3', null, t('nodes')), h('div', { class: 'fill' }, grid.element)));
+      part(t('inputs'), values(first.inputs)),
+      part(t('outputs'), values(first.outputs)),
+      part(t('operators'), table(t('operators'), [t('operator'), `#${t('nodes')}`], first.operators.map((each) => [each.op, count(each.count)])))),
+    part(t('nodes'), h('div', { class: 'fill' }, grid.element)));
   grid.reset();
 }

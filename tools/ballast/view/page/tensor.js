@@ -1,5 +1,5 @@
-// One tensor: where it lies, its summary, its histogram, its heatmap. A sample first; everything is read when asked for.
-import { aborted, bytes, button, choice, count, dotted, facts, follow, get, h, number, parse, percent, query, report, request, saveFrom, say, shapeText, table, tool } from './core.js';
+// One tensor: a sample first; everything is read when asked for.
+import { button, bytes, choice, count, dotted, facts, get, grow, h, number, parse, part, percent, query, quiet, report, request, saveFrom, say, shapeText, table, tool, watch } from './core.js';
 import { figure, histogramData, histogramDrawing, histogramSummary } from './charts.js';
 import { Heatmap } from './heatmap.js';
 import { t } from './strings.js';
@@ -12,7 +12,7 @@ export async function tensorPage(context, pane, parameters, n) {
   context.title(tensor.name);
   const summary = new Summary(base, tensor, signal);
   const plane = new PlanePart(context, base, tensor, parameters, signal);
-  summary.whenExact = () => plane.refresh();
+  summary.whenExact = () => plane.show(true);
   /** @type {[string, string][]} */
   const known = [[t('dtype'), tensor.dtype], [t('shape'), shapeText(tensor.shape)], [t('parameters'), count(tensor.parameters)], [t('size'), bytes(tensor.bytes)]];
   if (tensor.file) known.push([t('file'), tensor.file]);
@@ -21,13 +21,13 @@ export async function tensorPage(context, pane, parameters, n) {
   if (tensor.tied?.length) known.push([t('tied'), tensor.tied.join(', ')]);
   const tools = [
     tool('NPY', () => saveFrom(`${base}/npy`, `${tensor.name}.npy`, tensor.bytes).catch(report), t('npy')),
-    tool('CSV', () => saveFrom(`${base}/csv${plane.where()}`, `${tensor.name}.csv`, 0).catch(report), t('csvPlane')),
+    tool('CSV', () => saveFrom(`${base}/csv${plane.axes.where()}`, `${tensor.name}.csv`, 0).catch(report), t('csvPlane')),
     tool(t('link'), () => copy(location.href), t('linkTip')),
   ];
   pane.append(
-    h('header', { class: 'tensor-head' }, h('h2', { class: 'name' }, dotted(tensor.name)), h('span', { class: 'grow' }), tools),
+    h('header', { class: 'tensor-head' }, h('h2', { class: 'name' }, dotted(tensor.name)), grow(), tools),
     facts(known),
-    ...(tensor.note ? [h('p', { class: 'quiet' }, tensor.note)] : []),
+    ...(tensor.note ? [quiet(tensor.note)] : []),
     summary.status,
     h('div', { class: 'tensor' }, h('div', { class: 'side' }, summary.element), plane.element));
   await Promise.all([summary.load(), plane.load()]);
@@ -72,10 +72,10 @@ class Summary {
     const share = (part) => [count(part), part ? h('span', { class: 'quiet' }, ` ${percent(part, answer.exact ? elements : answer.sampled)}`) : null];
     const label = (q) => (q === 0 ? t('min') : q === 1 ? t('max') : q === 0.5 ? t('median') : `p${Number((q * 100).toFixed(3))}`);
     this.numbers.replaceChildren(h('div', { class: 'pair' },
-      h('section', null, h('h3', null, t('summary')), table(t('summary'), [t('what'), `#${t('value')}`], [
+      part(t('summary'), table(t('summary'), [t('what'), `#${t('value')}`], [
         [t('min'), number(answer.min)], [t('max'), number(answer.max)], [t('mean'), number(answer.mean)], [t('std'), number(answer.std)], ['L2', answer.exact ? number(answer.l2) : `≈ ${number(parse(answer.l2) * Math.sqrt(elements / answer.sampled), 3)}`],
         ['NaN', share(answer.nan)], ['+Inf', share(answer.pos_inf)], ['−Inf', share(answer.neg_inf)], [t('zeros'), share(answer.zeros)]])),
-      h('section', null, h('h3', null, t('quantiles') + (rough ? ' ± 0.4 %' : '')), table(t('quantiles'), [t('share'), `#${t('value')}`],
+      part(t('quantiles') + (rough ? ' ± 0.4 %' : ''), table(t('quantiles'), [t('share'), `#${t('value')}`],
         (answer.quantiles ?? []).map(([q, value]) => [label(q), number(value, rough && q > 0 && q < 1 ? 3 : 5)])))));
     this.numbers.dataset.exact = String(answer.exact);
     this.caption.textContent = answer.histogram ? histogramSummary(answer.histogram, answer.quantiles ?? []) : '';
@@ -87,101 +87,90 @@ class Summary {
   }
 
   async #readAll() {
-    const stop = new AbortController();
-    this.signal.addEventListener('abort', () => stop.abort());
-    const { job } = await request('POST', `${this.base}/exact`, {}, stop.signal);
-    const bar = h('progress', { max: 1, value: 0, 'aria-label': t('reading') });
-    const told = h('span', { class: 'n' });
-    const cancel = tool(t('cancel'), () => { request('DELETE', `jobs/${job}`).catch(report); });
-    this.status.replaceChildren(t('reading'), ' ', bar, ' ', told, ' ', cancel);
-    cancel.focus();
-    try {
-      const end = await follow(job, stop.signal, (done, total) => {
-        bar.value = total ? done / total : 0;
-        told.textContent = `${bytes(done)} / ${bytes(total)}`;
-      });
-      if (end === 'cancelled') {
-        this.#take(this.answer);
-        say(t('cancelled'));
-        return;
-      }
-      this.#take(await get(`${this.base}/summary?exact=1`, stop.signal));
-      say(t('readAllDone', count(this.answer.elements)));
-      this.whenExact();
-    } catch (error) {
-      if (!aborted(error)) throw error;
+    const { job } = await request('POST', `${this.base}/exact`, {}, this.signal);
+    const ending = watch(job, this.status, t('reading'), this.signal);
+    this.status.querySelector('button')?.focus();
+    if ((await ending) === 'cancelled') {
+      this.#take(this.answer);
+      say(t('cancelled'));
+      return;
     }
+    this.#take(await get(`${this.base}/summary?exact=1`, this.signal));
+    say(t('readAllDone', count(this.answer.elements)));
+    this.whenExact();
   }
 }
 
 const STATS = ['absmax', 'mean', 'value', 'nan'];
 
-/** The heatmap with the choice of axes, of the indices of the others, and of the statistic. */
 class PlanePart {
   /** @param {Context} context @param {string} base @param {any} tensor @param {URLSearchParams} parameters @param {AbortSignal} signal */
   constructor(context, base, tensor, parameters, signal) {
     this.base = base;
     this.signal = signal;
-    /** @type {number[]} */
-    this.shape = tensor.shape;
-    const rank = this.shape.length;
-    const given = (parameters.get('axes') ?? '').split(',').filter(Boolean).map(Number).filter((axis) => axis >= 0 && axis < rank);
-    // The two longest make the picture of a convolution's kernel; of a matrix, all there is.
-    this.axes = given.length === Math.min(2, rank) ? given : rank >= 2 ? bestAxes(this.shape) : rank === 1 ? [0] : [];
-    const at = (parameters.get('at') ?? '').split(',').filter(Boolean).map(Number);
-    this.others = new Map(this.rest().map((axis, i) => [axis, Math.min(Math.max(0, at[i] || 0), Math.max(0, this.shape[axis] - 1))]));
+    this.axes = new Axes(tensor.shape, parameters, (keep) => this.show(keep));
     const stat = parameters.get('stat') ?? 'absmax';
     this.stat = STATS.includes(stat) ? stat : 'absmax';
     this.wanted = parameters.has('level') ? ['level', 'x', 'y'].map((key) => Number(parameters.get(key))) : null;
     this.heat = new Heatmap({ base, changed: (state) => context.remember(state), signed: (shown) => shown === 'mean' || shown === 'value', strips: true, numbers: true, signal });
-    this.picker = h('div', { class: 'axes' });
     const empty = tensor.parameters === 0;
-    const frame = figure({ title: t('heatmap'), content: empty ? h('p', { class: 'quiet' }, t('emptyTensor')) : this.heat.element, canvas: this.heat.canvas, name: () => `${tensor.name}-heatmap`, data: () => this.heat.data(),
-      tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), this.stat, (value) => { this.stat = value; this.#show(true); }),
+    const frame = figure({ title: t('heatmap'), content: empty ? quiet(t('emptyTensor')) : this.heat.element, canvas: this.heat.canvas, name: () => `${tensor.name}-heatmap`, data: () => this.heat.data(),
+      tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), this.stat, (value) => { this.stat = value; this.show(true); }),
         choice(t('range'), [['robust', t('robust')], ['full', t('full')]], 'robust', (value) => { this.heat.full = value === 'full'; this.heat.drawing.draw(); }),
         this.heat.tools()], cls: 'heat-figure' });
     frame.summary.textContent = t('heatmapSummary');
-    frame.element.insertBefore(this.picker, frame.element.children[1]);
+    frame.element.insertBefore(this.axes.element, frame.element.children[1]);
     this.element = frame.element;
     this.empty = empty;
   }
 
-  rest() {
-    return this.shape.map((_, axis) => axis).filter((axis) => !this.axes.includes(axis));
-  }
-
-  at() {
-    return this.rest().map((axis) => this.others.get(axis) ?? 0).join(',');
-  }
-
-  where() {
-    return query({ axes: this.axes.join(','), at: this.at() });
-  }
-
   async load() {
-    if (this.empty) return;
-    this.#pick();
-    await this.#show(false);
+    if (!this.empty) await this.show(false);
   }
 
-  refresh() {
-    this.#show(true);
-  }
-
-  async #show(keep) {
+  async show(keep) {
     try {
-      const plane = await get(`${this.base}/plane${this.where()}`, this.signal);
-      this.heat.show({ axes: this.axes.join(','), at: this.at(), stat: this.stat }, { rows: plane.rows, cols: plane.cols, levels: Math.max(1, plane.levels), fold: plane.fold ?? null }, keep);
+      const plane = await get(`${this.base}/plane${this.axes.where()}`, this.signal);
+      this.heat.show({ ...this.axes.plane(), stat: this.stat }, { rows: plane.rows, cols: plane.cols, levels: Math.max(1, plane.levels), fold: plane.fold ?? null }, keep);
       if (this.wanted) this.heat.place(this.wanted[0], this.wanted[1], this.wanted[2]);
       this.wanted = null;
     } catch (error) {
       report(error);
     }
   }
+}
+
+/** Which two axes make the picture, and at which indices of the others. */
+export class Axes {
+  /** @param {number[]} shape @param {URLSearchParams} parameters @param {(keep: boolean) => void} changed */
+  constructor(shape, parameters, changed) {
+    this.shape = shape;
+    this.changed = changed;
+    const rank = shape.length;
+    const numbers = (key) => (parameters.get(key) ?? '').split(',').filter(Boolean).map(Number);
+    const given = numbers('axes').filter((axis) => axis >= 0 && axis < rank);
+    // The two longest make the picture of a convolution's kernel; of a matrix, all there is.
+    this.axes = given.length === Math.min(2, rank) ? given : rank >= 2 ? bestAxes(shape) : rank === 1 ? [0] : [];
+    const at = numbers('at');
+    this.others = new Map(this.rest().map((axis, i) => [axis, Math.min(Math.max(0, at[i] || 0), Math.max(0, shape[axis] - 1))]));
+    this.element = h('div', { class: 'axes' });
+    this.#pick();
+  }
+
+  rest() {
+    return this.shape.map((_, axis) => axis).filter((axis) => !this.axes.includes(axis));
+  }
+
+  plane() {
+    return { axes: this.axes.join(','), at: this.rest().map((axis) => this.others.get(axis) ?? 0).join(',') };
+  }
+
+  where() {
+    return query(this.plane());
+  }
 
   #pick() {
-    const rank = this.shape.length;
-    if (rank < 2) return;
+    if (this.shape.length < 2 || this.shape.includes(0)) return;
     const options = this.shape.map((size, axis) => [String(axis), t('dimension', axis, count(size))]);
     const choose = (which) => (value) => {
       const axis = Number(value);
@@ -189,23 +178,24 @@ class PlanePart {
       this.axes[which] = axis;
       for (const other of this.rest()) if (!this.others.has(other)) this.others.set(other, 0);
       this.#pick();
-      this.#show(false);
+      this.changed(false);
     };
-    this.picker.replaceChildren(choice(t('rowsAre'), options, String(this.axes[0]), choose(0)), choice(t('colsAre'), options, String(this.axes[1]), choose(1)),
+    this.element.replaceChildren(choice(t('rowsAre'), options, String(this.axes[0]), choose(0)), choice(t('colsAre'), options, String(this.axes[1]), choose(1)),
       ...this.rest().map((axis) => this.#index(axis)));
   }
 
   #index(axis) {
-    const most = Math.max(0, this.shape[axis] - 1);
+    const max = String(Math.max(0, this.shape[axis] - 1));
     const value = String(this.others.get(axis) ?? 0);
     const change = (event) => {
-      const given = Math.min(most, Math.max(0, Math.round(Number(/** @type {HTMLInputElement} */ (event.target).value)) || 0));
+      const given = Math.min(Number(max), Math.max(0, Math.round(Number(/** @type {HTMLInputElement} */ (event.target).value)) || 0));
       this.others.set(axis, given);
-      [slider.value, box.value] = [String(given), String(given)];
-      this.#show(true);
+      slider.value = box.value = String(given);
+      this.changed(true);
     };
-    const slider = h('input', { type: 'range', min: '0', max: String(most), value, input: change, 'aria-label': t('indexOf', axis) });
-    const box = h('input', { type: 'number', min: '0', max: String(most), value, change, 'aria-label': t('indexOf', axis) });
+    const input = (type, more) => h('input', { type, min: '0', max, value, 'aria-label': t('indexOf', axis), ...more });
+    const slider = input('range', { input: change });
+    const box = input('number', { change });
     return h('span', { class: 'index' }, h('span', null, t('dimension', axis, count(this.shape[axis]))), slider, box);
   }
 }

@@ -1,4 +1,4 @@
-// A treegrid of any length: rows come in pages, and only those in sight have elements, which are used again.
+// A treegrid of any length: only rows in sight have elements, which are used again.
 import { aborted, h, onFrame, report, say } from './core.js';
 import { t } from './strings.js';
 
@@ -69,7 +69,6 @@ export class Grid {
     }
   }
 
-  /** Begins anew, for another file, question or order. */
   async reset() {
     this.stop.abort();
     this.stop = new AbortController();
@@ -172,7 +171,7 @@ export class Grid {
     this.#draw();
   }
 
-  /** Opens groups from the top while all of them fit the window, so that a small file shows itself. */
+  /** Opens groups from the top while all fit the window. */
   async unfold() {
     for (let line = 0, steps = 0; line < this.size && steps < 24; ++line) {
       const { branch, at } = this.#find(line);
@@ -185,7 +184,6 @@ export class Grid {
     }
   }
 
-  /** Opens a row and those around it, outermost first. */
   async reveal(paths) {
     for (const path of paths) {
       for (let line = 0; line < this.size; ++line) {
@@ -245,20 +243,22 @@ export class Grid {
     row.hidden = false;
     if (!item) this.#want(branch, floor(at / PAGE));
     row.dataset.line = String(line);
-    row.setAttribute('aria-rowindex', String(line + 2));
-    row.setAttribute('aria-selected', String(!!item && item.path === this.chosen));
+    const tell = (what, value) => row.setAttribute(`aria-${what}`, String(value));
+    tell('rowindex', line + 2);
+    tell('selected', !!item && item.path === this.chosen);
     if (this.options.tree !== false) {
-      row.setAttribute('aria-level', String(branch.level));
-      row.setAttribute('aria-posinset', String(at + 1));
-      row.setAttribute('aria-setsize', String(branch.total));
-      if (item?.parent) row.setAttribute('aria-expanded', String(branch.open.some((child) => child.at === at)));
+      tell('level', branch.level);
+      tell('posinset', at + 1);
+      tell('setsize', branch.total);
+      if (item?.parent) tell('expanded', branch.open.some((child) => child.at === at));
       else row.removeAttribute('aria-expanded');
     }
     row.tabIndex = line === this.active ? 0 : -1;
     this.options.columns.forEach((column, i) => {
       const cell = /** @type {HTMLElement} */ (row.children[i]);
       if (!item) cell.textContent = i ? '' : '…';
-      else column.fill(cell, item.data, branch.level);
+      else if (column.text) cell.title = cell.textContent = column.text(item.data);
+      else column.fill?.(cell, item.data, branch.level);
     });
     const first = /** @type {HTMLElement} */ (row.firstElementChild);
     first.style.paddingInlineStart = this.options.tree === false ? '' : `${4 + (branch.level - 1) * 14}px`;
@@ -336,7 +336,6 @@ export class Grid {
     event.stopPropagation();
   }
 
-  /** Moves to the next loaded row whose name begins with what was typed within a second. */
   #typeAhead(key) {
     const now = performance.now();
     this.typed = now - this.typedAt > 1000 ? key : this.typed + key;
@@ -353,7 +352,6 @@ export class Grid {
   }
 }
 
-/** The first cell of a tree: a twisty where there are children, then the name. */
 export function nameCell(cell, parent, text, after = '') {
   if (cell.childElementCount !== 3) cell.replaceChildren(h('span', { class: 'twisty', 'aria-hidden': 'true' }), h('span', { class: 'label' }), h('span', { class: 'after' }));
   const [twisty, label, tail] = /** @type {HTMLCollectionOf<HTMLElement>} */ (cell.children);
