@@ -5,9 +5,11 @@ Nothing of a file is ever run. docs/python.md tells the rest.
 """
 from ._checkpoint import Checkpoint, Object, open, open_value, set_identities
 from ._errors import SafetensorError
-from ._files import Conversion, Difference, DiffReport, Distance, Finding, Manifest, ScanReport, VerifyReport, checkpoint, convert, diff, hash, save, scan, stats, verify
+from ._files import Conversion, checkpoint, convert, save
 from ._native import __version__, set_thread_count, thread_count
-from ._safetensors import TensorSpec, _safe_open_handle, deserialize, safe_open, serialize, serialize_file
+from ._proof import Difference, DiffReport, Distance, Finding, Manifest, ScanReport, VerifyReport, diff, hash, scan, stats, verify
+from ._safetensors import _safe_open_handle, deserialize, safe_open
+from ._serialize import TensorSpec, serialize, serialize_file
 from ._signature import SignatureFinding, SignatureReport, sign, verify_signature
 from ._tensor import Tensor
 

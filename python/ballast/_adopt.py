@@ -32,7 +32,10 @@ def adopt(array: Any, code: str, framework: str, device: Union[str, int] = "cpu"
     if framework == "tensorflow":
         import tensorflow
 
-        return tensorflow.convert_to_tensor(_as_itself(array, code))
+        try:
+            return tensorflow.convert_to_tensor(_as_itself(array, code))
+        except (TypeError, ValueError):
+            raise _unknown("tensorflow", code) from None
     if framework == "flax":
         import jax.numpy
 
@@ -43,9 +46,29 @@ def adopt(array: Any, code: str, framework: str, device: Union[str, int] = "cpu"
 
 
 def from_numpy(array: Any, framework: str, device: Union[str, int] = "cpu") -> Any:
-    """The framework's tensor of an array that is what it says."""
+    """The framework's tensor of an array that is what it says; of what is no array, what the framework makes of it."""
+    if not hasattr(array, "dtype"):
+        return _made_of(array, framework, device)
     code = code_of(array.dtype.name)
     return adopt(array.view(carrying_tools()[1][code]) if code in SMALL_FLOATS else array, code, framework, device)
+
+
+def _made_of(value: Any, framework: str, device: Union[str, int]) -> Any:
+    if framework == "tensorflow":
+        import tensorflow
+
+        return tensorflow.convert_to_tensor(value)
+    if framework == "flax":
+        import jax.numpy
+
+        return jax.numpy.array(value)
+    if framework == "mlx":
+        import mlx.core
+
+        return mlx.core.array(value)
+    import paddle
+
+    return paddle.to_tensor(value, place=device)
 
 
 def _as_itself(array: Any, code: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import ItemsView, KeysView, Mapping, ValuesView
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import _native
 from ._frameworks import dtype_name, numpy_tools, torch_tools
@@ -72,6 +72,11 @@ class Checkpoint(_native.Checkpoint):
 
     def __repr__(self) -> str:
         return f"<ballast.Checkpoint {self.path!r}: {self.format}, {len(self)} tensors>"
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickled and copied by value, as the bytes of a Safetensors file: tensors, names that are tied, metadata. Not ``path``, ``format`` and
+        ``value()``."""
+        return _from_pickle, (_native.serialize(self),)
 
     def __enter__(self) -> "Checkpoint":
         return self
@@ -150,8 +155,24 @@ def set_identities(identities: Optional[Iterable[StrPath]] = None, *, passphrase
     _native.set_identities({"identities": _texts(identities), "passphrase_file": passphrase_file})
 
 
+def _from_pickle(data: bytes) -> Checkpoint:
+    return _native.open_bytes(data, {"inert": False, "expansion": None, "identities": None, "passphrase_file": None})  # type: ignore[return-value]
+
+
+def _content_of(file: Any) -> Optional[bytes]:
+    """The bytes of what is no path: bytes, or a file object such as io.BytesIO, from where it stands to its end."""
+    if isinstance(file, (bytes, bytearray, memoryview)):
+        return bytes(file)
+    if isinstance(file, (str, os.PathLike)) or not hasattr(file, "read"):
+        return None
+    content = file.read()
+    if not isinstance(content, (bytes, bytearray)):
+        raise TypeError(f"{type(file).__name__} reads {type(content).__name__}, not bytes: open it in binary mode")
+    return bytes(content)
+
+
 def open(
-    path: StrPath,
+    path: Union[StrPath, bytes, bytearray, memoryview, BinaryIO],
     *,
     writable: bool = False,
     io: str = "auto",
@@ -164,13 +185,20 @@ def open(
     an ``index.json`` of shards or a folder with one. By content, never by name; nothing in it is run.
 
     Tensors are read-only views of the mapped file. ``writable``: they may be written, in memory of this process alone; the file never
-    changes. ``io="read"``: nothing is mapped, tensors are read when they are needed;
+    changes. Bytes and file objects (``io.BytesIO``, which is read to its end) are the content of a file, whatever its format; there is
+    nothing to map then, and what is ``writable`` is a copy. ``io="read"``: nothing is mapped, tensors are read when they are needed;
     ``"direct"``: the same past the page cache; ``"auto"`` maps, and reads on a network file system. ``inert``: read past calls that could run code.
     ``expansion``: all tensors of a PyTorch file together may show 64 MiB and so many times the size of the file.
     ``identities`` and ``passphrase_file`` open files encrypted with age: paths of identity files (or their text), a file whose first line is the passphrase.
     """
     options = {"io": io, "writable": writable, "inert": inert, "expansion": expansion, "identities": _texts(identities), "passphrase_file": passphrase_file}
-    return _native.open(path, options)  # type: ignore[return-value]
+    content = _content_of(path)
+    if content is None:
+        return _native.open(path, options)  # type: ignore[return-value]
+    if io != "auto":
+        raise ValueError(f"io={io!r} is a way to read files, and these are bytes")
+    checkpoint: Checkpoint = _native.open_bytes(content, options)  # type: ignore[assignment]
+    return checkpoint.load() if writable else checkpoint
 
 
 def open_value(path: StrPath, dotted: str = "") -> Any:

@@ -66,6 +66,10 @@ class MissingKeyError(SafetensorError, KeyError):
     """No such tensor, key or path."""
 
 
+class ArgumentError(SafetensorError, ValueError):
+    """An argument that means nothing."""
+
+
 class BadIndexError(SafetensorError, IndexError):
     """A subscript outside the tensor."""
 
@@ -82,6 +86,7 @@ _CLASSES: Dict[str, Type[SafetensorError]] = {
     "not-regular-file": FileError,
     "no-space": FileError,
     "not-found": MissingKeyError,
+    "invalid-argument": ArgumentError,
 }
 
 
@@ -95,6 +100,7 @@ def make(code: str, where: str, what: str) -> SafetensorError:
 
 # What the reference says where the library has a code; the rest is invalid JSON to it.
 _OFFSET = "invalid offset for tensor `{name}`"
+MISALIGNED = "The slice is slicing for subbytes dtypes, and the slice does not end up at a byte boundary, this is invalid."
 _REFERENCE = {
     "header-too-large": "header too large",
     "gap": _OFFSET,
@@ -102,7 +108,7 @@ _REFERENCE = {
     "offset-out-of-range": _OFFSET,
     "size-mismatch": "invalid shape, data type, or offset for tensor",
     "size-overflow": "overflow computing buffer size from shape and/or element type",
-    "misaligned": "The slice is slicing for subbytes dtypes, and the slice does not end up at a byte boundary, this is invalid.",
+    "misaligned": MISALIGNED,
     "trailing-data": "incomplete metadata, file not fully covered",
     "bad-utf8": "invalid UTF-8 in header: {what}",
     "bad-json": "invalid JSON in header: {what}",

@@ -89,12 +89,26 @@ def torch_tools() -> Tuple[Any, Any]:
 Spec = Tuple[str, str, Any, int, int, Any, Any]
 
 
+# In the order in which the published package lists them.
+_LISTED = (
+    "bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, float32, float64, bfloat16, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, "
+    "float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2, complex64"
+)
+
+
+def need_text(argument: str, value: Any, kind: type = str) -> None:
+    """A TypeError in the words of the published package."""
+    if not isinstance(value, kind):
+        shown = "'None'" if value is None else f"'{type(value).__name__}' object"
+        raise TypeError(f"argument '{argument}': {shown} is not an instance of '{kind.__name__}'")
+
+
 def code_of(name: str) -> str:
     """A framework's name of a dtype as Safetensors' code."""
     try:
         return CODES[name]
     except KeyError:
-        raise SafetensorError(f'Unknown dtype "{name}". Supported dtypes: {", ".join(CODES)}', "bad-dtype") from None
+        raise SafetensorError(f'Unknown dtype "{name}". Supported dtypes: {_LISTED}', "bad-dtype") from None
 
 
 def dtype_name(dtype: Any) -> str:
@@ -103,6 +117,8 @@ def dtype_name(dtype: Any) -> str:
         return dtype
     if type(dtype).__module__ == "torch":
         return str(dtype)
+    if dtype is None:  # which NumPy takes for float64
+        raise TypeError("a dtype is wanted, not None")
     import numpy
 
     return numpy.dtype(dtype).name

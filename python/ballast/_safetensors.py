@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import json
+import operator
 import os
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from . import _native
 from ._adopt import adopt, carrying_tools
-from ._errors import MissingFileError, SafetensorError, as_reference
-from ._frameworks import Spec, code_of, numpy_tools, torch_tools
+from ._errors import FileError, MissingFileError, SafetensorError, as_reference
+from ._frameworks import need_text, numpy_tools, torch_tools
+from ._serialize import need_path
 from ._slices import SafeSlice
 
 _FRAMEWORKS = {
@@ -20,79 +23,13 @@ _DEVICES = ("cpu", "cuda", "musa", "mps", "npu", "xpu", "xla", "mlu", "hpu")
 _BACKENDS = ("mmap", "pread")
 
 
-class TensorSpec:
-    """A tensor in memory, by its address: what :func:`serialize` takes. Whoever makes it keeps the memory alive.
-
-    ``dtype`` is a framework's name ("float32"); the attribute is Safetensors' code ("F32").
-    """
-
-    __slots__ = ("dtype", "shape", "data_ptr", "data_len")
-
-    dtype: str
-    shape: Tuple[int, ...]
-    data_ptr: int
-    data_len: int
-
-    def __init__(self, *, dtype: str, shape: Sequence[int], data_ptr: int, data_len: int) -> None:
-        code = code_of(dtype)
-        dims = tuple(int(n) for n in shape)
-        if code == "F4":  # two elements in each of PyTorch's
-            if not dims:
-                raise SafetensorError("float4_e2m1fn_x2 requires at least one dimension", "misaligned")
-            dims = dims[:-1] + (dims[-1] * 2,)
-        for name, value in (("dtype", code), ("shape", dims), ("data_ptr", int(data_ptr)), ("data_len", int(data_len))):
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"attribute '{name}' of 'TensorSpec' objects is not writable")
-
-    def __repr__(self) -> str:
-        return f"TensorSpec(dtype={self.dtype!r}, shape={list(self.shape)}, data_ptr={self.data_ptr}, data_len={self.data_len})"
-
-
-def _specs(tensor_dict: Dict[str, TensorSpec]) -> List[Spec]:
-    specs: List[Spec] = []
-    for name, spec in tensor_dict.items():
-        if not isinstance(spec, TensorSpec):
-            raise TypeError(f"argument 'tensor_dict': '{type(spec).__name__}' object cannot be converted to 'TensorSpec'")
-        specs.append((name, spec.dtype, spec.shape, spec.data_ptr, spec.data_len, None, None))
-    return specs
-
-
-def _saying(prefix: str, error: SafetensorError) -> SafetensorError:
-    if type(error) is not SafetensorError or error.message.startswith("Error "):
-        return error
-    return SafetensorError(prefix + error.message, error.code, error.where)
-
-
-def serialize_specs(specs: List[Spec], metadata: Optional[Dict[str, str]]) -> bytes:
-    try:
-        return _native.serialize(_native.from_specs(specs, metadata))
-    except SafetensorError as error:
-        raise _saying("Error while serializing: ", error) from None
-
-
-def save_specs(specs: List[Spec], filename: Union[str, "os.PathLike[str]"], metadata: Optional[Dict[str, str]], durable: bool = True) -> None:
-    try:
-        _native.save(_native.from_specs(specs, metadata), filename, {"verbatim": True, "durable": durable})
-    except SafetensorError as error:
-        raise _saying("Error while serializing: ", error) from None
-
-
-def serialize(tensor_dict: Dict[str, TensorSpec], metadata: Optional[Dict[str, str]] = None) -> bytes:
-    """A Safetensors file as bytes."""
-    return serialize_specs(_specs(tensor_dict), metadata)
-
-
-def serialize_file(tensor_dict: Dict[str, TensorSpec], filename: Union[str, "os.PathLike[str]"], metadata: Optional[Dict[str, str]] = None) -> None:
-    """A Safetensors file on the disk: whole under its name, or not there."""
-    save_specs(_specs(tensor_dict), filename, metadata)
-
-
 def parse(data: bytes) -> Any:
     """A Checkpoint whose tensors are views of ``data``."""
     if not isinstance(data, bytes):
-        data = bytes(memoryview(data))
+        try:
+            data = bytes(memoryview(data))
+        except TypeError:
+            need_text("bytes", data, bytes)
     try:
         return _native.parse(data)
     except SafetensorError as error:
@@ -116,40 +53,66 @@ def _head_of(filename: Any) -> bytes:
         return b""
 
 
+def need_backend(backend: Any) -> None:
+    need_text("backend", backend)
+    if backend not in _BACKENDS:
+        raise SafetensorError(f'backend {json.dumps(backend, ensure_ascii=False)} is invalid (expected one of: "mmap", "pread")')
+
+
 def open_file(filename: Any, backend: str) -> Any:
     """A Checkpoint of a Safetensors file, its errors in the words of ``safetensors``."""
-    os.fspath(filename)  # a number would be a descriptor of the caller's
-    if backend not in _BACKENDS:
-        expected = ", ".join(f'"{name}"' for name in _BACKENDS)
-        raise SafetensorError(f'backend "{backend}" is invalid (expected one of: {expected})')
+    need_path(filename)
+    need_backend(backend)
     try:
         return _native.open(filename, {"safetensors": True, "io": "map" if backend == "mmap" else "read", "writable": backend == "mmap"})
-    except MissingFileError as error:
-        raise MissingFileError(f"No such file or directory: {os.fspath(filename)}", error.code, os.fspath(filename)) from None
+    except (FileError, MissingFileError, ValueError) as error:
+        if os.path.lexists(filename):
+            raise
+        raise MissingFileError(f"No such file or directory: {os.fspath(filename)}", "file-not-found", os.fspath(filename), str(error)) from None
     except SafetensorError as error:
         raise as_reference(error, "Error while deserializing header: ", _head_of(filename)) from None
 
 
 def framework_of(name: Any) -> str:
+    need_text("framework", name)
     try:
         return _FRAMEWORKS[name]
     except (KeyError, TypeError):
         raise SafetensorError(f"framework {name} is invalid") from None
 
 
+def _device_number(device: str, number: str) -> int:
+    if ":" in number:
+        raise SafetensorError(f"device {device} is invalid")
+    digits = number[1:] if number.startswith("+") else number
+    if not number:
+        raise ValueError("cannot parse integer from empty string")
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError("invalid digit found in string")
+    if int(digits) >= 2**64:
+        raise ValueError("number too large to fit in target type")
+    return int(digits)
+
+
 def device_of(device: Any) -> Union[str, int]:
     """A name with or without a number, or a bare number, which means whatever the framework thinks it does. None is the CPU."""
     if device is None:
         return "cpu"
-    if isinstance(device, int) and not isinstance(device, bool):
-        return device
     if not isinstance(device, str) and type(device).__module__.split(".")[0] == "torch":
         device = str(device)
     if isinstance(device, str):
         kind, colon, number = device.partition(":")
-        if kind in _DEVICES and (not colon or number.isdigit()):
+        if kind in _DEVICES and not colon or kind == "cpu" and number.isdigit():  # cpu:0 is what PyTorch calls it
             return device
-    raise SafetensorError(f"device {device} is invalid")
+        if kind in _DEVICES and kind != "cpu":
+            at = _device_number(device, number)
+            if kind == "mps" and at:
+                raise SafetensorError(f"device {device} is invalid: only mps or mps:0 is supported")
+            return f"{kind}:{at}"
+        raise SafetensorError(f"device {device} is invalid")
+    if hasattr(device, "__index__") and 0 <= operator.index(device) < 2**64:
+        return operator.index(device)
+    raise SafetensorError(f"device {device!r} is invalid")
 
 
 def is_cpu(device: Union[str, int]) -> bool:
@@ -173,13 +136,17 @@ class safe_open:
     ``backend="pread"`` maps nothing: each tensor is read into memory of its own.
     """
 
+    __slots__ = ("_framework", "_device", "_checkpoint", "_backend")
     _exact_slices = False
 
     def __init__(self, filename: Union[str, "os.PathLike[str]"], framework: str, device: Union[str, int] = "cpu", *, backend: str = "mmap") -> None:
+        need_path(filename)
         self._framework = framework_of(framework)
         self._device = device_of(device)
-        if self._framework not in ("pytorch", "paddle") and not is_cpu(self._device):
-            raise SafetensorError(f"Device {self._device} is not supported for framework {self._framework}")
+        need_backend(backend)
+        if self._framework not in ("pytorch", "paddle") and not is_cpu(self._device) and os.path.exists(filename):
+            name = self._device if isinstance(self._device, int) or ":" in self._device or self._device == "mps" else f"{self._device}:0"
+            raise SafetensorError(f"Device {name} is not supported for framework {self._framework}")
         self._checkpoint: Any = None
         self._checkpoint = open_file(filename, backend)
         self._backend = backend
@@ -194,6 +161,7 @@ class safe_open:
 
     def _tensor(self, name: str) -> Any:
         checkpoint = self._open()
+        need_text("name", name)
         if name not in checkpoint:
             raise SafetensorError(f"File does not contain tensor {name}", "not-found")
         return checkpoint._tensor(name)
@@ -243,20 +211,27 @@ class safe_open:
     def get_slice(self, name: str) -> SafeSlice:
         """A tensor of which only a part is wanted."""
         place = functools.partial(on_device, device=self._device)
-        exact = self._exact_slices and self._framework != "paddle"  # there the reference leaves them to Paddle, which does as NumPy
+        exact = self._exact_slices and (self._framework != "paddle" or self._backend != "mmap")  # there the reference leaves them to Paddle, which does as NumPy
         return SafeSlice(self._tensor(name), self._give, self._pick, place, self._framework, self._backend, exact)
 
     def __enter__(self) -> "safe_open":
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, _exc_type: Any, _exc_value: Any, _traceback: Any) -> None:
         self._checkpoint = None
 
+    def __reduce__(self) -> Any:  # also what copy.copy asks
+        raise TypeError(f"cannot pickle 'builtins.{type(self).__name__}' object")
 
-def _safe_open_handle(f: Any, framework: str, device: Union[str, int] = "cpu", *, backend: str = "mmap") -> safe_open:
+
+class _safe_open_handle(safe_open):
     """The same for a file object, which is opened again by its name."""
-    f.fileno()
-    return safe_open(f.name, framework, device, backend=backend)
+
+    __slots__ = ()
+
+    def __init__(self, f: Any, framework: str, device: Union[str, int] = "cpu", *, backend: str = "mmap") -> None:
+        f.fileno  # what has none is no file
+        super().__init__(f.name, framework, device, backend=backend)
 
 
 def tensors_of(checkpoint: Any, framework: str, device: Union[str, int]) -> Dict[str, Any]:
@@ -279,9 +254,31 @@ def load_bytes(data: bytes, framework: str, device: Any = "cpu") -> Dict[str, An
     return tensors_of(parse(data)._in_memory(), framework, "cpu" if device is None else device)
 
 
+def _is_foreign(filename: Any) -> bool:
+    """A file that is something else than Safetensors, as far as its first bytes say: PyTorch's zip, stream or tar; a folder; an index."""
+    try:
+        if os.path.isdir(filename):
+            return True
+        with open(filename, "rb") as file:
+            head = file.read(9)
+    except OSError:
+        return False
+    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= 100_000_000:
+        return False
+    return head[:4] == b"PK\x03\x04" or head[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05") or str(filename).endswith(".index.json")
+
+
 def load_path(filename: Any, framework: str, device: Any = "cpu", *, backend: str = "mmap") -> Dict[str, Any]:
-    """The tensors of a Safetensors file."""
-    checkpoint = open_file(filename, backend)
+    """The tensors of a Safetensors file; of PyTorch's files those of the state dict, found by itself."""
+    need_path(filename)
+    filename = os.fspath(filename)
+    if backend in _BACKENDS and _is_foreign(filename):
+        try:
+            checkpoint = _native.open(filename, {"io": "map" if backend == "mmap" else "read", "writable": backend == "mmap"})._root(None)
+        except FileNotFoundError:  # a folder without a model is a folder, as safetensors says
+            checkpoint = open_file(filename, backend)
+    else:
+        checkpoint = open_file(filename, backend)
     return tensors_of(checkpoint if backend == "mmap" else checkpoint._in_memory(), framework, "cpu" if device is None else device)
 
 

@@ -2,9 +2,11 @@
 """What get_slice gives: a tensor that is indexed before its bytes are touched."""
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, List, Tuple
 
-from ._errors import BadIndexError, SafetensorError
+from ._errors import BadIndexError
+from ._exact import check as check_exact
 from ._frameworks import torch_tools
 
 
@@ -52,39 +54,30 @@ def _is_basic(index: Any) -> bool:
 
 def _goes_backwards(index: Any) -> bool:
     items = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(item, slice) and item.step is not None and item.step.__index__() < 0 for item in items)
+    return any(isinstance(item, slice) and item.step is not None and operator.index(item.step) < 0 for item in items)
 
 
-def check(index: Any, shape: List[int], exact: bool) -> None:
-    """Numbers outside the tensor, in the reference's words. ``exact``: also what NumPy allows and the reference does not."""
-    if exact and isinstance(index, list) and index:
-        raise SafetensorError("Non empty lists are not implemented")
-    if exact and isinstance(index, bool):  # 0 or 1 to the reference, a new axis to NumPy
-        raise SafetensorError(f"Unsupported slice index at position 0: {index} is neither a number nor a slice")
+def check(index: Any, shape: List[int]) -> None:
+    """Numbers outside the tensor, in the words of ``safetensors``."""
     if not _is_basic(index):
         return  # lists and masks: NumPy's
     items = index if isinstance(index, tuple) else (index,)
     if sum(1 for item in items if item is not None and item is not Ellipsis) > len(shape):
         shown = ", ".join(_text(item) for item in items)
         raise BadIndexError(f"Error during slicing [{shown}] with shape {shape}: more slicing indexes than dimensions in tensor", "offset-out-of-range")
-    placed = [(item, dim) for item, dim in zip(items, _dims_of(items, len(shape))) if dim >= 0]
-    for item, dim in placed:
-        if not isinstance(item, slice) and item.__index__() < -shape[dim]:
-            raise BadIndexError(f"Invalid index {item.__index__()} for dimension {dim} of size {shape[dim]}", "offset-out-of-range")
-    for item, dim in reversed(placed):  # the reference names the last one that is outside
-        size = shape[dim]
-        if not isinstance(item, slice):
-            if item.__index__() >= size:
-                raise _out_of_bounds(items, shape, item.__index__(), dim)
-        elif exact and item.stop is not None and item.stop.__index__() > size:
-            start = 0 if item.start is None else item.start.__index__()
-            raise _out_of_bounds(items, shape, start if start >= size else item.stop.__index__() - 1, dim)
+    placed = [(item.__index__(), dim) for item, dim in zip(items, _dims_of(items, len(shape))) if dim >= 0 and not isinstance(item, slice)]
+    for number, dim in placed:
+        if number < -shape[dim]:
+            raise BadIndexError(f"Invalid index {number} for dimension {dim} of size {shape[dim]}", "offset-out-of-range")
+    for number, dim in reversed(placed):  # the reference names the last one that is outside
+        if number >= shape[dim]:
+            raise _out_of_bounds(items, shape, number, dim)
 
 
 class SafeSlice:
     """``get_shape()``, ``get_dtype()``, and ``[...]``, which means what it means to NumPy, whatever the framework.
 
-    ``exact``: what it means to ``safetensors``, where that has a meaning for it.
+    ``exact``: what ``safetensors`` refuses is refused, in its words.
     """
 
     __slots__ = ("_tensor", "_give", "_pick", "_place", "_framework", "_backend", "_exact", "_whole")
@@ -114,13 +107,18 @@ class SafeSlice:
 
     def __getitem__(self, index: Any) -> Any:
         is_torch = self._framework == "pytorch"
-        views = _is_basic(index) and not (is_torch and _goes_backwards(index))  # PyTorch's strides are never negative
-        if is_torch and self._backend == "mmap" and self._tensor.dtype != "F4" and (views or self._exact):
+        if is_torch and self._backend == "mmap" and self._tensor.dtype != "F4" and (self._exact or self._is_view(index)):
             if self._whole is None:
                 self._whole = self._tensor._torch(*torch_tools())
             return self._place(self._whole[index])
-        check(index, self.get_shape(), self._exact)
-        return self._give(self._tensor[index]) if views else self._pick(self._tensor, index)
+        if self._exact:
+            check_exact(index, self.get_shape())
+        else:
+            check(index, self.get_shape())
+        return self._give(self._tensor[index]) if self._is_view(index) else self._pick(self._tensor, index)
+
+    def _is_view(self, index: Any) -> bool:
+        return _is_basic(index) and not (self._framework == "pytorch" and _goes_backwards(index))  # PyTorch's strides are never negative
 
 
 PySafeSlice = SafeSlice

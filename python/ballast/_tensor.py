@@ -113,6 +113,10 @@ class Tensor(_native.Tensor):
             raise TypeError(f"only a tensor of one integer is an index, this one is {self.dtype}")
         return value
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickled and copied by value, as the bytes of a Safetensors file."""
+        return _from_pickle, (_native.serialize(_native.from_specs([("tensor", self)], None, False)),)
+
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
@@ -138,6 +142,10 @@ class Tensor(_native.Tensor):
 
 
 _native.register_tensor_class(Tensor)
+
+
+def _from_pickle(data: bytes) -> Tensor:
+    return _native.parse(data)._tensor("tensor").copy()
 
 
 def framework_name(code: str) -> str:

@@ -13,7 +13,7 @@ import sys
 import types
 from typing import Any, Iterable, List, Optional
 
-from . import _safetensors
+from . import _safetensors, _serialize
 from ._errors import SafetensorError
 
 #: The version of ``safetensors`` whose interface this is.
@@ -25,19 +25,21 @@ _CORE = ("_safetensors_rust",)
 
 class safe_open(_safetensors.safe_open):
     __doc__ = _safetensors.safe_open.__doc__
+    __slots__ = ()
     _exact_slices = True
 
 
-def _safe_open_handle(f: Any, framework: str, device: Any = "cpu", *, backend: str = "mmap") -> safe_open:
-    f.fileno()
-    return safe_open(f.name, framework, device, backend=backend)
+class _safe_open_handle(_safetensors._safe_open_handle):
+    __doc__ = _safetensors._safe_open_handle.__doc__
+    __slots__ = ()
+    _exact_slices = True
 
 
 def _core_names() -> dict:
     return {
-        "SafetensorError": SafetensorError, "TensorSpec": _safetensors.TensorSpec, "__version__": REFERENCE_VERSION,
+        "SafetensorError": SafetensorError, "TensorSpec": _serialize.TensorSpec, "__version__": REFERENCE_VERSION,
         "deserialize": _safetensors.deserialize, "safe_open": safe_open, "_safe_open_handle": _safe_open_handle,
-        "serialize": _safetensors.serialize, "serialize_file": _safetensors.serialize_file,
+        "serialize": _serialize.serialize, "serialize_file": _serialize.serialize_file,
     }  # fmt: skip
 
 
@@ -77,6 +79,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         else:
             names = _core_names()
         vars(module).update(names)
+        if not part:  # the published one has it after a plain import
+            importlib.import_module("safetensors._safetensors_rust")
 
     def find_distributions(self, context: Any = None) -> Iterable[importlib.metadata.Distribution]:
         return [_Distribution()] if getattr(context, "name", None) == "safetensors" else []

@@ -11,7 +11,8 @@ import numpy as np
 from . import numpy  # noqa: F401  (``safetensors.mlx`` has it, and safe_open)
 from ._adopt import from_numpy
 from ._frameworks import Spec, code_of, numpy_spec, numpy_tools
-from ._safetensors import load_bytes, load_path, safe_open, save_specs, serialize_specs  # noqa: F401
+from ._safetensors import load_bytes, load_path, safe_open  # noqa: F401
+from ._serialize import save_specs, serialize_specs
 
 
 def save(tensors: Dict[str, mx.array], metadata: Optional[Dict[str, str]] = None) -> bytes:
@@ -36,12 +37,19 @@ def load_file(filename: Union[str, "os.PathLike[str]"], *, backend: str = "mmap"
 
 def _bits(tensor: mx.array) -> Any:
     """NumPy has no bfloat16: integers that carry it."""
-    return np.array(tensor.view(mx.uint16) if tensor.dtype == mx.bfloat16 else tensor)
+    return np.array(tensor.view(mx.uint16)) if _is_bfloat16(tensor) else np.array(tensor)
+
+
+def _is_bfloat16(tensor: Any) -> bool:
+    return isinstance(tensor, mx.array) and tensor.dtype == mx.bfloat16
 
 
 def _specs(tensors: Dict[str, mx.array]) -> List[Spec]:
     specs = []
     for name, tensor in tensors.items():
+        if isinstance(tensor, (np.ndarray, np.generic)):
+            specs.append(numpy_spec(name, np.asarray(tensor)))
+            continue
         if not isinstance(tensor, mx.array):
             raise ValueError(f"Key `{name}` is invalid, expected mlx.core.array but received {type(tensor)}")
         dtype = str(tensor.dtype).split(".")[-1]
@@ -54,4 +62,4 @@ def _np2mx(numpy_dict: Dict[str, Any]) -> Dict[str, mx.array]:
 
 
 def _mx2np(mx_dict: Dict[str, mx.array]) -> Dict[str, Any]:
-    return {name: _bits(tensor).view(numpy_tools()[1]["BF16"]) if tensor.dtype == mx.bfloat16 else np.array(tensor) for name, tensor in mx_dict.items()}
+    return {name: _bits(tensor).view(numpy_tools()[1]["BF16"]) if _is_bfloat16(tensor) else np.asarray(tensor) for name, tensor in mx_dict.items()}

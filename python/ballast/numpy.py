@@ -11,10 +11,9 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
-from ._frameworks import NAMES, Spec, numpy_spec, numpy_tools
-from ._safetensors import (  # noqa: F401  (some are what ``safetensors.numpy`` has)
-    TensorSpec, deserialize, load_bytes, load_path, safe_open, save_specs, serialize, serialize_file, serialize_specs,
-)  # fmt: skip
+from ._frameworks import NAMES, SMALL_FLOATS, Spec, numpy_spec, numpy_tools
+from ._safetensors import deserialize, load_bytes, load_path, safe_open  # noqa: F401  (some, here and below, are what ``safetensors.numpy`` has)
+from ._serialize import TensorSpec, save_specs, serialize, serialize_file, serialize_specs  # noqa: F401
 
 _TYPES = {code: bool if name == "bool" else getattr(np, name) for code, name in NAMES.items() if name == "bool" or hasattr(np, name)}
 
@@ -53,7 +52,10 @@ def load(data: bytes) -> Dict[str, np.ndarray]:
 
 
 def load_file(filename: Union[str, "os.PathLike[str]"], *, backend: str = "mmap") -> Dict[str, np.ndarray]:
-    """The arrays of a Safetensors file: views of it that may be written; with ``backend="pread"`` in memory of their own."""
+    """The arrays of a file: views of it that may be written; with ``backend="pread"`` in memory of their own.
+
+    A ``.pt`` file gives those of its state dict, found by itself (``ballast.open(...).root("key")`` takes another).
+    """
     return load_path(filename, "numpy", backend=backend)
 
 
@@ -67,4 +69,9 @@ def _getdtype(dtype_str: str) -> Any:
 
 def _view2np(safeview: List[Tuple[str, Dict[str, Any]]]) -> Dict[str, np.ndarray]:
     """What deserialize() gives, as arrays of its bytearrays."""
-    return {name: np.frombuffer(entry["data"], numpy_tools()[1][entry["dtype"]]).reshape(entry["shape"]) for name, entry in safeview}
+    result = {}
+    for name, entry in safeview:
+        code = entry["dtype"]
+        dtype = numpy_tools()[1][code] if code in SMALL_FLOATS else _getdtype(code)
+        result[name] = np.frombuffer(entry["data"], dtype).reshape(entry["shape"])
+    return result

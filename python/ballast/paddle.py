@@ -11,9 +11,8 @@ import paddle
 from . import numpy  # noqa: F401  (``safetensors.paddle`` has it, as some of the next)
 from ._adopt import adopt, carrying_tools, from_numpy
 from ._frameworks import NAMES, Spec, code_of, numpy_spec
-from ._safetensors import (  # noqa: F401
-    TensorSpec, deserialize, load_bytes, load_path, safe_open, save_specs, serialize, serialize_file, serialize_specs,
-)  # fmt: skip
+from ._safetensors import deserialize, device_of, load_bytes, load_path, safe_open  # noqa: F401
+from ._serialize import TensorSpec, save_specs, serialize, serialize_file, serialize_specs  # noqa: F401
 
 _TYPES = {code: getattr(paddle, name) for code, name in NAMES.items() if hasattr(paddle, name) and code not in ("U16", "U32", "U64")}
 _SIZE = {dtype: carrying_tools()[1][code].itemsize for code, dtype in _TYPES.items()}
@@ -41,7 +40,7 @@ def load(data: bytes, device: str = "cpu") -> Dict[str, paddle.Tensor]:
 
 def load_file(filename: Union[str, "os.PathLike[str]"], device: str = "cpu", *, backend: str = "mmap") -> Dict[str, paddle.Tensor]:
     """The tensors of a Safetensors file."""
-    return load_path(filename, "paddle", device, backend=backend)
+    return load_path(filename, "paddle", device_of(device), backend=backend)
 
 
 def _check(tensors: Any) -> None:
@@ -96,4 +95,4 @@ def _np2paddle(numpy_dict: Dict[str, Any], device: str = "cpu") -> Dict[str, pad
 
 
 def _paddle2np(paddle_dict: Dict[str, paddle.Tensor]) -> Dict[str, Any]:
-    return {name: tensor.numpy() for name, tensor in paddle_dict.items()}
+    return {name: tensor.detach().cpu().numpy() for name, tensor in paddle_dict.items()}

@@ -6,17 +6,16 @@ Loaded tensors are views of the file that may be written, each with a storage of
 """
 from __future__ import annotations
 
+import copy
 import os
 from collections import defaultdict
 from typing import Any, Dict, List, Optional, Set, Tuple, Union
 
 import torch
 
-from . import _native
 from ._frameworks import CODES, NAMES, Spec, torch_tools
-from ._safetensors import (  # noqa: F401  (some are what ``safetensors.torch`` has)
-    TensorSpec, deserialize, device_of, open_file, parse, safe_open, save_specs, serialize, serialize_file, serialize_specs, tensors_of,
-)  # fmt: skip
+from ._safetensors import deserialize, device_of, load_path, parse, safe_open  # noqa: F401  (some, here and below, are what ``safetensors.torch`` has)
+from ._serialize import TensorSpec, save_specs, serialize, serialize_file, serialize_specs  # noqa: F401
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -33,8 +32,11 @@ def _storage(tensor: torch.Tensor) -> Any:
 
 
 def storage_ptr(tensor: torch.Tensor) -> int:
-    """Where the storage behind a tensor begins."""
-    return _storage(tensor).data_ptr()
+    """Where the storage behind a tensor begins; 0 where it has none (sparse ones)."""
+    try:
+        return _storage(tensor).data_ptr()
+    except NotImplementedError:
+        return 0
 
 
 def storage_size(tensor: torch.Tensor) -> int:
@@ -56,7 +58,7 @@ def _filter_shared_not_shared(tensors: List[Set[str]], state_dict: Dict[str, tor
     """Names on one storage, parted where their bytes do not overlap."""
     parted: List[Set[str]] = []
     for names in tensors:
-        if len(names) == 1:
+        if len(names) < 2:
             parted.append(names)
             continue
         ranges = sorted((state_dict[name].data_ptr(), _end_ptr(state_dict[name]), name) for name in names)
@@ -76,9 +78,9 @@ def _find_shared_tensors(state_dict: Dict[str, torch.Tensor]) -> List[Set[str]]:
     for name, tensor in state_dict.items():
         if tensor.device.type == "meta":
             continue
-        pointer, size = storage_ptr(tensor), storage_size(tensor)
-        if pointer and size:
-            groups[tensor.device, pointer, size].add(name)
+        pointer = storage_ptr(tensor)
+        if pointer and storage_size(tensor):
+            groups[tensor.device, pointer, storage_size(tensor)].add(name)
     return _filter_shared_not_shared(list(groups.values()), state_dict)
 
 
@@ -164,9 +166,11 @@ def _on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
     return tensor if tensor.device.type == "cpu" else tensor.to("cpu")
 
 
-def _spec(name: str, tensor: torch.Tensor) -> Spec:
+def _spec(name: str, tensor: torch.Tensor, others: Optional[Dict[str, str]] = None) -> Spec:
+    """``others``: codes of what Safetensors has no dtype for, by PyTorch's names."""
     tensor = _on_cpu(tensor, name)
-    code = _NAMES.get(tensor.dtype) or CODES.get(str(tensor.dtype).split(".")[-1])
+    called = str(tensor.dtype).split(".")[-1]
+    code = _NAMES.get(tensor.dtype) or CODES.get(called) or (others or {}).get(called)
     if code is None:
         raise KeyError(tensor.dtype)
     shape = tuple(tensor.shape)
@@ -186,6 +190,8 @@ def _flatten_as_ptr(tensors: Dict[str, torch.Tensor], keep_alive_buffer: List[An
     flattened = {}
     for name, tensor in tensors.items():
         here = _on_cpu(tensor, name)
+        if here.dtype not in _SIZE:
+            raise KeyError(here.dtype)
         keep_alive_buffer.append(here)
         flattened[name] = TensorSpec(
             dtype=str(here.dtype).split(".")[-1], shape=here.shape, data_ptr=here.data_ptr(), data_len=here.nelement() * here.element_size()
@@ -211,41 +217,23 @@ def load(data: bytes) -> Dict[str, torch.Tensor]:
     return parse(data)._in_memory()._torch_dict(*torch_tools())
 
 
-def _is_foreign(filename: StrPath) -> bool:
-    """A file that is something else than Safetensors, as far as its first bytes say: PyTorch's zip, stream or tar; a folder; an index."""
-    try:
-        if os.path.isdir(filename):
-            return True
-        with open(filename, "rb") as file:
-            head = file.read(9)
-    except OSError:
-        return False
-    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= 100_000_000:
-        return False
-    return head[:4] == b"PK\x03\x04" or head[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05") or str(filename).endswith(".index.json")
-
-
 def load_file(filename: StrPath, device: Union[str, int] = "cpu", *, backend: str = "mmap") -> Dict[str, torch.Tensor]:
     """The tensors of a file: views of it that may be written; with ``backend="pread"`` in memory of their own.
 
     A ``.pt`` file gives the tensors of its state dict, found by itself (``ballast.open(...).root("key")`` takes another).
     """
-    where = device_of(device)
-    filename = os.fspath(filename)  # a number would be a descriptor of the caller's
-    if _is_foreign(filename):
-        checkpoint: Any = _native.open(filename, {"io": "map" if backend == "mmap" else "read", "writable": backend == "mmap"})
-        checkpoint = checkpoint._root(None)
-    else:
-        checkpoint = open_file(filename, backend)
-    return tensors_of(checkpoint if backend == "mmap" else checkpoint._in_memory(), "pytorch", where)
+    return load_path(filename, "pytorch", device_of(device), backend=backend)
 
 
 def save_model(model: torch.nn.Module, filename: str, metadata: Optional[Dict[str, str]] = None, force_contiguous: bool = True) -> None:
     """A model's state dict. Of tensors that share memory one is written; which name stands for which is in the metadata."""
     state_dict = model.state_dict()
+    metadata = copy.copy(metadata)
     for kept, removed in _remove_duplicate_names(state_dict).items():
         for name in removed:
-            metadata = {name: kept, **(metadata or {})}
+            metadata = {} if metadata is None else metadata
+            if name not in metadata:
+                metadata[name] = kept
             del state_dict[name]
     if force_contiguous:
         state_dict = {name: tensor.contiguous() for name, tensor in state_dict.items()}

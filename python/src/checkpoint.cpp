@@ -12,6 +12,7 @@
 #include "steps.h"
 #include "tensor.h"
 #include "values.h"
+#include "watch.h"
 
 namespace py {
 namespace {
@@ -116,21 +117,20 @@ PyObject* addresses(PyObject* self, PyObject* /*unused*/) {
 
 PyObject* materialized(PyObject* self, PyObject* /*unused*/) {
   return guarded([&] {
-    ballast::Checkpoint result;
-    {
-      const Unlocked unlocked;
-      result = with_own_memory(own(self));
-    }
-    return wrap(std::move(result));
+    const Watch watch(work_of(own(self)));
+    const ballast::Progress progress = watch.progress(nullptr);
+    return wrap(watch.run([&] { return with_own_memory(own(self), progress); }));
   });
 }
 
 PyObject* prefetch(PyObject* self, PyObject* /*unused*/) {
   return guarded([&] {
-    {
-      const Unlocked unlocked;
-      bring_in(own(self));
-    }
+    const Watch watch(work_of(own(self)));
+    const ballast::Progress progress = watch.progress(nullptr);
+    watch.run([&] {
+      bring_in(own(self), progress);
+      return true;
+    });
     return none();
   });
 }

@@ -72,6 +72,14 @@ void end_well() {
   Py_AtExit([] { on_exit(leave_at_once, nullptr); });
 }
 
+AtWork::AtWork() {
+  ++at_work;
+}
+
+AtWork::~AtWork() {
+  --at_work;
+}
+
 Unlocked::Unlocked() {
   ++at_work;  // first: whoever is without the GIL is counted
   state_ = PyEval_SaveThread();

@@ -37,6 +37,14 @@ class Unlocked {
   PyThreadState* state_;
 };
 
+/// A thread that works on without anybody who waits for it.
+struct AtWork {
+  AtWork();
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+  ~AtWork();
+};
+
 /// Holds the GIL, on whatever thread.
 class Locked {
  public:

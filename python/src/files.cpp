@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files.h"
 
-#include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
+#include "ballast/byte_source.h"
 #include "ballast/convert.h"
 #include "ballast/io.h"
 #include "ballast/runtime.h"
@@ -11,9 +16,70 @@
 #include "memory.h"
 #include "steps.h"
 #include "tensor.h"
+#include "watch.h"
 
 namespace py {
 namespace {
+
+// A bytes object as memory that lives as long as it is used.
+std::shared_ptr<const ballast::Storage> storage_of(PyObject* bytes) {
+  char* data = nullptr;
+  Py_ssize_t size = 0;
+  check(PyBytes_AsStringAndSize(bytes, &data, &size));
+  Py_INCREF(bytes);
+  return ballast::Storage::borrow(static_cast<const void*>(data), static_cast<std::uint64_t>(size), [bytes] {
+    if (Py_IsInitialized() == 0) return;
+    const Locked gil;
+    Py_DECREF(bytes);
+  });
+}
+
+// The content of a file that is in memory.
+class BytesSource : public ballast::ByteSource {
+ public:
+  explicit BytesSource(std::shared_ptr<const ballast::Storage> bytes)
+      : ByteSource("bytes", bytes->size()), bytes_(std::move(bytes)) {}
+
+  [[nodiscard]] bool is_mapped() const noexcept override { return true; }
+
+  [[nodiscard]] std::span<const std::byte> map() const override { return {bytes_->data(), bytes_->size()}; }
+
+ private:
+  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::copy_n(bytes_->data() + offset, out.size(), out.begin());
+  }
+
+  std::shared_ptr<const ballast::Storage> bytes_;
+};
+
+// open_bytes(bytes, {inert, expansion, identities, passphrase_file})
+PyObject* open_bytes(PyObject* /*module*/, PyObject* args) {
+  return guarded([&] {
+    PyObject* bytes = nullptr;
+    PyObject* options_object = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &bytes, &options_object) == 0) throw Raised{};
+    const Options options(options_object);
+    const ballast::OpenOptions how{.inert = options.flag("inert"),
+                                   .expansion = expansion_of(options),
+                                   .identities = options.texts("identities"),
+                                   .passphrase_file = options.path("passphrase_file")};
+    const auto source = std::make_shared<BytesSource>(storage_of(bytes));
+    return wrap(run_or_leave(source->size(), [source, how] { return ballast::open(source, how); }));
+  });
+}
+
+// How long a Safetensors file says its header is: all that is read when it is opened.
+std::uint64_t header_of(const std::string& path) {
+  std::array<unsigned char, 8> bytes{};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is not waited for
+  if (file < 0) return 0;
+  const ssize_t count = pread(file, bytes.data(), bytes.size(), 0);
+  close(file);
+  if (count != static_cast<ssize_t>(bytes.size())) return 0;
+  std::uint64_t length = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) length = length << 8U | bytes[i];
+  return length;
+}
 
 // open(path, {io, writable, inert, safetensors, identities, passphrase_file})
 PyObject* open(PyObject* /*module*/, PyObject* args) {
@@ -34,30 +100,19 @@ PyObject* open(PyObject* /*module*/, PyObject* args) {
                                    .expansion = expansion,
                                    .identities = options.texts("identities"),
                                    .passphrase_file = options.path("passphrase_file")};
-    ballast::Checkpoint checkpoint;
-    {
-      const Unlocked unlocked;
-      checkpoint = safetensors ? ballast::safetensors::open(path, {.io = io, .writable = writable})
-                               : ballast::open(path, how);
-    }
-    return wrap(std::move(checkpoint));
+    const std::uint64_t work = safetensors ? header_of(path) : work_at(path);
+    return wrap(run_or_leave(work, [path, how, safetensors] {
+      return safetensors ? ballast::safetensors::open(path, {.io = how.io, .writable = how.writable})
+                         : ballast::open(path, how);
+    }));
   });
 }
 
 // A Safetensors file that is a bytes object: a view of it.
 PyObject* parse(PyObject* /*module*/, PyObject* bytes) {
   return guarded([&] {
-    char* data = nullptr;
-    Py_ssize_t size = 0;
-    check(PyBytes_AsStringAndSize(bytes, &data, &size));
-    Py_INCREF(bytes);
-    auto storage =
-        ballast::Storage::borrow(static_cast<const void*>(data), static_cast<std::uint64_t>(size), [bytes] {
-          if (Py_IsInitialized() == 0) return;
-          const Locked gil;
-          Py_DECREF(bytes);
-        });
-    return wrap(ballast::safetensors::parse(std::move(storage)));
+    const auto storage = storage_of(bytes);
+    return wrap(run_or_leave(storage->size(), [storage] { return ballast::safetensors::parse(storage); }));
   });
 }
 
@@ -74,11 +129,8 @@ PyObject* from_specs(PyObject* /*module*/, PyObject* args) {
 PyObject* serialize(PyObject* /*module*/, PyObject* checkpoint) {
   return guarded([&] {
     const ballast::Checkpoint& source = checkpoint_of(checkpoint);
-    std::vector<std::byte> bytes;
-    {
-      const Unlocked unlocked;
-      bytes = ballast::safetensors::serialize(source);
-    }
+    const std::vector<std::byte> bytes =
+        run_or_leave(work_of(source), [source] { return ballast::safetensors::serialize(source); });
     return Ref(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()),
                                          static_cast<Py_ssize_t>(bytes.size())));
   });
@@ -106,7 +158,8 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
     const ballast::Checkpoint& checkpoint = checkpoint_of(checkpoint_object);
     const std::string path = path_of(path_object);
     const Options options(options_object);
-    const ballast::Progress progress = progress_of(options.find("progress"));
+    const Watch watch(work_of(checkpoint));
+    const ballast::Progress progress = watch.progress(options.find("progress"));
     const bool overwrite = options.flag("overwrite", true);
     const bool durable = options.flag("durable", true);
     const bool verbatim = options.flag("verbatim");
@@ -119,15 +172,15 @@ PyObject* save(PyObject* /*module*/, PyObject* args) {
                                    .passphrase_file = options.path("passphrase_file"),
                                    .overwrite = overwrite,
                                    .progress = progress};
-    {
-      const Unlocked unlocked;
+    watch.run([&] {
       if (verbatim && !path.ends_with(".age")) {  // which save() does not take without recipients
         ballast::safetensors::save(checkpoint, path,
                                    {.overwrite = overwrite, .durable = durable, .progress = progress});
       } else {
         ballast::save(checkpoint, path, how);
       }
-    }
+      return true;
+    });
     return none();
   });
 }
@@ -151,7 +204,6 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
   options.format = format_of(given);
   options.simplify = given.flag("simplify");
   options.overwrite = given.flag("overwrite");
-  options.progress = progress_of(given.find("progress"));
   options.shard_bytes = static_cast<std::uint64_t>(given.number("shard_bytes"));
   options.pack = pack_of(given);
   options.recipients = given.texts("recipients");
@@ -192,13 +244,11 @@ PyObject* convert(PyObject* /*module*/, PyObject* args) {
     if (PyArg_ParseTuple(args, "OOO", &in_object, &out_object, &options_object) == 0) throw Raised{};
     const std::string in = path_of(in_object);
     const std::string out = path_of(out_object);
-    const ballast::ConvertOptions options = convert_options_of(Options(options_object));
-    ballast::Converted done;
-    {
-      const Unlocked unlocked;
-      done = ballast::convert(in, out, options);
-    }
-    return conversion(done);
+    const Options given(options_object);
+    ballast::ConvertOptions options = convert_options_of(given);
+    const Watch watch(work_at(in));
+    options.progress = watch.progress(given.find("progress"));
+    return conversion(watch.run([&] { return ballast::convert(in, out, options); }));
   });
 }
 
@@ -253,6 +303,7 @@ PyObject* set_identities(PyObject* /*module*/, PyObject* options_object) {
 
 PyMethodDef functions[] = {
     {"open", open, METH_VARARGS, nullptr},
+    {"open_bytes", open_bytes, METH_VARARGS, nullptr},
     {"parse", parse, METH_O, nullptr},
     {"from_specs", from_specs, METH_VARARGS, nullptr},
     {"serialize", serialize, METH_O, nullptr},

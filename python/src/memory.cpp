@@ -36,13 +36,17 @@ std::vector<Piece> pieces_of(const std::vector<std::uint64_t>& sizes) {
   return pieces;
 }
 
-void for_each_piece(const std::vector<Piece>& pieces, const std::function<void(const Piece&)>& work) {
+void for_each_piece(const std::vector<Piece>& pieces, const ballast::Progress& progress,
+                    const std::function<void(const Piece&)>& work) {
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
   const auto run = [&] {
     try {
-      for (std::size_t i = next++; i < pieces.size(); i = next++) work(pieces[i]);
+      for (std::size_t i = next++; i < pieces.size(); i = next++) {
+        work(pieces[i]);
+        if (progress) progress(i, pieces.size());  // what it throws ends the work
+      }
     } catch (...) {
       const std::lock_guard lock(mutex);
       failure = std::current_exception();
@@ -74,7 +78,8 @@ ballast::Tensor copy_of(const ballast::Tensor& tensor) {
   return copy;
 }
 
-ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint) {
+ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint,
+                                    const ballast::Progress& progress) {
   struct Copy {
     ballast::Tensor source;  // of the bytes as they lie
     std::shared_ptr<ballast::Storage> target;
@@ -105,7 +110,7 @@ ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint) {
 
   std::vector<std::uint64_t> sizes;
   for (const Copy& copy : copies) sizes.push_back(copy.target->size());
-  for_each_piece(pieces_of(sizes), [&](const Piece& piece) {
+  for_each_piece(pieces_of(sizes), progress, [&](const Piece& piece) {
     const Copy& copy = copies[piece.item];
     copy.source.read(piece.offset, bytes_of(*copy.target).subspan(piece.offset, piece.length));
   });
@@ -136,13 +141,13 @@ ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint) {
 void copy_bytes(const std::vector<ByteCopy>& copies) {
   std::vector<std::uint64_t> sizes;
   for (const ByteCopy& copy : copies) sizes.push_back(copy.size);
-  for_each_piece(pieces_of(sizes), [&](const Piece& piece) {
+  for_each_piece(pieces_of(sizes), {}, [&](const Piece& piece) {
     const ByteCopy& copy = copies[piece.item];
     std::memcpy(copy.target + piece.offset, copy.source + piece.offset, piece.length);
   });
 }
 
-void bring_in(const ballast::Checkpoint& checkpoint) {
+void bring_in(const ballast::Checkpoint& checkpoint, const ballast::Progress& progress) {
 #ifdef MADV_POPULATE_READ
   struct Range {
     std::uintptr_t begin;
@@ -171,13 +176,14 @@ void bring_in(const ballast::Checkpoint& checkpoint) {
   }
   std::vector<std::uint64_t> sizes;
   for (const Range& range : merged) sizes.push_back(range.end - range.begin);
-  for_each_piece(pieces_of(sizes), [&](const Piece& piece) {
+  for_each_piece(pieces_of(sizes), progress, [&](const Piece& piece) {
     // Only a hint: where the kernel does not know it, the pages come when they are touched.
     madvise(reinterpret_cast<void*>(merged[piece.item].begin + piece.offset), piece.length,
             MADV_POPULATE_READ);
   });
 #else
   static_cast<void>(checkpoint);
+  static_cast<void>(progress);
 #endif
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/runtime.h"
 
 namespace py {
 
@@ -14,10 +15,11 @@ namespace py {
 
 /// The same tensors, each in memory of its own that may be written and goes with it (ballast::in_memory() has
 /// one piece for all); tied ones stay tied.
-[[nodiscard]] ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint);
+[[nodiscard]] ballast::Checkpoint with_own_memory(const ballast::Checkpoint& checkpoint,
+                                                  const ballast::Progress& progress = {});
 
 /// Makes the mapped pages of all tensors present, so that reading them costs no more faults.
-void bring_in(const ballast::Checkpoint& checkpoint);
+void bring_in(const ballast::Checkpoint& checkpoint, const ballast::Progress& progress = {});
 
 struct ByteCopy {
   std::byte* target;

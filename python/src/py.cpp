@@ -188,22 +188,4 @@ std::vector<std::string> Options::texts(const char* name) const {
   return texts;
 }
 
-ballast::Progress progress_of(PyObject* callable) {
-  if (callable == Py_None) callable = nullptr;
-  // The caller's arguments keep it alive as long as the work lasts.
-  return [callable](std::uint64_t done, std::uint64_t total) {
-    const Locked gil;
-    try {
-      check(PyErr_CheckSignals());
-      if (callable == nullptr) return;
-      call(callable, to_python(done), to_python(total));
-    } catch (const Raised&) {
-      // The indicator is this thread's; the exception goes on to the one that waits.
-      Raised raised;
-      PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);
-      throw raised;
-    }
-  };
-}
-
 }  // namespace py

@@ -183,8 +183,4 @@ class Options {
 /// OpenOptions::expansion; the usual one where nothing is said.
 [[nodiscard]] double expansion_of(const Options& options);
 
-/// Calls a Python function with the bytes done and in all, from whatever thread; what it raises stops the
-/// work. Without a function it still sees Ctrl-C. Call it with the GIL free.
-[[nodiscard]] ballast::Progress progress_of(PyObject* callable_or_null);
-
 }  // namespace py

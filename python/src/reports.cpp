@@ -7,15 +7,10 @@
 #include "checkpoint.h"
 #include "files.h"
 #include "steps.h"
+#include "watch.h"
 
 namespace py {
 namespace {
-
-template <class Work>
-auto unlocked(const Work& work) {
-  const Unlocked scope;
-  return work();
-}
 
 Ref distance(const ballast::Distance& distance) {
   return Dict()
@@ -28,6 +23,11 @@ Ref distance(const ballast::Distance& distance) {
       .set("max_ulp", distance.max_ulp)
       .set("cosine", distance.cosine)
       .set("rel_l2", distance.rel_l2)
+      .set("l2_a", distance.l2_a)
+      .set("l2_b", distance.l2_b)
+      .set("l2_diff", distance.l2_diff)
+      .set("nan_a", distance.nan_a)
+      .set("nan_b", distance.nan_b)
       .object();
 }
 
@@ -57,13 +57,14 @@ PyObject* diff(PyObject* /*module*/, PyObject* args) {
     PyObject* given = nullptr;
     if (PyArg_ParseTuple(args, "OOO", &a, &b, &given) == 0) throw Raised{};
     const Options options(given);
+    const ballast::Checkpoint& left = checkpoint_of(a);
+    const ballast::Checkpoint& right = checkpoint_of(b);
+    const Watch watch(work_of(left) + work_of(right));
     const ballast::DiffOptions how{.tolerance = options.number("tolerance"),
                                    .relative = options.number("relative"),
                                    .find_renamed = options.flag("find_renamed", true),
-                                   .progress = progress_of(options.find("progress"))};
-    const ballast::Checkpoint& left = checkpoint_of(a);
-    const ballast::Checkpoint& right = checkpoint_of(b);
-    const auto report = unlocked([&] { return ballast::diff(left, right, how); });
+                                   .progress = watch.progress(options.find("progress"))};
+    const auto report = watch.run([&] { return ballast::diff(left, right, how); });
     return list_of(report.tensors, difference);
   });
 }
@@ -153,8 +154,9 @@ PyObject* stats(PyObject* /*module*/, PyObject* args) {
       tensors.push_back(std::move(tensor));
       names.push_back(entry.name);
     }
-    const ballast::Progress report = progress_of(progress);
-    const auto results = unlocked([&] { return distributions(tensors, shares, histogram != 0, report); });
+    const Watch watch(work_of(checkpoint_of(checkpoint_object)));
+    const ballast::Progress report = watch.progress(progress);
+    const auto results = watch.run([&] { return distributions(tensors, shares, histogram != 0, report); });
     Ref dict(PyDict_New());
     for (std::size_t i = 0; i < results.size(); ++i)
       check(PyDict_SetItem(dict.get(), to_python(names[i]).get(),
@@ -166,7 +168,7 @@ PyObject* stats(PyObject* /*module*/, PyObject* args) {
 PyObject* check_integrity(PyObject* /*module*/, PyObject* path_object) {
   return guarded([&] {
     const std::string path = path_of(path_object);
-    const auto sums = unlocked([&] { return ballast::check_integrity(path); });
+    const auto sums = run_or_leave(work_at(path), [path] { return ballast::check_integrity(path); });
     return Dict().set("checked", sums.checked).set("without", sums.without).object();
   });
 }
@@ -176,11 +178,12 @@ Ref verify_finding(const ballast::VerifyFinding& finding) {
       .set("name", finding.name.empty() ? none() : to_python(finding.name))
       .set("kind", name(finding.kind))
       .set("count", finding.count)
+      .set("first", finding.first)
       .set("detail", finding.detail)
       .object();
 }
 
-// verify(path, {io, root, include, exclude, receipt, allow_zeros, max_abs, inert, progress})
+// verify(path, {io, root, include, exclude, receipt, tensors_only, allow_zeros, max_abs, inert, progress})
 PyObject* verify(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
     PyObject* path_object = nullptr;
@@ -194,10 +197,12 @@ PyObject* verify(PyObject* /*module*/, PyObject* args) {
     how.expansion = expansion_of(options);
     set_steps(how, options);
     how.receipt = options.path("receipt");
+    how.tensors_only = options.flag("tensors_only");
     how.allow_zeros = options.flag("allow_zeros");
     how.max_abs = options.number("max_abs");
-    how.progress = progress_of(options.find("progress"));
-    const auto report = unlocked([&] { return ballast::verify(path, how); });
+    const Watch watch(work_at(path));
+    how.progress = watch.progress(options.find("progress"));
+    const auto report = watch.run([&] { return ballast::verify(path, how); });
     return Dict()
         .set("findings", list_of(report.findings, verify_finding))
         .set("notes", report.notes)
@@ -230,8 +235,9 @@ PyObject* with_signature(PyObject* args, Call&& call) {
     how.allow_symlinks = options.flag("allow_symlinks");
     how.ignore_unsigned = options.flag("ignore_unsigned");
     how.overwrite = options.flag("overwrite");
-    how.progress = progress_of(options.find("progress"));
-    const ballast::SignatureReport report = unlocked([&] { return call(path, signature, how); });
+    const Watch watch(work_at(path));
+    how.progress = watch.progress(options.find("progress"));
+    const ballast::SignatureReport report = watch.run([&] { return call(path, signature, how); });
     return Dict()
         .set("model", report.model)
         .set("signer", report.signer)
@@ -258,8 +264,9 @@ PyObject* hash(PyObject* /*module*/, PyObject* args) {
     PyObject* progress = nullptr;
     if (PyArg_ParseTuple(args, "OO", &checkpoint_object, &progress) == 0) throw Raised{};
     const ballast::Checkpoint& checkpoint = checkpoint_of(checkpoint_object);
-    const ballast::Progress report = progress_of(progress);
-    const auto manifest = unlocked([&] { return ballast::hash(checkpoint, report); });
+    const Watch watch(work_of(checkpoint));
+    const ballast::Progress report = watch.progress(progress);
+    const auto manifest = watch.run([&] { return ballast::hash(checkpoint, report); });
     Ref tensors(PyDict_New());
     for (const ballast::TensorHash& tensor : manifest.tensors)
       check(PyDict_SetItem(tensors.get(), to_python(tensor.name).get(), to_python(tensor.sha256).get()));
@@ -294,7 +301,8 @@ PyObject* scan(PyObject* /*module*/, PyObject* args) {
     int checksums = 1;
     if (PyArg_ParseTuple(args, "Op", &path_object, &checksums) == 0) throw Raised{};
     const std::string path = path_of(path_object);
-    const auto report = unlocked([&] { return ballast::scan(path, {.checksums = checksums != 0}); });
+    const auto report = run_or_leave(
+        work_at(path), [path, checksums] { return ballast::scan(path, {.checksums = checksums != 0}); });
     return Dict()
         .set("format", report.format.name())
         .set("verdict", name(report.verdict()))

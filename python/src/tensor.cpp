@@ -6,6 +6,7 @@
 #include "frameworks.h"
 #include "memory.h"
 #include "tensor_index.h"
+#include "watch.h"
 
 namespace py {
 namespace {
@@ -145,12 +146,8 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* versioned) {
 PyObject* tensor_cast(PyObject* self, PyObject* code) {
   return guarded([&] {
     const ballast::DType dtype = dtype_of(code);
-    ballast::Tensor result;
-    {
-      const Unlocked unlocked;
-      result = own(self).to(dtype);
-    }
-    return wrap(result);
+    const ballast::Tensor& source = own(self);
+    return wrap(run_or_leave(source.size_bytes(), [source, dtype] { return source.to(dtype); }));
   });
 }
 
@@ -167,12 +164,8 @@ PyObject* tensor_reinterpret(PyObject* self, PyObject* code) {
 
 PyObject* tensor_copy(PyObject* self, PyObject* /*unused*/) {
   return guarded([&] {
-    ballast::Tensor result;
-    {
-      const Unlocked unlocked;
-      result = copy_of(own(self));
-    }
-    return wrap(result);
+    const ballast::Tensor& source = own(self);
+    return wrap(run_or_leave(source.size_bytes(), [source] { return copy_of(source); }));
   });
 }
 
@@ -192,9 +185,17 @@ PyObject* tensor_bytes(PyObject* self, PyObject* /*unused*/) {
     const ballast::Tensor& tensor = own(self);
     const std::uint64_t size = tensor.size_bytes();
     Ref bytes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
-    char* data = PyBytes_AsString(bytes.get());
-    const Unlocked unlocked;
-    tensor.read(0, std::as_writable_bytes(std::span(data, static_cast<std::size_t>(size))));
+    const auto whole = std::as_writable_bytes(std::span(PyBytes_AsString(bytes.get()), size));
+    const Watch watch(size);
+    const ballast::Progress progress = watch.progress(nullptr);
+    watch.run([&] {
+      constexpr std::uint64_t kPiece = std::uint64_t{64} << 20U;
+      for (std::uint64_t at = 0; at < size; at += kPiece) {
+        tensor.read(at, whole.subspan(at, std::min(kPiece, size - at)));
+        progress(at, size);
+      }
+      return true;
+    });
     return bytes;
   });
 }
@@ -354,8 +355,8 @@ void make_ready(const ballast::Tensor& tensor) {
     static_cast<void>(tensor.storage()->data());
     return;
   }
-  const Unlocked unlocked;
-  static_cast<void>(tensor.storage()->data());
+  const auto& storage = tensor.storage();
+  run_or_leave(storage->ready() ? 0 : storage->size(), [storage] { return storage->data() != nullptr; });
 }
 
 Ref memory_of(const std::shared_ptr<const ballast::Storage>& storage) {

@@ -300,6 +300,26 @@ def test_receipts_are_compared(tmp_path, pt):
     assert "receipt" in {f.kind for f in ballast.verify(tmp_path / "x.safetensors", receipt=tmp_path / "r.json").findings}
 
 
+def test_receipts_are_compared_by_tensors_alone_when_asked(tmp_path, pt):
+    ballast.convert(pt, tmp_path / "x.safetensors", receipt=tmp_path / "r.json")
+    ballast.convert(tmp_path / "x.safetensors", tmp_path / "y.safetensors", meta={"license": "mit"})
+    assert not ballast.verify(tmp_path / "y.safetensors", receipt=tmp_path / "r.json").clean
+    assert ballast.verify(tmp_path / "y.safetensors", receipt=tmp_path / "r.json", tensors_only=True).clean
+    ballast.convert(pt, tmp_path / "z.safetensors", dtype="f16")
+    assert not ballast.verify(tmp_path / "z.safetensors", receipt=tmp_path / "r.json", tensors_only=True).clean
+
+
+def test_the_first_nan_has_a_place(tmp_path):
+    a = {"x": np.array([[1, 2], [3, np.nan]], np.float32)}
+    b = {"x": np.array([[1, np.nan], [4, np.nan]], np.float32)}
+    distance = ballast.diff(a, b).tensors[0].distance
+    assert (distance.nan_a, distance.nan_b) == (3, 1)
+    assert distance.l2_diff == 1 and distance.l2_a == np.hypot(1, 3)
+    ballast.save(tmp_path / "b.safetensors", b)
+    assert ballast.verify(tmp_path / "b.safetensors").findings[0].first == 1
+
+
+
 def test_scans(pt):
     report = ballast.scan(pt)
     assert report.clean and report.format == "torch-zip" and any("_rebuild_tensor_v2" in g["name"] for g in report.globals)

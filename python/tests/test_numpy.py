@@ -181,3 +181,13 @@ def test_dtypes_numpy_does_not_have(written):
     with safe_open(path, "np") as f:
         assert f.get_slice("x").get_dtype() == "F4"
     assert ballast.open(path)["x"].to("F32").numpy().tolist() == [0.5, 1.0]
+
+
+def test_files_of_pytorch_are_read_as_their_state_dict():
+    net = pathlib.Path(__file__).resolve().parents[2] / "examples/import_weights/net.pt"
+    for backend in ("mmap", "pread"):
+        loaded = load_file(net, backend=backend)
+        assert len(loaded) == 16 and loaded["head.bias"].shape == (10,)
+        assert np.array_equal(loaded["head.weight"], ballast.open(net)["model.head.weight"].numpy())
+    with pytest.raises(ballast.SafetensorError, match="backend"):
+        load_file(net, backend="both")

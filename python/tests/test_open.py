@@ -79,6 +79,11 @@ def test_casts(tmp_path):
     assert t.to("f32").dtype == "F32"
     with pytest.raises(ValueError, match="there is no dtype 'F31'"):
         t.to("F31")
+    with pytest.raises(TypeError, match="a dtype is wanted, not None"):  # NumPy's float64
+        t.to(None)
+    for expansion in (-1, float("nan")):
+        with pytest.raises(ValueError, match="expansion is .*: it is 0 or more"):
+            ballast.open(tmp_path / "x.safetensors", expansion=expansion)
 
 
 def test_steps_move_names_and_not_data(tmp_path):

@@ -45,5 +45,5 @@ def test_convert_packs_and_unpacks(tmp_path):
 def test_a_word_that_is_no_way_of_packing_is_refused(tmp_path):
     with pytest.raises(ballast.Error, match="none of none, fast, small"):
         ballast.save(tmp_path / "x.safetensors", WEIGHTS, pack="tiny")
-    with pytest.raises(ballast.Error, match="only Safetensors files are packed"):
+    with pytest.raises(ballast.Error, match="only Safetensors files and records are packed"):
         ballast.save(tmp_path / "x.npz", WEIGHTS, pack="fast")

@@ -234,6 +234,64 @@ def test_specs_are_what_they_are():
     assert tuple(spec(np.zeros((2, 3), np.uint8), "float4_e2m1fn_x2").shape) == (2, 6)
 
 
+def test_specs_take_what_the_published_ones_take():
+    """Texts and verdicts of the published 0.8.0; tests/peers/calls.py asks it itself."""
+    made = TensorSpec(dtype="float32", shape=[0, 2**63], data_ptr=0, data_len=0)
+    assert made.shape == [0, 2**63]
+    made.shape.append(1)
+    assert made.shape == [0, 2**63]
+    for shape, kind, text in [
+        (iter([2]), TypeError, "argument 'shape': 'list_iterator' object is not an instance of 'Sequence'"),
+        (None, TypeError, "argument 'shape': 'None' is not an instance of 'Sequence'"),
+        ({2: 3}, TypeError, "argument 'shape': 'dict' object is not an instance of 'Sequence'"),
+        ([2**64], OverflowError, "int too big to convert"),
+        ([-1], OverflowError, "can't convert negative int to unsigned"),
+    ]:
+        with pytest.raises(kind) as caught:
+            TensorSpec(dtype="float32", shape=shape, data_ptr=0, data_len=0)
+        assert str(caught.value) == text
+    for call in (lambda: delattr(made, "dtype"), lambda: setattr(made, "other", 1)):
+        with pytest.raises(AttributeError):
+            call()
+    with pytest.raises(TypeError, match="cannot pickle"):
+        pickle.dumps(made)
+
+
+@pytest.mark.parametrize("shape, size", [([2**63], 8), ([0, 2**63], 0), ([2**62], 8), ([2**40, 2**40], 8), ([2**32, 2**32, 0], 0)])
+def test_dimensions_too_large_are_one_error(shape, size, tmp_path):
+    array = np.zeros(2, np.float32)
+    wide = {"x": TensorSpec(dtype="float32", shape=shape, data_ptr=array.ctypes.data, data_len=size)}
+    for call in (lambda: serialize(wide), lambda: serialize_file(wide, tmp_path / "x")):
+        with pytest.raises(SafetensorError) as caught:
+            call()
+        assert str(caught.value) == "Error while serializing: overflow computing buffer size from shape and/or element type"
+        assert caught.value.code == "size-overflow"
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "device, kind, text",
+    [
+        ("cuda:x", ValueError, "invalid digit found in string"), ("cuda:", ValueError, "cannot parse integer from empty string"), ("cuda:0:0", SafetensorError, "device cuda:0:0 is invalid"),
+        ("mps:1", SafetensorError, "device mps:1 is invalid: only mps or mps:0 is supported"), (-1, SafetensorError, "device -1 is invalid"), (2**64, SafetensorError, f"device {2**64} is invalid"),
+        ("cuda", SafetensorError, "Device cuda:0 is not supported for framework numpy"), (True, SafetensorError, "Device 1 is not supported for framework numpy"),
+    ],
+)  # fmt: skip
+def test_devices_that_are_none(path, device, kind, text):
+    with pytest.raises(kind) as caught:
+        safe_open(path, "np", device=device)
+    assert str(caught.value) == text
+
+
+def test_whatever_cannot_be_opened_is_not_found(tmp_path):
+    """As the published one: a file in the place of a folder, a name that is too long, a NUL."""
+    (tmp_path / "file").write_bytes(b"")
+    for name in ("none", "file/x", "x" * 300, "a\0b"):
+        with pytest.raises(FileNotFoundError) as caught:
+            safe_open(str(tmp_path / name), "np")
+        assert str(caught.value) == f"No such file or directory: {tmp_path / name}"
+
+
 def test_specs_that_are_wrong():
     array = np.zeros(3, np.float32)
     with pytest.raises(SafetensorError, match='^Unknown dtype "float31". Supported dtypes: '):
@@ -243,7 +301,8 @@ def test_specs_that_are_wrong():
     wrong = TensorSpec(dtype="float32", shape=[2, 2], data_ptr=array.ctypes.data, data_len=12)
     with pytest.raises(SafetensorError) as caught:
         serialize({"x": wrong})
-    assert str(caught.value) == "Error preparing tensor view: tensor of type F32 and shape (2, 2) can't be created from 12 bytes"
+    assert str(caught.value) == "Error while serializing: invalid shape, data type, or offset for tensor"  # the published 0.8.0's words
+    assert "tensor of type F32 and shape (2, 2) can't be created from 12 bytes" in caught.value.detail
 
 
 @pytest.mark.parametrize("name", ["uint16", "int8", "bool"])

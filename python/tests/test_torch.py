@@ -243,3 +243,22 @@ def test_sparse_tensors_whose_places_repeat_are_summed_as_pytorch_sums_them(dtyp
     sparse = torch.sparse_coo_tensor(torch.tensor([[0, 0, 0, 1, 1, 1, 2, 0]]), values, (4,))
     torch.save({"x": sparse}, tmp_path / "x.pt")
     assert same(ballast.open(tmp_path / "x.pt")["x"].torch(), sparse.to_dense())
+
+
+def test_dtypes_that_pytorchs_files_alone_hold_are_saved_there_and_named_elsewhere(tmp_path):
+    for name in ("complex128", "complex32", "bits8", "bits16"):
+        dtype = getattr(torch, name, None)
+        if dtype is None:
+            continue
+        size = torch.empty(0, dtype=dtype).element_size()
+        tensor = torch.arange(4 * size, dtype=torch.uint8).view(dtype)
+        ballast.save(tmp_path / f"{name}.pt", {"a": tensor})
+        assert ballast.open(tmp_path / f"{name}.pt")["a"].tobytes() == bytes(range(4 * size))
+        if name == "complex128" or hasattr(torch._utils, "_rebuild_tensor_v3"):  # the others have no storage of their own: PyTorch 2
+            loaded = torch.load(tmp_path / f"{name}.pt")["a"]
+            assert loaded.dtype == dtype and loaded.view(torch.uint8).tolist() == list(range(4 * size))
+        with pytest.raises(SafetensorError, match='tensor "a" is .* which safetensors does not hold'):
+            ballast.save(tmp_path / "x.safetensors", {"a": tensor})
+    with pytest.raises(TypeError, match="tensor 'a' is torch.qint8, .* dequantize"):
+        ballast.save(tmp_path / "x.pt", {"a": torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)})
+    assert not list(tmp_path.glob("x.*"))

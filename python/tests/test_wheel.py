@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
@@ -45,6 +46,11 @@ def test_it_holds_the_module_its_libraries_and_types(wheel):
     assert any(re.fullmatch(r"ballast/_native\..*so", name) for name in names)
     assert "ballast/py.typed" in names and "ballast/_native.pyi" in names and "ballast/torch.py" in names
     assert any(name.startswith("ballast/_libs/libre2.so.") for name in names)
+    assert "ballast/_bin/ballast" in names and "ballast/__main__.py" in names and "ballast/_licenses/LICENSE" in names
+    if shutil.which("dpkg-query"):
+        assert any(re.fullmatch(r"ballast/_licenses/libre2.*\.txt", name) for name in names)
+    (entry,) = (name for name in names if name.endswith(".dist-info/entry_points.txt"))
+    assert "ballast = ballast.__main__:main" in zipfile.ZipFile(wheel).read(entry).decode()
     assert not any("test" in name or "setup" in name for name in names)
 
 
@@ -55,3 +61,26 @@ def test_it_works_where_it_is_unpacked(wheel, tmp_path):
     done = subprocess.run([sys.executable, "-B", "-c", program], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert str(tmp_path / "site") in done.stdout and done.stdout.endswith(" 2.0\n")
+    (tmp_path / "site/ballast/_bin/ballast").chmod(0o755)  # what pip does and unzipping does not
+    said = subprocess.run([sys.executable, "-B", "-m", "ballast", "--version"], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert said.returncode == 0 and said.stdout.startswith("ballast "), said.stderr
+
+
+def test_a_source_distribution_has_the_librarys_sources(tmp_path):
+    shutil.copytree(SOURCE / "python", tmp_path / "python", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    environment = dict(os.environ, BALLAST_SOURCE=str(SOURCE), PYTHONDONTWRITEBYTECODE="1")
+    done = subprocess.run([sys.executable, "setup.py", "--quiet", "sdist", "-d", str(tmp_path / "out")], cwd=tmp_path / "python", env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (made,) = (tmp_path / "out").iterdir()
+    with tarfile.open(made) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+        archive.extractall(tmp_path / "unpacked")
+    assert {"setup.py", "pyproject.toml", "packaging/backend.py", "library/CMakeLists.txt", "library/src/CMakeLists.txt", "library/python/src/module.cpp",
+            "library/include/ballast/tensor.h", "library/tools/ballast/main.cpp", "library/LICENSE"} <= names  # fmt: skip
+    (folder,) = (tmp_path / "unpacked").iterdir()
+    environment.pop("BALLAST_SOURCE")
+    asked = subprocess.run([sys.executable, "setup.py", "--version"], cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+    assert asked.stdout.split()[-1] in made.name, asked.stderr
+    configured = subprocess.run(["cmake", "-S", "library", "-B", "configured", "-DBALLAST_BUILD_PYTHON=ON", "-DBALLAST_BUILD_TESTS=OFF", "-DBALLAST_BUILD_EXAMPLES=OFF",
+                                 "-DBALLAST_BUILD_BENCH=OFF"], cwd=folder, capture_output=True, text=True, timeout=200)  # fmt: skip
+    assert configured.returncode == 0, configured.stderr
