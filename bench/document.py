@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md: the tables of a run, and between them what people found out about them (bench/remarks.md)."""
+"""docs/performance.md, the lab book: the tables of a run, and between them what people found out about them (bench/remarks.md). What readers in a hurry
+want, docs/speed.md, is made of it by glance.py."""
 import pathlib
 import re
 
-import glance
 from measure import Table
 
+IN_SHORT = "The lab book: every table, what was missed and why. In short: [speed.md](speed.md)."
 REMARKS = pathlib.Path(__file__).with_name("remarks.md")
 
 
@@ -28,9 +29,9 @@ def document(rows, machine, command):
     said = remarks()
     fewest, most = min(row["rounds"] for row in rows), max(row["rounds"] for row in rows)
     rounds = f"{most}" if fewest == most else f"{fewest} to {most}"
-    text = f"# Performance\n\n{glance.BEGIN}{glance.END}What `{command}` printed on: {machine}. Ours and the peer's were measured in turn; medians of {rounds} rounds after one that does not count; "
+    text = f"# Performance\n\n{IN_SHORT}\n\nWhat `{command}` printed on: {machine}. Ours and the peer's were measured in turn; medians of {rounds} rounds after one that does not count; "
     text += f"a ratio below 1 is faster.\n\n{said['all']}\n\n{aims(rows)}\n"
     for job in dict.fromkeys(row["section"] for row in rows):
         lines = "\n".join(Table.line(row) for row in rows if row["section"] == job)
         text += f"\n## {job}\n\n" + (said[job] + "\n\n" if job in said else "") + f"{Table.HEAD}\n{lines}\n"
-    return glance.with_glance(text + (f"\n## GPU\n\n{said['gpu']}\n" if "gpu" in said else ""))
+    return text + (f"\n## GPU\n\n{said['gpu']}\n" if "gpu" in said else "")

@@ -9,7 +9,7 @@ import time
 import torch
 
 import forward_peers
-from measure import BENCH, ROOT, Served
+from measure import BENCH, ROOT, Served, turns
 
 ORT = "onnxruntime-node@1.17.3"
 
@@ -51,17 +51,6 @@ def written_for_onnx(folder, peers):
         given.write_text(json.dumps([{"dtype": "int64" if t.dtype == torch.int64 else "float32", "shape": list(t.shape)} for t in inputs]))
         lines[name] = f"{model} {given}"
     return lines
-
-
-def turns(rounds, sides):
-    """(wall, CPU) medians of each side, which take turns; the first round does not count."""
-    times = [[] for _ in sides]
-    for number in range(rounds + 1):
-        for side, work in enumerate(sides):
-            seconds = work()
-            if number > 0:
-                times[side].append(seconds)
-    return [tuple(map(statistics.median, zip(*each))) for each in times]
 
 
 def job_forward(table, folder):

@@ -14,6 +14,7 @@
 #include "../examples/models/lstm_tagger.h"
 #include "../examples/models/mobilenet_v2.h"
 #include "../examples/models/resnet.h"
+#include "../examples/models/unet.h"
 #include "../examples/models/vit_b_16.h"
 #include "ballast/module.h"
 #include "ballast/ops.h"
@@ -89,8 +90,8 @@ void add(Cases& cases, const std::string& name, const auto& model, const Shape& 
   cases[name] = {[model, x = random(input)] { static_cast<void>((**model).forward(x).data()); }};
 }
 
-Tensor tokens(std::int64_t count) {
-  return arange(0, count).reshape({1, count});
+Tensor tokens(std::int64_t count, std::int64_t batch = 1) {
+  return arange(0, count).reshape({1, count}).expand({batch, count});
 }
 
 Cases all_cases() {
@@ -100,6 +101,9 @@ Cases all_cases() {
   add(cases, "ResNet-50, batch 8", resnet, {8, 3, 224, 224});
   add(cases, "ResNet-50, batch 1, not fused", lazy([] { return made<models::ResNet50>(); }),
       {1, 3, 224, 224});
+  const auto resnet18 = lazy(fused<models::ResNet18>);
+  add(cases, "ResNet-18, batch 1", resnet18, {1, 3, 224, 224});
+  add(cases, "ResNet-18, batch 8", resnet18, {8, 3, 224, 224});
   const auto mobilenet = lazy(fused<models::MobileNetV2>);
   add(cases, "MobileNet-v2, batch 1", mobilenet, {1, 3, 224, 224});
   add(cases, "MobileNet-v2, batch 8", mobilenet, {8, 3, 224, 224});
@@ -109,19 +113,36 @@ Cases all_cases() {
         static_cast<void>((**bert).forward(tokens(128), types, words).data());
       }};
   const auto tagger = lazy([] { return made(models::LstmTagger::make(10000, 128, 256, 32)); });
-  cases["LSTM tagger, 64 words"] = {[tagger] { static_cast<void>((**tagger).forward(tokens(64)).data()); }};
+  for (const std::int64_t batch : {1, 8}) {
+    const std::string name = "LSTM tagger, 64 words";
+    cases[batch == 1 ? name : name + ", batch 8"] = {
+        [tagger, batch] { static_cast<void>((**tagger).forward(tokens(64, batch)).data()); }};
+  }
+  const auto unet = lazy([] {
+    auto net = made(models::UNet::make(3, 2, 32, 4));
+    fuse(net);
+    return net;
+  });
+  add(cases, "U-Net, 256 x 256, batch 1", unet, {1, 3, 256, 256});
+  add(cases, "U-Net, 256 x 256, batch 8", unet, {8, 3, 256, 256});
   add(cases, "ViT-B/16, batch 1", lazy([] { return made<models::VitB16>(); }), {1, 3, 224, 224});
   const auto gpt = lazy(gpt2);
   cases["GPT-2 small, prefill 128"] = {[gpt] { static_cast<void>((**gpt).forward(tokens(128)).data()); }};
-  const auto seen = lazy([gpt] {
-    std::vector<models::KeyValues> cache;
-    static_cast<void>((**gpt).forward(tokens(128), &cache));
-    return cache;
-  });
-  cases["GPT-2 small, one token after 128"] = {[gpt, seen] {
-    std::vector<models::KeyValues> cache = **seen;
-    static_cast<void>((**gpt).forward(tokens(1), &cache).data());
-  }};
+  for (const std::int64_t batch : {1, 8}) {
+    const auto seen = lazy([gpt, batch] {
+      std::vector<nn::KVCache> cache;
+      static_cast<void>((**gpt).forward(tokens(128, batch), &cache));
+      return cache;
+    });
+    const std::string name = "GPT-2 small, one token after 128";
+    cases[batch == 1 ? name : name + ", batch 8"] = {[gpt, seen, batch] {
+      thread_local std::vector<nn::KVCache> cache;  // of this case's batch, and of every caller's own
+      thread_local std::int64_t held = 0;
+      if (std::exchange(held, batch) != batch) cache = **seen;
+      for (nn::KVCache& each : cache) each.truncate(128);
+      static_cast<void>((**gpt).forward(tokens(1, batch), &cache).data());
+    }};
+  }
   const auto mnist = lazy([] { return made<MnistNet>(); });
   add(cases, "MNIST CNN, batch 1", mnist, {1, 1, 28, 28});
   add(cases, "MNIST CNN, batch 64", mnist, {64, 1, 28, 28});

@@ -1,4 +1,8 @@
 """The models of forward_bench in torch, eager; and as ONNX files for ONNX Runtime."""
+import inspect
+import pathlib
+import sys
+
 import torch
 import torch.nn.functional as F
 import torchvision
@@ -83,7 +87,35 @@ def peers():
     }
 
 
+def more_peers():
+    """The rest of forward_bench's models, for the peers of today."""
+    torch.manual_seed(0)
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "examples/models"))
+    import bert
+    import lstm_tagger
+    import unet
+
+    base = {"vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12, "num_labels": 2}
+    resnet, mobilenet = torchvision.models.resnet18().eval(), torchvision.models.mobilenet_v2().eval()
+    tagger, segmenter = lstm_tagger.LstmTagger(10000, 128, 256, 32).eval(), unet.UNet(3, 2, 32, 4).eval()
+    logits = Gpt2Logits(Gpt2().eval())
+    tokens = torch.arange(128).reshape(1, 128)
+    cases = {"BERT base, 128 tokens": (bert.BertForSequenceClassification(base).eval(), (tokens, torch.zeros_like(tokens), torch.ones_like(tokens, dtype=torch.bool)))}
+    for batch in (1, 8):
+        images, named = torch.randn(batch, 3, 224, 224), ", batch 8" if batch > 1 else ""
+        cases |= {
+            f"ResNet-18, batch {batch}": (resnet, (images,)),
+            f"MobileNet-v2, batch {batch}": (mobilenet, (images,)),
+            f"U-Net, 256 x 256, batch {batch}": (segmenter, (torch.randn(batch, 3, 256, 256),)),
+            f"LSTM tagger, 64 words{named}": (tagger, (torch.arange(64).expand(batch, 64).contiguous(),)),
+        }
+    past = [torch.randn(8, 12, 128, 64) for _ in range(24)]
+    return cases | {"GPT-2 small, one token after 128, batch 8": (logits, (torch.zeros(8, 1, dtype=torch.int64), *past))}
+
+
 def export(module, inputs, path):
+    # The exporter that traces: the other one needs packages of its own. Old ones do not know the word.
+    words = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     # With gradients on, 1.13 leaves out attention's fast path, which it cannot export.
     with torch.enable_grad():
-        torch.onnx.export(module, inputs, str(path), opset_version=14, do_constant_folding=True)
+        torch.onnx.export(module, inputs, str(path), opset_version=14, do_constant_folding=True, **words)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first table of docs/performance.md and the picture beside it, for somebody who has fifteen seconds.
+"""The table of docs/speed.md and the picture in it, for somebody who has fifteen seconds.
 
-    glance.py docs/performance.md      writes the table between its marks and performance.svg beside it; --check only looks
+    glance.py docs/performance.md      writes the table between the marks of speed.md and performance.svg, both beside it; --check only looks
 
-Both are made of the document's own tables, so that they say what was measured.
+Both are made of the lab book's tables, so that they say what was measured.
 """
 import argparse
 import math
@@ -12,7 +12,7 @@ import re
 import sys
 from xml.sax.saxutils import escape
 
-BEGIN, END = "<!-- at a glance -->\n", "<!-- the tables -->\n"
+BEGIN, END = "<!-- at a glance -->\n", "<!-- end of the glance -->\n"
 # In plain words, the section and job of its row, how its peer begins there, and the peer in short. Losses are not left out.
 HEADLINES = [
     ("list a .pt of 100,000 tensors", "list", "open + list 100000.pt", "torch", "torch.load"),
@@ -94,9 +94,24 @@ def picture_of(found):
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def with_glance(text):
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return text[:begin] + table_of(headlines(text[end:])) + text[end:]
+def aims_of(text):
+    """"56 of 82 rows with an aim reach it." of the lab book."""
+    found = re.search(r"^(\d+ of \d+ rows with an aim reach it)\.", text, re.M)
+    return f"{found.group(1)}; [those that do not](performance.md) are listed first there, with what a profile showed.\n" if found else ""
+
+
+def wanted(book):
+    """{path: content} of what is made from the lab book."""
+    text, short = book.read_text(), book.with_name("speed.md")
+    page = short.read_text()
+    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    found = headlines(text)
+    return {short: page[:begin] + table_of(found) + aims_of(text) + page[end:], book.with_suffix(".svg"): picture_of(found)}
+
+
+def write(book):
+    for path, content in wanted(book).items():
+        path.write_text(content)
 
 
 def main():
@@ -104,14 +119,10 @@ def main():
     parser.add_argument("document", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    picture = options.document.with_suffix(".svg")
-    text = options.document.read_text()
-    wanted = {options.document: with_glance(text), picture: picture_of(headlines(text[text.index(END):]))}
     if not options.check:
-        for path, content in wanted.items():
-            path.write_text(content)
-    stale = [str(path) for path, content in wanted.items() if not path.exists() or path.read_text() != content]
-    print("\n".join(f"{path}: not what its tables say; run bench/glance.py" for path in stale) or "at a glance: as measured")
+        write(options.document)
+    stale = [str(path) for path, content in wanted(options.document).items() if not path.exists() or path.read_text() != content]
+    print("\n".join(f"{path}: not what the tables say; run bench/glance.py" for path in stale) or "at a glance: as measured")
     return 1 if stale else 0
 
 

@@ -56,7 +56,6 @@ class Table:
         return f"| {row['job']} | {row['ours_ms']:.2f} ms | {row['peer']} | {theirs} | {ratio} | ±{row['spread'] / 2:.0%} | {aim} | {row['note']} |"
 
 
-
 def timed(work):
     start = time.perf_counter()
     work()
@@ -115,6 +114,17 @@ class Served:
     def close(self):
         self.process.stdin.close()
         self.process.wait()
+
+
+def turns(rounds, sides):
+    """(wall, CPU) medians of each side, which take turns; the first round does not count."""
+    times = [[] for _ in sides]
+    for number in range(rounds + 1):
+        for side, work in enumerate(sides):
+            seconds = work()
+            if number > 0:
+                times[side].append(seconds)
+    return [tuple(map(statistics.median, zip(*each))) for each in times]
 
 
 def report_pairs(table, path):

@@ -20,7 +20,7 @@ from measure import Table
 
 # job: the module that has job_<name>
 JOBS = {"open": "files", "list": "read", "open-pt": "files", "big": "files", "read": "read", "cold": "read", "python": "python_module", "load": "load", "load-cast": "load", "load-big": "load", "save": "files",
-        "convert": "files", "proof": "files", "cast": "compute", "packed": "compute", "ops": "compute", "forward": "forward", "threads": "threads", "grow": "grow"}
+        "convert": "files", "proof": "files", "cast": "compute", "packed": "compute", "seal": "seal", "ops": "compute", "forward": "forward", "threads": "threads", "peers": "peers", "grow": "grow"}
 
 
 def machine():
@@ -32,6 +32,7 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("jobs", nargs="*", metavar="JOB", help=", ".join(JOBS))
+    parser.add_argument("--peers", action="store_true", help="models beside today's PyTorch, ONNX Runtime and OpenVINO, which `scripts/peers core run` installs; not part of a run of all jobs")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--dir")
     parser.add_argument("--json")
@@ -45,7 +46,8 @@ def main():
     for path in options.taken:
         table.rows += json.loads(pathlib.Path(path).read_text())["rows"]
     print(Table.HEAD)
-    for job in options.jobs or JOBS:
+    jobs = options.jobs or [job for job in JOBS if job != "peers" and not options.peers]
+    for job in jobs + ["peers"] * (options.peers and "peers" not in jobs):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="ballast-bench-", dir=options.dir))
         try:
             table.section(job)
@@ -57,7 +59,7 @@ def main():
     if options.markdown:
         page = pathlib.Path(options.markdown)
         page.write_text(document(table.rows, machine(), "scripts/bench"))
-        page.with_suffix(".svg").write_text(glance.picture_of(glance.headlines(page.read_text())))
+        glance.write(page)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 """The job "threads": nobody should be slower with more of them, alone, with several callers, or beside busy neighbours."""
 import os
 
-from forward import turns
-from measure import BENCH, Served
+from measure import BENCH, Served, turns
 
 MODELS = ("ResNet-50, batch 1", "MobileNet-v2, batch 1", "BERT base, 128 tokens", "GPT-2 small, one token after 128", "LSTM tagger, 64 words")
 

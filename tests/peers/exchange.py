@@ -21,10 +21,10 @@ LEGACY_LACKS = {"U16", "U32", "U64", *(code for code in frameworks.DTYPES if cod
 
 
 class Direction:
-    """``refused``: what the peer cannot do by itself, whoever wrote the file."""
+    """``refused``: what the peer cannot do by itself, whoever wrote the file. ``named``: what differs on purpose, by its reason."""
 
     def __init__(self, way, what):
-        self.way, self.what, self.same, self.different, self.refused = way, what, 0, [], collections.Counter()
+        self.way, self.what, self.same, self.different, self.refused, self.named = way, what, 0, [], collections.Counter(), collections.Counter()
 
     def compare(self, what, found, wanted):
         """(dtype, shape, bits) of both."""
@@ -42,7 +42,7 @@ class Direction:
         self.different.append(f"{what}: {said(error)}")
 
     def line(self):
-        return {"way": self.way, "what": self.what, "same": self.same, "different": self.different, "refused": self.refused}
+        return {"way": self.way, "what": self.what, "same": self.same, "different": self.different, "refused": self.refused, "named": self.named}
 
 
 def said(error):

@@ -32,6 +32,17 @@ def burn_program(version):
     return FOLDER / "burn/target/debug" / ("burn-" + version.replace(".", "-"))
 
 
+def burn_files():
+    """Our program around Burn's readers."""
+    return FOLDER / "burnfiles/target/debug/burn-files"
+
+
+def suite_tests():
+    """Where the published safetensors package has its own tests, once its source distribution lies unpacked."""
+    version = pins()["suite"][0].partition("==")[2]
+    return FOLDER / f"suite/safetensors-{version}/bindings/python/tests"
+
+
 def python_of(group):
     return FOLDER / group / "bin/python"
 
@@ -50,6 +61,10 @@ def installed(group):
     if group == "burn":
         versions = [pin.partition("==")[2] for pin in wanted]
         return {f"burn {version}": version for version in versions if burn_program(version).exists()}
+    if group == "burnfiles":
+        return dict(pin.split("==") for pin in wanted) if burn_files().exists() else {}
+    if group == "suite":
+        return dict([wanted[0].split("==")]) if suite_tests().is_dir() else {}
     if not python_of(group).exists():
         return {}
     names = [pin.partition("==")[0].partition("[")[0] for pin in wanted]

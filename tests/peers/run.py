@@ -5,10 +5,12 @@
 Peers that are not installed are named and left out; their rows stay what they were. Exit 1 when something differs, 0 else.
 """
 import argparse
+import collections
 import datetime
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -16,11 +18,13 @@ import places
 
 PAGE = places.ROOT / "docs/compatibility.md"
 BEGIN, END = "<!-- peers: written by scripts/test --peers -->\n", "<!-- end of peers -->\n"
-HEAD = "| peer | direction | what | same | different | refused by the peer | day |\n|---|---|---|---|---|---|---|\n"
+HEAD = "| peer | direction | what | same | different | named | refused by the peer | day |\n|---|---|---|---|---|---|---|---|\n"
+NAMED_BEGIN, NAMED_END = "<!-- named: written by scripts/test --peers -->\n", "<!-- end of named -->\n"
+NAMED_HEAD = "| what differs, and why | calls |\n|---|---|\n"
 
 
 def with_framework(name):
-    return [["exchange.py", name], ["dropin.py", name], ["indices.py", name]]
+    return [["exchange.py", name], ["dropin.py", name], ["calls.py", name], ["indices.py", name], ["suite.py", name]]
 
 
 # group: (the peer as rows call it, its package, its programs and their words); Burn's versions have a program each
@@ -30,9 +34,11 @@ PROGRAMS = {
     "tensorflow": [("TensorFlow", "tensorflow-cpu", with_framework("tensorflow"))],
     "paddle": [("Paddle", "paddlepaddle", with_framework("paddle"))],
     "mlx": [("MLX", "mlx", with_framework("mlx"))],
-    "hub": [("transformers", "transformers", [["hub.py"]])],
+    "hub": [("transformers", "transformers", [["hub.py"], ["models.py"]])],
     "onnx": [("onnx", "onnx", [["onnx_files.py"]])],
     "sign": [("model_signing", "model_signing", [["sign.py"]])],
+    "suite": [],  # part of the others
+    "burnfiles": [("pytorch-reader", "pytorch-reader", [["fixtures.py"]])],
     "burn": [],
 }
 
@@ -52,9 +58,10 @@ def programs_of(group):
         oracle = places.python_of("core")  # whose PyTorch computes, too; else Debian's does
         oracle = str(oracle) if oracle.exists() else places.PYTHON
         return [("Burn", version, [[oracle, "-B", str(places.HERE / "burn.py"), version]]) for version in there.values()]
-    python = str(places.python_of(group))
+    python = str(places.python_of(group)) if group != "burnfiles" else places.PYTHON
     command = lambda program, *words: [python, "-B", str(places.HERE / program), *words]  # noqa: E731
-    return [(peer, there[package], [command(*words) for words in programs]) for peer, package, programs in PROGRAMS[group] if package in there]
+    can_run = lambda program: program != "suite.py" or places.installed("suite")  # noqa: E731
+    return [(peer, there[package], [command(*words) for words in programs if can_run(words[0])]) for peer, package, programs in PROGRAMS[group] if package in there]
 
 
 def lines_of(command, build):
@@ -75,8 +82,30 @@ def rows_of(peer, version, lines):
     day = datetime.date.today().isoformat()
     for way in dict.fromkeys(line["way"] for line in lines):
         part = [line for line in lines if line["way"] == way]
-        same, different, refused = (sum(count(line) for line in part) for count in (lambda x: x["same"], lambda x: len(x["different"]), lambda x: sum(x["refused"].values())))
-        yield f"| {peer} {version} | {way} | {', '.join(line['what'] for line in part)} | {same} | {different} | {refused} | {day} |"
+        counts = (sum(count(line) for line in part) for count in (lambda x: x["same"], lambda x: len(x["different"]), named_in, lambda x: sum(x["refused"].values())))
+        yield f"| {peer} {version} | {way} | {', '.join(line['what'] for line in part)} | {' | '.join(map(str, counts))} | {day} |"
+
+
+def named_in(line):
+    return sum(line.get("named", {}).values())
+
+
+def write_named(named):
+    """A peer's counts take the place of those it had."""
+    before, rest = PAGE.read_text().split(NAMED_BEGIN)
+    old, after = rest.split(NAMED_END)
+    table = {}
+    for row in old.splitlines()[2:]:
+        why, counts = row.strip("| ").split(" | ")
+        table[why] = dict(re.fullmatch(r"(.*) (\d+)", part).groups() for part in counts.split(", "))
+    for peer, reasons in named.items():
+        for why in [*table, *(why for why in reasons if why not in table)]:
+            counts = table.setdefault(why, {})
+            counts.pop(peer, None)
+            if why in reasons:
+                counts[peer] = reasons[why]
+    lines = [f"| {why} | {', '.join(f'{peer} {count}' for peer, count in sorted(counts.items()))} |\n" for why, counts in sorted(table.items()) if counts]
+    PAGE.write_text(before + NAMED_BEGIN + NAMED_HEAD + "".join(lines) + NAMED_END + after)
 
 
 def write_page(rows):
@@ -100,23 +129,26 @@ def main():
     parser.add_argument("group", nargs="*", help=", ".join(PROGRAMS))
     parser.add_argument("--no-write", action="store_true", help="leave docs/compatibility.md alone")
     arguments = parser.parse_args()
-    build, rows, different = build_folder(), {}, 0
+    build, rows, named, different = build_folder(), {}, {}, 0
     for group in arguments.group or PROGRAMS:
         programs = programs_of(group)
-        if not programs:
+        if not programs and not (group == "suite" and places.installed(group)):
             print(f"{group}: not installed (scripts/peers {group})")
         for peer, version, commands in programs:
             lines = [line for command in commands for line in lines_of(command, build)]
             for line in lines:
-                print(f"{peer} {version}: {line['way']}: {line['what']}: {line['same']} the same, {len(line['different'])} different, {sum(line['refused'].values())} refused by the peer", flush=True)
+                print(f"{peer} {version}: {line['way']}: {line['what']}: {line['same']} the same, {len(line['different'])} different, {named_in(line)} named, {sum(line['refused'].values())} refused by the peer", flush=True)
                 for text in line["different"][:20]:
                     print(f"  DIFFERENT {text}")
                 for reason, count in list(line["refused"].items())[:6]:
                     print(f"  refused: {count} × {reason}")
                 different += len(line["different"])
+                if line["way"] == "calls one by one":
+                    named.setdefault(peer, collections.Counter()).update(line["named"])
             rows.setdefault(f"{peer} {version}", []).extend(rows_of(peer, version, lines))
     if rows and not arguments.no_write:
         write_page(rows)
+        write_named(named)
     return 1 if different else 0
 
 
