@@ -3,13 +3,13 @@
 """Writes include/ballast/detail/reflect_arms.inc: one structured binding per number of fields."""
 import pathlib
 
-MAX_FIELDS = 64
+MAX_FIELDS = 128
 OUT = pathlib.Path(__file__).resolve().parent.parent / "include/ballast/detail/reflect_arms.inc"
 
 
 def arm(count: int) -> str:
     names = ", ".join(f"a{i}" for i in range(count))
-    return f"else if constexpr (n == {count}) {{ auto& [{names}] = object; return std::tie({names}); }}\n"
+    return f"else if constexpr (n == {count}) {{ auto& [{names}] = object; BALLAST_DETAIL_TIE({names}) }}\n"
 
 
 lines = ["// Made by scripts/gen_reflect_arms.py; included in the middle of tie_fields() of reflect.h.\n"]

@@ -10,7 +10,7 @@ import sys
 guide, out = map(pathlib.Path, sys.argv[1:])
 text = guide.read_text(encoding="utf-8")
 parts, calls = [], []
-for match in re.finditer(r"^```cpp\n(.*?)^```", text, re.M | re.S):
+for match in re.finditer(r"(?<! -->\n)^```cpp\n(.*?)^```", text, re.M | re.S):  # under <!-- a file's name -->: compiled there
     line = text.count("\n", 0, match.start()) + 2
     body = match.group(1)
     where = f'#line {line} "{guide.name}"\n'

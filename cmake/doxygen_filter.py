@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A public header as Doxygen is to read it: doxygen_filter.py HEADER.
+
+The words a header opens with become the documentation of the file. Members that mean the same in every class get their words here, once, where the
+header has none of its own; of the layers (detail/nn) and operations (detail/ops), which are PyTorch's by name, every member that has none is said to be
+what PyTorch calls so. What is generated for the compiler alone (copies, moves, iterators' types) is hidden."""
+import re
+import sys
+
+# A declaration that begins so, and what it is.
+EVERYWHERE = [
+    (r"BALLAST_FIELDS\(.*\);$", None),
+    (r"(?:~\w+|\w+\(\w+ ?&&\)|\w+\(const \w+&\))(?: noexcept)? = (?:default|delete);$", None),
+    (r"(?:~\w+\(\)|(\w+)\((?:const )?\1&&?(?: \w+)?\)|\w+& operator=\((?:const )?\w+&&?(?: \w+)?\))(?: &)?(?: noexcept)?(?: = (?:default|delete))?;", None),
+    (r"using (?:value_type|reference|pointer|difference_type|iterator_category|iterator|const_iterator|size_type)\b", None),
+    (r"extern template\b", None),
+    (r"(?:friend )?(?:constexpr )?bool operator==\(", "Equal when every member is."),
+    (r"(?:inline )?std::ostream& operator<<\(", "Prints it, as to_string() does where there is one."),
+    (r"\[\[nodiscard\]\] auto operator\(\)\(const auto&\.\.\. args\) const", "The same as forward()."),
+    (r"static constexpr LayerKind kind\b", "Which layer it is: adapters go by this, never by a type's name."),
+    (r"(?:nn::)?Place place\b", "Where it stands in the model; messages and graphs name it by that."),
+    (r"static (?:constexpr )?void visit_fields\(", "Calls visit(name, member) for every member with a key, as the options have them."),
+    (r"(?:\[\[nodiscard\]\] )?(?:const )?[\w:]+[&*]? (?:size|empty|begin|end|front|back|operator\[\])\((?:std::size_t \w+)?\)", "As of a standard container."),
+    (r"(?:Iterator|Entry|reference|pointer|void) ?&? ?operator(?:\*|->|\+\+)\((?:int)?\)", "As of a standard iterator."),
+    (r"(?:std::vector<rules::Rule> rules|bool strip_prefixes|std::vector<std::string> (?:include|exclude|reindex|keep_positions|keep_dtype)|Precision dtype"
+     r"|bool keep_statistics|std::vector<RenameRule> rename|std::vector<LayerKind> keep_layers|OnQuantized quantized)\b",
+     "A step: docs/options.md says of each what it does, and in which order they are taken."),
+    (r"std::string match;", "The pattern on names: which tensors the rule takes."),
+    (r"std::string to(?: = \{\})?;", "The name it gets; $1 stands for a group of the pattern."),
+    (r"std::int64_t dim = 0;", "Along which dimension; a negative one counts from the last."),
+    (r"KeptSpan<.*> Tensor::", "As declared."),
+    (r"Progress progress\b", "Called as work is done; see Progress."),
+    (r"bool overwrite\b", "An output that exists is replaced; else Errc::already_exists."),
+    (r"std::optional<std::string> passphrase_file\b|std::string passphrase_file\b", "A file whose first line opens what is encrypted."),
+]
+MEMBERS = {"gamma": "What scales, [features]; undefined where there is none.", "beta": "What shifts, [features]; undefined where there is none.",
+           "options": "What it was made with.", "running_mean": "The mean of training, [features].", "running_var": "The variance of training, [features]."}
+
+
+# Where a header's contents stand in the reference (cmake/groups.dox).
+GROUPS = {"errors": "error", "tensors": "tensor shape dtype storage dlpack stats", "proof": "diff hash verify scan", "graphs": "graph onnx",
+          "files": "checkpoint value io format safetensors torch record record_file convert steps byte_source quantized onnx_file embedded",
+          "models": "load load_file module config adapter layer_kind", "running": "nn ops runtime operation attribute ballast name_tree"}
+
+
+def group_of(path):
+    if "/detail/nn/" in path or "/detail/ops/" in path:
+        return "running"
+    stem = path.rsplit("/", 1)[-1].removesuffix(".h")
+    found = [group for group, stems in GROUPS.items() if stem in stems.split()]
+    if not found:
+        sys.exit(f"{path}: belongs to no group of cmake/doxygen_filter.py")
+    return found[0]
+
+
+def torch_words(path, scope, name, is_type):
+    """What stands in PyTorch under the same name."""
+    if "/detail/nn/" in path:
+        if is_type:
+            base = name.removesuffix("Options")
+            return f"The options of {base}: PyTorch's arguments by their names." if base != name else f"PyTorch's `torch.nn.{name}`."
+        if name == "forward":
+            return f"What PyTorch's `torch.nn.{scope}` computes. Errc::shape_mismatch and Errc::bad_dtype for what it cannot take."
+        if name == scope:
+            return "Shapes only: no memory before weights are loaded. Errc::invalid_argument for sizes that make no layer."
+        return MEMBERS.get(name, f"PyTorch's `{name}`.")
+    if is_type:
+        return "The arguments of the operation: PyTorch's by their names." if name.endswith("Args") else f"{name}, of the operations below."
+    if name.startswith("operator"):
+        return "Element by element, with broadcasting, as in PyTorch."
+    return f"PyTorch's `{name}`." if scope else f"PyTorch's `torch.{name}`: the same values, dtypes and shapes (docs/operations.md)."
+
+
+def declared(line):
+    """(name, is a type) of a declaration's first line, or None."""
+    found = re.match(r"requires\(.*?\) (?:constexpr )?(\w+)\(\w", line)
+    if found:
+        return (found.group(1), False)
+    found = re.match(r"(?:struct|class|enum class|enum) (\w+)", line)
+    if found:
+        return None if re.fullmatch(r"[\w ]+;", line) else (found.group(1), True)
+    if re.match(r"(template|requires|namespace|public|private|protected|return|if|else|for|using \w+(<[^>]*>)?::|static_assert|#|//|\}|visit\(|:|&&|\|\|)", line):
+        return None
+    found = re.search(r"(operator\S+?|~?\w+)\(", line) or re.match(r"[\w:<>,&\*\s\[\]]*?[\s&\*](\w+)(?: = .*| ?\{.*)?;", line) or re.match(r"using (\w+) =", line)
+    return (found.group(1), False) if found else None
+
+
+def main(path):
+    out, scopes, begun, opened = [], [], False, 0
+    lines = open(path, encoding="utf-8").read().splitlines()
+    of_torch = "/detail/nn/" in path or "/detail/ops/" in path
+    pending = None  # where words for the next declaration belong: before its template line
+    for number, line in enumerate(lines):
+        if number == 0 and "SPDX" in line:
+            out.append("/// @file")
+            continue
+        if not begun and re.match(r"//( |$)", line):
+            out.append("/" + line)
+            continue
+        begun = True
+        text = line.strip()
+        if re.fullmatch(r"namespace ballast[\w:]* \{", line):  # inside it, or its members would be in no group
+            out.append(f"{line} /** @addtogroup {group_of(path)} */ /** @{{ */")
+            continue
+        if re.fullmatch(r"\}  // namespace ballast[\w:]*", line):
+            out.append(f"/** @}} */ {line}")
+            continue
+        level = len(line) - len(line.lstrip())
+        while scopes and level <= scopes[-1][1] and text and not text.startswith(("#", "//")):
+            scopes.pop()
+        has_words = "///<" in line or (out and out[-1].strip().startswith("///")) or re.match(r"\s*///<", "".join(lines[number + 1:number + 2]))
+        if text.startswith(("template", "requires")) and not text.endswith(";"):
+            if pending is None and not (out and out[-1].strip().startswith("///")):
+                pending = len(out)
+            elif pending is None:
+                pending = -1
+        at_member = level == (scopes[-1][1] + 2 if scopes else 0)
+        words = None
+        for pattern, said in EVERYWHERE:
+            if at_member and re.match(pattern, text):
+                words = said
+                break
+        else:
+            pattern = None
+        if pattern is not None and words is None:
+            out.append("")  # hidden, and lines keep their numbers
+            continue
+        name = declared(text) if at_member else None
+        if pattern is None and name and of_torch:
+            words = torch_words(path, scopes[-1][0] if scopes else "", *name)
+        if words and not has_words and pending != -1:
+            if pending is None:
+                line = f"/** {words} */ {text}"  # on the same line: lines keep their numbers
+            else:
+                out[pending] = f"/** {words} */ {out[pending].strip()}"
+            out.append(line)
+        else:
+            out.append(line)
+        if name or (text and not text.startswith(("template", "requires"))):
+            pending = None
+        found = re.match(r"(?:struct|class|enum class|enum) (\w+)", text)
+        if found and not text.endswith(";"):
+            scopes.append((found.group(1), level))
+    print("\n".join(out))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
