@@ -53,7 +53,7 @@ TEST(Config, ToJsonAndBack) {
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   EXPECT_EQ(
       text,
-      R"({"n_head":2,"n_layer":3,"d_model":512,"some_float":0.1,"some_int":1,"some_bool":true,"some_str":"hello","some_list_int":[1,2,3],)"
+      R"({"n_head":2,"n_layer":3,"d_model":512,"some_float":0.1,"some_int":1.0,"some_bool":true,"some_str":"hello","some_list_int":[1,2,3],)"
       R"("some_list_str":["hello","world"],"some_list_float":[0.1,0.2,0.3],"some_dict":{"some_key":"some_value"}})"
       "\n");
   EXPECT_EQ(load_config<NetConfig>(path), kExpected);
