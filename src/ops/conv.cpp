@@ -3,6 +3,8 @@
 // in blocks of them (docs/decisions/0024).
 #include "ballast/detail/ops/conv.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "ballast/detail/ops/movement.h"
 #include "ops/activation.h"
 #include "ops/args.h"
+#include "ops/bounds.h"
 #include "ops/cache.h"
 #include "ops/conv_shapes.h"
 #include "ops/kernels.h"
@@ -111,11 +114,11 @@ void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs
 }
 
 PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& input, const Tensor& weight,
-                     const Tensor& bias, Activation activation, bool transposed) {
+                     const Tensor& bias, Activation activation, bool transposed, bool finite) {
   const Tensor w = ops::dense_floats(op, weight);
   const Tensor b = ops::parameter(op, "bias", bias, shapes.out_channels);
   const ops::Desc given = weight_desc(shapes, w, transposed);
-  ops::Attributes attributes = ops::attributes_for(activation);
+  ops::Attributes attributes = ops::attributes_for(activation, finite);
   PreparedConv prepared{.plain_weight = w, .bias = b, .left = attributes.left};
   const ops::ThreadScope threads;
   for (const auto& [in, out] : orders_for(input, shapes.output)) {
@@ -180,6 +183,34 @@ Tensor image_for(const char* op, ImageOrder order, const Tensor& x) {
   return ops::to_channels_last(ops::floats(op, ops::native_view(x)));
 }
 
+// What the weights make of the largest value; looked at once for a layer.
+ops::Gain gain_of(const Call& call) {
+  if (call.cache == nullptr || call.transposed) return {};
+  ops::CacheKey key;
+  key.add(call.weight).add(call.bias);
+  return *ops::cached<ops::Gain>(call.cache, key, [&] {
+    const Tensor bias = call.bias.defined() ? ops::dense_floats(call.op, call.bias) : Tensor();
+    return ops::gain_of(ops::dense_floats(call.op, call.weight), bias);
+  });
+}
+
+// Of the results before the activation: by what is known of x, or, where that keeps a step of oneDNN's from
+// being used, by its values.
+double result_bound(const Call& call, const Tensor& x) {
+  const double known = ops::bound_of(x);
+  const bool may_look = ops::is_step_when_finite(call.activation) && x.dtype() == DType::f32;
+  if (!std::isfinite(known) && !may_look) return ops::kUnbounded;
+  const ops::Gain gain = gain_of(call);
+  const double bound = gain.of(known);
+  if (ops::stays_finite(bound) || !may_look || !std::isfinite(gain.factor)) return bound;
+  return gain.of(ops::largest_magnitude(x));
+}
+
+double activated(double bound, Activation activation) {
+  if (activation.kind == Activation::Kind::none || activation.kind == Activation::Kind::relu) return bound;
+  return activation.kind == Activation::Kind::relu6 ? std::min(bound, 6.0) : ops::kUnbounded;
+}
+
 // F64, which oneDNN does not compute.
 Tensor convolved_wide(const Call& call, const ConvShapes& shapes, const Tensor& x) {
   const auto widened = [&](const Tensor& parameter) {
@@ -201,6 +232,8 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
   }
   if (try_numel(shapes.output) == 0) return Tensor::empty(x.dtype(), shapes.output);
   if (x.dtype() == DType::f64) return convolved_wide(call, shapes, x);
+  const double bound = ops::guarded(call.op, [&] { return result_bound(call, x); });
+  const bool finite = ops::stays_finite(bound);
   ops::CacheKey key;
   key.add(x.shape())
       .add(call.weight)
@@ -210,16 +243,20 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
       .add(shapes.before)
       .add(shapes.after);
   key.add(shapes.groups).add(call.activation).add(call.transposed ? 1 : 0).add(ops::usable_threads());
+  if (ops::is_step_when_finite(call.activation)) key.add(finite ? 1 : 0);
   const auto ready = ops::guarded(call.op, [&] {
     return ops::cached<PreparedConv>(call.cache, key, [&] {
-      return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed);
+      return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed,
+                     finite);
     });
   });
   const Tensor in = image_for(call.op, ready->in, x);
   const bool blocks = ready->out == ImageOrder::blocks;
   Tensor out = blocks ? ops::new_blocks(shapes.output) : ops::new_channels_last(DType::f32, shapes.output);
   ops::guarded(call.op, [&] { run(*ready, shapes, in, out, call.transposed); });
-  return (blocks ? ops::from_blocks(out, shapes.output) : ops::row_major(out)).to(x.dtype());
+  const double largest = finite ? activated(bound, call.activation) : ops::kUnbounded;
+  return (blocks ? ops::from_blocks(out, shapes.output, largest) : ops::row_major(out, largest))
+      .to(x.dtype());
 }
 
 void require_defined(const char* op, const Tensor& x, const Tensor& weight) {

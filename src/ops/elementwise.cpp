@@ -96,8 +96,8 @@ struct Floats {
     return result_like(DType::f32, x.shape(), is_channels_last(x) ? x : y);
   }
 
-  [[nodiscard]] Tensor in_order(const Tensor& out, const Shape& shape) const {
-    return blocks ? from_blocks(out, shape) : row_major(out);
+  [[nodiscard]] Tensor in_order(const Tensor& out, const Shape& shape, double bound) const {
+    return blocks ? from_blocks(out, shape, bound) : row_major(out, bound);
   }
 };
 
@@ -109,6 +109,12 @@ Floats float_operands(const Operand& a, const Operand& b, const Shape& shape) {
   if (x.defined() && number(b)) return {x, operand_for(b, DType::f32, x.shape()), true};
   if (y.defined() && number(a)) return {operand_for(a, DType::f32, y.shape()), y, true};
   return {operand_for(a, DType::f32, shape), operand_for(b, DType::f32, shape), false};
+}
+
+// Of a sum, with room for its rounding; ReLU does not make it larger.
+double bound_of_sum(const Operand& a, const Operand& b, Activation activation = {}) {
+  const bool keeps = activation.kind == Activation::Kind::none || activation.kind == Activation::Kind::relu;
+  return keeps ? (bound_of(a.tensor()) + bound_of(b.tensor())) * 1.01 : kUnbounded;
 }
 
 // Both operands and the kernel are of T.
@@ -199,7 +205,7 @@ Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, Activati
         finish(to, to, n, p, q);
       },
       in.x, in.y, out);
-  const Tensor result = in.in_order(out, shape);
+  const Tensor result = in.in_order(out, shape, bound_of_sum(a, b, activation));
   return dtype == DType::f32 ? result : result.to(dtype);  // rounded once, at the end
 }
 
@@ -215,7 +221,7 @@ Tensor arithmetic(const char* op, Binary which, const Operand& a, const Operand&
     const Floats in = float_operands(a, b, shape);
     Tensor out = in.new_result();
     binary_rows<float, float>(kernels().binary[static_cast<std::size_t>(which)], in.x, in.y, out);
-    const Tensor result = in.in_order(out, shape);
+    const Tensor result = in.in_order(out, shape, which == Binary::add ? bound_of_sum(a, b) : kUnbounded);
     return dtype == compute ? result : result.to(dtype);
   }
   return with_numbers(dtype, [&]<class T>(const NumberKernels<T>& table) {

@@ -56,6 +56,12 @@ Tensor triangle_cpu(const Operation& op, const Tensor& x, std::int64_t diagonal)
   return out;
 }
 
+double largest_bound(std::span<const Tensor> tensors) {
+  double largest = 0;
+  for (const Tensor& tensor : tensors) largest = std::max(largest, ops::bound_of(tensor));
+  return largest;
+}
+
 // Channels of images that lie in blocks of them.
 Tensor joined_blocks(std::span<const Tensor> tensors, const Shape& shape) {
   const std::int64_t block = shape[2] * shape[3] * ops::kBlock;
@@ -69,7 +75,7 @@ Tensor joined_blocks(std::span<const Tensor> tensors, const Shape& shape) {
     copy_into(from, flat(out, shape[1]).narrow(1, begin, from.shape()[1]));
     begin += from.shape()[1];
   }
-  return ops::from_blocks(out, shape);
+  return ops::from_blocks(out, shape, largest_bound(tensors));
 }
 
 Tensor concat_cpu(const Operation& op, std::span<const Tensor> tensors, std::int64_t dim) {
@@ -91,7 +97,7 @@ Tensor concat_cpu(const Operation& op, std::span<const Tensor> tensors, std::int
     copy_into(ops::native_view(tensor), out.narrow(static_cast<std::int64_t>(axis), begin, size));
     begin += size;
   }
-  return ops::row_major(out);
+  return ops::row_major(out, largest_bound(tensors));
 }
 
 }  // namespace

@@ -29,11 +29,15 @@ Desc blocks_desc(const Shape& shape) {
 
 class NativeStorage final : public Storage {
  public:
-  explicit NativeStorage(const Tensor& native)
-      : Storage(native.size_bytes()), shape_(native.shape()), view_(native), native_(native) {}
+  NativeStorage(const Tensor& native, double bound)
+      : Storage(native.size_bytes()), shape_(native.shape()), view_(native), native_(native), bound_(bound) {}
 
-  NativeStorage(const Tensor& blocks, const Shape& shape)
-      : Storage(blocks.size_bytes()), shape_(shape), view_(in_order(blocks, shape)), blocks_(blocks) {}
+  NativeStorage(const Tensor& blocks, const Shape& shape, double bound)
+      : Storage(blocks.size_bytes()),
+        shape_(shape),
+        view_(in_order(blocks, shape)),
+        blocks_(blocks),
+        bound_(bound) {}
 
   [[nodiscard]] const std::byte* data() const override { return bytes()->data(); }
 
@@ -62,6 +66,8 @@ class NativeStorage final : public Storage {
 
   [[nodiscard]] const Tensor& blocks() const noexcept { return blocks_; }
 
+  [[nodiscard]] double bound() const noexcept { return bound_; }
+
  private:
   [[nodiscard]] std::byte* writable_data() override {
     const auto& mine = bytes();
@@ -81,6 +87,7 @@ class NativeStorage final : public Storage {
   Tensor view_;  // its elements in row-major order are ours
   Tensor native_;
   Tensor blocks_;
+  double bound_;  // of the magnitudes
   Lazy<Tensor> channels_last_;
   Lazy<std::shared_ptr<Storage>> bytes_;
   std::atomic<bool> written_{false};
@@ -99,12 +106,18 @@ Tensor native_view(const Tensor& x) {
   return storage == nullptr ? x : storage->native();
 }
 
-Tensor row_major(const Tensor& native) {
+Tensor row_major(const Tensor& native, double bound) {
   if (native.is_contiguous()) {
     return {native.dtype(), native.shape(), contiguous_strides(native.shape()), native.storage(),
             native.bit_offset()};
   }
-  return Tensor::contiguous_view(native.dtype(), native.shape(), std::make_shared<NativeStorage>(native));
+  return Tensor::contiguous_view(native.dtype(), native.shape(),
+                                 std::make_shared<NativeStorage>(native, bound));
+}
+
+double bound_of(const Tensor& x) {
+  const NativeStorage* storage = native_storage(x);
+  return storage == nullptr ? kUnbounded : storage->bound();
 }
 
 Strides channels_last_strides(const Shape& shape) {
@@ -155,8 +168,8 @@ Tensor blocks_of(const Tensor& x) {
   return storage == nullptr ? Tensor() : storage->blocks();
 }
 
-Tensor from_blocks(const Tensor& blocks, const Shape& shape) {
-  return Tensor::contiguous_view(DType::f32, shape, std::make_shared<NativeStorage>(blocks, shape));
+Tensor from_blocks(const Tensor& blocks, const Shape& shape, double bound) {
+  return Tensor::contiguous_view(DType::f32, shape, std::make_shared<NativeStorage>(blocks, shape, bound));
 }
 
 Tensor new_blocks(const Shape& shape) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ballast/tensor.h"
+#include "ops/bounds.h"
 
 namespace ballast::ops {
 
@@ -13,8 +14,11 @@ namespace ballast::ops {
 [[nodiscard]] Tensor native_view(const Tensor& x);
 
 /// A row-major tensor with the elements of `native`, a dense tensor of any order of dimensions that nobody
-/// else writes to.
-[[nodiscard]] Tensor row_major(const Tensor& native);
+/// else writes to. None of them is larger than `bound` in magnitude.
+[[nodiscard]] Tensor row_major(const Tensor& native, double bound = kUnbounded);
+
+/// What is known of the largest magnitude in x, without looking: from how x was made.
+[[nodiscard]] double bound_of(const Tensor& x);
 
 /// New memory for `shape` [batch, channels, size…] with the channels innermost.
 [[nodiscard]] Tensor new_channels_last(DType dtype, const Shape& shape);
@@ -35,8 +39,9 @@ inline constexpr std::int64_t kBlock = 8;
 [[nodiscard]] bool fits_blocks(const Shape& shape);
 /// x's memory as [batch * blocks, 8, height, width] if it lies in blocks; undefined if not.
 [[nodiscard]] Tensor blocks_of(const Tensor& x);
-/// A row-major tensor of `shape` with the elements of such memory, which nobody else writes to.
-[[nodiscard]] Tensor from_blocks(const Tensor& blocks, const Shape& shape);
+/// A row-major tensor of `shape` with the elements of such memory, which nobody else writes to, and their
+/// bound.
+[[nodiscard]] Tensor from_blocks(const Tensor& blocks, const Shape& shape, double bound = kUnbounded);
 /// New memory for blocks of `shape`.
 [[nodiscard]] Tensor new_blocks(const Shape& shape);
 /// An F32 image's blocks; a copy when it lies otherwise.

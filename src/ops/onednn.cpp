@@ -60,15 +60,23 @@ dnnl::memory reordered(const Desc& from, const void* data, const Desc& to) {
   return target;
 }
 
-Attributes attributes_for(Activation activation) {
+bool is_step_when_finite(Activation activation) {
+  return activation.kind == Activation::Kind::relu || activation.kind == Activation::Kind::relu6;
+}
+
+Attributes attributes_for(Activation activation, bool finite) {
   Attributes result{{}, activation};
   result.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (activation.kind == Activation::Kind::leaky_relu && activation.number() != 0) {
-    dnnl::post_ops steps;
-    steps.append_eltwise(1, dnnl::algorithm::eltwise_relu, static_cast<float>(activation.number()), 0);
-    result.attr.set_post_ops(steps);
-    result.left = {};
-  }
+  const bool leaks = activation.kind == Activation::Kind::leaky_relu && activation.number() != 0;
+  if (!leaks && !(finite && is_step_when_finite(activation))) return result;
+  dnnl::post_ops steps;
+  if (activation.kind == Activation::Kind::relu6)
+    steps.append_eltwise(1, dnnl::algorithm::eltwise_bounded_relu, 6, 0);
+  else
+    steps.append_eltwise(1, dnnl::algorithm::eltwise_relu,
+                         leaks ? static_cast<float>(activation.number()) : 0.0F, 0);
+  result.attr.set_post_ops(steps);
+  result.left = {};
   return result;
 }
 

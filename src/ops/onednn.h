@@ -34,13 +34,16 @@ void reorder(const Desc& from, const void* in, const Desc& to, void* out);
 
 /// Attributes with the caller's scratch memory, so that one primitive can run on two threads; and with the
 /// activation as a step of oneDNN's own where its results are those of our kernels. They seldom are: its ReLU
-/// turns NaN into 0. `left` is what remains to be applied.
+/// and ReLU6 turn NaN into 0, and are taken where everything is finite (bounds.h). `left` is what remains to
+/// be applied.
 struct Attributes {
   dnnl::primitive_attr attr;
   Activation left;
 };
 
-[[nodiscard]] Attributes attributes_for(Activation activation);
+[[nodiscard]] Attributes attributes_for(Activation activation, bool finite = false);
+/// Whether `finite` makes a difference.
+[[nodiscard]] bool is_step_when_finite(Activation activation);
 
 /// Runs `work`; what oneDNN throws becomes an Error of `op`.
 template <class Work>
