@@ -1,4 +1,4 @@
-"""onnx.py [FOLDER] [--rounds N]: exports torchvision's ResNet-50 by torch.onnx.export and by Ballast, one after the other in each
+"""onnx_export.py [FOLDER] [--rounds N]: exports torchvision's ResNet-50 by torch.onnx.export and by Ballast, one after the other in each
 round, and prints medians and file sizes."""
 import argparse
 import os
