@@ -269,12 +269,32 @@ constexpr void for_each_field(T& object, Visit&& visit) {
 #define BALLAST_FIELDS(...)                                                   \
   static constexpr void visit_fields([[maybe_unused]] auto& ballast_self,     \
                                      [[maybe_unused]] auto&& ballast_visit) { \
-    __VA_OPT__(BALLAST_DETAIL_EXPAND(BALLAST_DETAIL_EACH(__VA_ARGS__)))       \
+    __VA_OPT__(BALLAST_DETAIL_EACH1(__VA_ARGS__))                             \
   }                                                                           \
   static_assert(true)
-#define BALLAST_DETAIL_EACH(x, ...)                                   \
-  ballast_visit(::ballast::detail::key_of_field(#x), ballast_self.x); \
-  __VA_OPT__(BALLAST_DETAIL_AGAIN BALLAST_DETAIL_PARENS(__VA_ARGS__))
+// The first sixteen fields by macros of their own, which costs the compiler next to nothing; what is left
+// after them by one macro that is expanded again and again, which costs it a megabyte each time it is
+// written.
+#define BALLAST_DETAIL_VISIT(x) ballast_visit(::ballast::detail::key_of_field(#x), ballast_self.x);
+#define BALLAST_DETAIL_EACH1(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH2(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH2(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH3(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH3(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH4(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH4(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH5(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH5(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH6(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH6(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH7(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH7(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH8(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH8(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH9(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH9(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH10(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH10(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH11(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH11(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH12(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH12(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH13(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH13(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH14(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH14(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH15(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH15(x, ...) BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EACH16(__VA_ARGS__))
+#define BALLAST_DETAIL_EACH16(x, ...) \
+  BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_EXPAND(BALLAST_DETAIL_EACH(__VA_ARGS__)))
+#define BALLAST_DETAIL_EACH(x, ...) \
+  BALLAST_DETAIL_VISIT(x) __VA_OPT__(BALLAST_DETAIL_AGAIN BALLAST_DETAIL_PARENS(__VA_ARGS__))
 #define BALLAST_DETAIL_AGAIN() BALLAST_DETAIL_EACH
 #define BALLAST_DETAIL_PARENS ()
 #define BALLAST_DETAIL_EXPAND(...) \
