@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ByteSource: bytes by position, wherever they lie. Readers of formats see nothing else of a file, so that
-// one in memory, inside another or on another machine is read by the same code: derive from it and call
-// open(source). What its functions throw should be an Error (Errc::io_error): anything else passes through
-// open() as it is. A source never changes while it is open; its functions may be called from several threads.
+// one in memory, inside another or on another machine is read by the same code. There are file_source(),
+// window() and memory_source() (storage.h); for others, derive from it and call open(source). What its
+// functions throw should be an Error (Errc::io_error): anything else passes through open() as it is. A source
+// never changes while it is open; its functions may be called from several threads.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "ballast/detail/compiler.h"
+#include "ballast/runtime.h"
 
 #pragma GCC visibility push(default)
 
@@ -81,6 +83,10 @@ class ByteSource : public std::enable_shared_from_this<ByteSource> {
   std::string where_;
   std::uint64_t size_;
 };
+
+/// A regular file. Mapped, it needs no descriptor once it is open; with Io::read and Io::direct it is not
+/// mapped. Errc::file_not_found, permission_denied, not_regular_file, io_error.
+[[nodiscard]] std::shared_ptr<const ByteSource> file_source(const std::string& path, Io io = Io::automatic);
 
 /// Bytes [offset, offset + size) of another source, as a source. Errc::truncated.
 [[nodiscard]] std::shared_ptr<const ByteSource> window(std::shared_ptr<const ByteSource> whole,

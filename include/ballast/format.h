@@ -46,11 +46,11 @@ struct FormatRow {
   /// Null for what another format's reader finds out (a record is a Safetensors file that says so).
   Likeness (*recognise)(const FileHead& head) = nullptr;
   /// Never null where `recognise` is not. Format and path of the checkpoint are filled in by ballast::open(),
-  /// and `io` and `writable` are the source's already; `expansion` is the reader's to keep to. Tensors that
-  /// are to be read later keep the source (source.shared_from_this(), Storage::deferred()), and ask
-  /// source.check_unchanged() when they have read.
+  /// and `io` and `writable` are the source's already; `expansion` is the reader's to keep to. Tensors are
+  /// views of Storage::of(source, …). Those that must be computed keep the source
+  /// (source.shared_from_this(), Storage::deferred()), and ask source.check_unchanged() when they have read.
   Checkpoint (*open)(const ByteSource& source, const OpenOptions& options) = nullptr;
-  /// Atomic, and refuses to replace a file unless options.overwrite (save_text() does both); calls
+  /// Atomic, and refuses to replace a file unless options.overwrite (save_pieces() does both); calls
   /// options.progress, and refuses tensors without data. ballast::save() has compared checksums and asked
   /// `holds` before. Null where Ballast only reads.
   void (*save)(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) = nullptr;

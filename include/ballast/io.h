@@ -3,8 +3,11 @@
 // ballast::import.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -114,10 +117,18 @@ SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
 /// its folder is there and its name is not too long.
 void require_apart(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
+/// Takes the next bytes of a file.
+using AppendBytes = std::function<void(std::span<const std::byte> bytes)>;
+
 /// A text of your own beside them: atomic, like every file Ballast writes.
 void save_text(std::string_view text, const std::string& path, bool overwrite = false);
 
-/// The same for secrets: nobody but its owner may read the file.
+/// The same for a file that need not be in memory as a whole: `write` calls append(bytes) as often as it
+/// likes. When it throws, there is no new file, and the old one is as it was.
+void save_pieces(const std::string& path, bool overwrite,
+                 const std::function<void(const AppendBytes& append)>& write);
+
+/// The same as save_text() for secrets: nobody but its owner may read the file.
 void save_secret(std::string_view text, const std::string& path, bool overwrite = false);
 
 /// A key of age's (docs/seal.md): what identity files hold, and for whom files are encrypted.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ballast/byte_source.h"
@@ -52,6 +53,11 @@ class Storage {
   static std::shared_ptr<const Storage> deferred(std::uint64_t size,
                                                  std::function<void(std::span<std::byte>)> fill,
                                                  std::vector<std::shared_ptr<const Storage>> sources = {});
+  /// Bytes [offset, offset + size) of a source, which it keeps: for readers of formats. A view of the mapping
+  /// where the source has one, else read at the first data(). `item`: bytes of an element; what does not lie
+  /// at a multiple of that in memory is read, too. Errc::truncated when they are not inside.
+  static std::shared_ptr<const Storage> of(const ByteSource& source, std::uint64_t offset, std::uint64_t size,
+                                           std::uint64_t item = 1);
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
@@ -125,6 +131,11 @@ class Storage {
   Device device_;
   std::atomic<std::uint64_t> version_{0};
 };
+
+/// Bytes in memory as a source: open(memory_source(Storage::borrow(data, size), "model.pt")). `name`: see
+/// ByteSource::name(). They must not change while something reads them.
+[[nodiscard]] std::shared_ptr<const ByteSource> memory_source(std::shared_ptr<const Storage> bytes,
+                                                              std::string name);
 
 }  // namespace ballast
 

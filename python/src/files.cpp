@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <array>
 
-#include "ballast/byte_source.h"
 #include "ballast/convert.h"
 #include "ballast/io.h"
 #include "ballast/runtime.h"
 #include "ballast/safetensors.h"
+#include "ballast/storage.h"
 #include "checkpoint.h"
 #include "memory.h"
 #include "steps.h"
@@ -34,24 +34,6 @@ std::shared_ptr<const ballast::Storage> storage_of(PyObject* bytes) {
   });
 }
 
-// The content of a file that is in memory.
-class BytesSource : public ballast::ByteSource {
- public:
-  explicit BytesSource(std::shared_ptr<const ballast::Storage> bytes)
-      : ByteSource("bytes", bytes->size()), bytes_(std::move(bytes)) {}
-
-  [[nodiscard]] bool is_mapped() const noexcept override { return true; }
-
-  [[nodiscard]] std::span<const std::byte> map() const override { return {bytes_->data(), bytes_->size()}; }
-
- private:
-  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
-    std::copy_n(bytes_->data() + offset, out.size(), out.begin());
-  }
-
-  std::shared_ptr<const ballast::Storage> bytes_;
-};
-
 // open_bytes(bytes, {inert, expansion, identities, passphrase_file})
 PyObject* open_bytes(PyObject* /*module*/, PyObject* args) {
   return guarded([&] {
@@ -63,7 +45,7 @@ PyObject* open_bytes(PyObject* /*module*/, PyObject* args) {
                                    .expansion = expansion_of(options),
                                    .identities = options.texts("identities"),
                                    .passphrase_file = options.path("passphrase_file")};
-    const auto source = std::make_shared<BytesSource>(storage_of(bytes));
+    const auto source = ballast::memory_source(storage_of(bytes), "bytes");
     return wrap(run_or_leave(source->size(), [source, how] { return ballast::open(source, how); }));
   });
 }

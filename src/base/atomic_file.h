@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -125,6 +126,8 @@ class NewFolder {
 /// A whole file at once (io.h declares it for users).
 void save_text(std::string_view text, const std::string& path, bool overwrite);
 void save_secret(std::string_view text, const std::string& path, bool overwrite);
+void save_pieces(const std::string& path, bool overwrite,
+                 const std::function<void(const std::function<void(std::span<const std::byte>)>&)>& write);
 
 /// Removes the temporaries of all AtomicFiles still open, folders not yet kept, and scratch folders with what
 /// is in them: async-signal-safe, for a program's own signal handler.

@@ -191,6 +191,12 @@ std::shared_ptr<const File> File::open(const std::string& path, const FileOption
   return file;
 }
 
+std::shared_ptr<const ByteSource> file_source(const std::string& path, Io io) {
+  auto file = File::open(path, {.io = io});
+  file->settle();
+  return file;
+}
+
 void File::settle() const {
   if (io() == Io::direct || descriptor_ < 0) return;
   if (is_mapped()) static_cast<void>(map());

@@ -10,6 +10,13 @@ void save_text(std::string_view text, const std::string& path, bool overwrite) {
   file.commit();
 }
 
+void save_pieces(const std::string& path, bool overwrite,
+                 const std::function<void(const std::function<void(std::span<const std::byte>)>&)>& write) {
+  AtomicFile file(path, overwrite);
+  write([&](std::span<const std::byte> bytes) { file.append(bytes); });
+  file.commit();
+}
+
 void save_secret(std::string_view text, const std::string& path, bool overwrite) {
   AtomicFile file(path, overwrite, FileMode::secret);
   file.append(text);

@@ -155,6 +155,11 @@ std::shared_ptr<const Storage> elements_of(const ByteSource& source, std::uint64
   return Storage::deferred(size, [range](std::span<std::byte> out) { range->read(0, out); }, {range});
 }
 
+std::shared_ptr<const Storage> Storage::of(const ByteSource& source, std::uint64_t offset, std::uint64_t size,
+                                           std::uint64_t item) {
+  return elements_of(source, offset, size, item);
+}
+
 std::shared_ptr<const Storage> load_range(const ByteSource& source, std::uint64_t offset,
                                           std::uint64_t size) {
   const SourceSpan span = innermost({source.shared_from_this(), offset});

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 
 #include "ballast/byte_source.h"
 #include "ballast/storage.h"
@@ -43,10 +42,6 @@ enum class Access : std::uint8_t {
 /// inside.
 [[nodiscard]] std::shared_ptr<const Storage> load_range(const ByteSource& source, std::uint64_t offset,
                                                         std::uint64_t size);
-
-/// A file that lies in memory. `name`: see ByteSource::name().
-[[nodiscard]] std::shared_ptr<const ByteSource> memory_source(std::shared_ptr<const Storage> bytes,
-                                                              std::string name);
 
 /// A part of another storage, which it keeps alive.
 [[nodiscard]] std::shared_ptr<const Storage> slice_storage(std::shared_ptr<const Storage> whole,

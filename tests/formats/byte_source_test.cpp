@@ -14,7 +14,6 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/scratch.h"
-#include "tensor/source_storage.h"
 
 namespace ballast {
 namespace {
@@ -105,7 +104,7 @@ TEST_F(ByteSources, EveryFixtureIsTheSameWhereverItLies) {
     const std::string larger = this->path("larger." + fs::path(path).filename().string());
     write(larger, std::string(padding, 'x') + text + "behind it");
     for (const Io io : {Io::map, Io::read}) {
-      const auto part = window(File::open(larger, {.io = io}), padding, text.size());
+      const auto part = window(file_source(larger, io), padding, text.size());
       EXPECT_EQ(found_in([&] { return open(window(part, 0, part->size())); }), want)
           << path << ' ' << padding;
     }
