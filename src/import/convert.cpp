@@ -14,6 +14,7 @@
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/steps.h"
 #include "import/receipt.h"
+#include "import/saving.h"
 #include "import/sharing.h"
 
 namespace ballast {
@@ -171,26 +172,15 @@ Converted convert(const std::string& in, const std::string& out, const ConvertOp
   if (options.check && done.before.format == formats::onnx) static_cast<void>(check_integrity(in));
   Receipt::Side input;
   if (!options.receipt.empty()) input = receipt_side(done.taken, options.progress);
+  SaveOptions how = saving_of(options);
   if (options.shard_bytes == 0) {
-    save(done.checkpoint, out,
-         {.format = options.format,
-          .simplify = options.simplify,
-          .burn = options.burn,
-          .check = options.check,
-          .pack = options.pack,
-          .recipients = options.recipients,
-          .passphrase_file = options.passphrase_file,
-          .overwrite = options.overwrite,
-          .progress = options.progress});
+    how.format = options.format;
+    how.simplify = options.simplify;
+    how.burn = options.burn;
+    save(done.checkpoint, out, how);
   } else {
-    done.shards = save_shards(done.checkpoint, out,
-                              {.shard_bytes = options.shard_bytes,
-                               .check = options.check,
-                               .pack = options.pack,
-                               .recipients = options.recipients,
-                               .passphrase_file = options.passphrase_file,
-                               .overwrite = options.overwrite,
-                               .progress = options.progress});
+    how.shard_bytes = options.shard_bytes;
+    done.shards = save_shards(done.checkpoint, out, how);
   }
   if (!options.receipt.empty())
     save_config(

@@ -7,6 +7,7 @@
 #include "ballast/quantized.h"
 #include "base/fail.h"
 #include "import/receipt.h"
+#include "import/saving.h"
 
 namespace ballast {
 namespace {
@@ -21,14 +22,9 @@ class Merge {
     read();
     lay_out();
     note_ties();
-    save(done_.checkpoint, out_,
-         {.format = options_.format,
-          .check = options_.check,
-          .pack = options_.pack,
-          .recipients = options_.recipients,
-          .passphrase_file = options_.passphrase_file,
-          .overwrite = options_.overwrite,
-          .progress = options_.progress});
+    SaveOptions how = saving_of(options_);
+    how.format = options_.format;
+    save(done_.checkpoint, out_, how);
     if (!options_.receipt.empty())
       save_config(make_receipt("merge", std::move(input_), steps(), out_, options_.passphrase_file),
                   options_.receipt, {.overwrite = options_.overwrite});
