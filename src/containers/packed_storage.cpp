@@ -9,6 +9,7 @@
 #include "base/lazy.h"
 #include "base/thread_pool.h"
 #include "containers/packed.h"
+#include "tensor/streamed.h"
 
 namespace ballast::packed {
 namespace {
@@ -86,27 +87,10 @@ Workspace& workspace() {
 
 constinit std::atomic<std::uint64_t> last_number{0};
 
-class UnpackedStorage final : public Storage {
+class UnpackedStorage final : public ComputedStorage {
  public:
   UnpackedStorage(std::shared_ptr<const Storage> stored, Said said)
-      : Storage(said.bytes), stored_(std::move(stored)), said_(std::move(said)) {}
-
-  [[nodiscard]] const std::byte* data() const override {
-    const auto make = [this] {
-      auto bytes = Storage::heap(size());
-      unpack(0, {bytes->mutable_data(), static_cast<std::size_t>(size())});
-      return bytes;
-    };
-    return whole_.get(make)->data();
-  }
-
-  [[nodiscard]] bool ready() const noexcept override { return whole_.ready(); }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    check_range(offset, out.size());
-    if (ready()) return whole_.made()->read(offset, out);
-    unpack(offset, out);
-  }
+      : ComputedStorage(said.bytes), stored_(std::move(stored)), said_(std::move(said)) {}
 
   [[nodiscard]] std::optional<std::uint64_t> packed_size() const override { return stored_->size(); }
 
@@ -144,7 +128,7 @@ class UnpackedStorage final : public Storage {
     return static_cast<std::size_t>(std::min(whole, size() - block * whole));
   }
 
-  void unpack(std::uint64_t offset, std::span<std::byte> out) const {
+  void compute(std::uint64_t offset, std::span<std::byte> out) const override {
     if (out.empty()) return;
     const std::uint64_t whole = table().block_bytes;
     const std::uint64_t first = offset / whole;
@@ -195,7 +179,6 @@ class UnpackedStorage final : public Storage {
   Said said_;
   std::uint64_t number_ = ++last_number;  // an address may come again
   Lazy<Table> table_;
-  Lazy<std::shared_ptr<Storage>> whole_;
   mutable std::atomic<bool> is_sound_{false};
 };
 

@@ -4,34 +4,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/lazy.h"
 #include "base/sizes.h"
 #include "base/thread_pool.h"
 
 namespace ballast {
 namespace {
 
-class StreamedStorage final : public Storage {
+class StreamedStorage final : public ComputedStorage {
  public:
   StreamedStorage(std::uint64_t size, MakeBytes make, Storages sources)
-      : Storage(size), make_(std::move(make)), sources_(std::move(sources)) {}
-
-  [[nodiscard]] const std::byte* data() const override {
-    const auto make = [this] {
-      auto bytes = Storage::heap(size());
-      make_all({bytes->mutable_data(), static_cast<std::size_t>(size())}, 0);
-      return bytes;
-    };
-    return whole_.get(make)->data();
-  }
-
-  [[nodiscard]] bool ready() const noexcept override { return whole_.ready(); }
-
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    check_range(offset, out.size());
-    if (ready()) return whole_.made()->read(offset, out);
-    make_all(out, offset);
-  }
+      : ComputedStorage(size), make_(std::move(make)), sources_(std::move(sources)) {}
 
   void check_unchanged() const override {
     for (const auto& source : sources_) source->check_unchanged();
@@ -42,7 +24,7 @@ class StreamedStorage final : public Storage {
   }
 
  private:
-  void make_all(std::span<std::byte> out, std::uint64_t offset) const {
+  void compute(std::uint64_t offset, std::span<std::byte> out) const override {
     if (out.empty()) return;
     parallel_for((out.size() - 1) / kBlockBytes + 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
       for (std::uint64_t at = begin * kBlockBytes;
@@ -56,10 +38,24 @@ class StreamedStorage final : public Storage {
 
   MakeBytes make_;
   Storages sources_;
-  Lazy<std::shared_ptr<Storage>> whole_;
 };
 
 }  // namespace
+
+const std::byte* ComputedStorage::data() const {
+  const auto make = [this] {
+    auto bytes = Storage::heap(size());
+    compute(0, {bytes->mutable_data(), static_cast<std::size_t>(size())});
+    return bytes;
+  };
+  return whole_.get(make)->data();
+}
+
+void ComputedStorage::read(std::uint64_t offset, std::span<std::byte> out) const {
+  check_range(offset, out.size());
+  if (ready()) return whole_.made()->read(offset, out);
+  compute(offset, out);
+}
 
 std::shared_ptr<const Storage> streamed_storage(std::uint64_t size, MakeBytes make, Storages sources) {
   return std::make_shared<StreamedStorage>(size, std::move(make), std::move(sources));
