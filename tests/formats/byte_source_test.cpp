@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/scratch.h"
+#include "formats/found_in.h"
 
 namespace ballast {
 namespace {
@@ -41,23 +42,6 @@ class TextSource final : public ByteSource {
 
   std::string text_;
 };
-
-// Everything a reader found, as text; or the code of its refusal.
-std::string found_in(const std::function<Checkpoint()>& open_it) {
-  try {
-    const Checkpoint checkpoint = open_it();
-    std::string all = std::string(checkpoint.format.name()) + '\n';
-    for (const Entry& entry : checkpoint) {
-      std::string bytes(static_cast<std::size_t>(entry.bytes), '\0');
-      if (entry.tensor().has_data()) entry.tensor().read(0, std::as_writable_bytes(std::span(bytes)));
-      all += std::string(entry.name) + ' ' + std::string(info(entry.dtype).code) + ' ' +
-             to_string(entry.shape) + ' ' + bytes + '\n';
-    }
-    return all;
-  } catch (const Error& error) {
-    return "refused: " + std::string(name(error.code()));
-  }
-}
 
 std::vector<std::string> fixtures() {
   std::vector<std::string> paths;

@@ -12,29 +12,13 @@
 #include "ballast/verify.h"
 #include "base/ascii.h"
 #include "base/scratch.h"
+#include "formats/found_in.h"
 #include "seal/age_files.h"
 
 namespace ballast::seal {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Everything a reader found, as text; or the code of its refusal.
-std::string found_in(const std::function<Checkpoint()>& open_it) {
-  try {
-    const Checkpoint checkpoint = open_it();
-    std::string all = std::string(checkpoint.format.name()) + '\n';
-    for (const Entry& entry : checkpoint) {
-      std::string bytes(static_cast<std::size_t>(entry.bytes), '\0');
-      if (entry.tensor().has_data()) entry.tensor().read(0, std::as_writable_bytes(std::span(bytes)));
-      all += std::string(entry.name) + ' ' + std::string(info(entry.dtype).code) + ' ' +
-             to_string(entry.shape) + ' ' + bytes + '\n';
-    }
-    return all;
-  } catch (const Error& error) {
-    return "refused: " + std::string(name(error.code()));
-  }
-}
 
 Checkpoint numbers(std::int64_t tensors, std::int64_t size) {
   Checkpoint made;
