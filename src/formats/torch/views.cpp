@@ -87,11 +87,7 @@ std::optional<DType> Views::dtype_of_class(Ref global) const {
   return dtype;
 }
 
-Ref Views::tensor(Ref storage, const ViewArguments& view, std::optional<DType> wanted, bool requires_grad) {
-  if (as_kind(storage, NodeKind::storage) == nullptr)
-    reading_.refuse(Errc::type_mismatch, "{} where a storage belongs", reading_.describe(storage));
-  const StorageInfo info = info_of(storage);
-  const DType dtype = wanted ? *wanted : info.dtype.value_or(DType::u8);
+Views::ViewDims Views::read_dims(const ViewArguments& view) const {
   const std::size_t rank = view.sizes.size();
   if (rank != view.strides.size())
     reading_.refuse(Errc::size_mismatch, "a tensor of {} sizes and {} strides", rank, view.strides.size());
@@ -103,43 +99,56 @@ Ref Views::tensor(Ref storage, const ViewArguments& view, std::optional<DType> w
     dims[rank + i] = reading_.need_int(view.strides[i], "a stride");
     if (dims[i] < 0) reading_.refuse(Errc::shape_mismatch, "a size of {}", dims[i]);
   }
-  const std::span<std::int64_t> sizes(dims, rank);
-  const std::span<std::int64_t> strides(dims + rank, rank);
-  const std::uint64_t item = item_bytes(dtype);
-  // Float4 counts in pairs: twice as many of them must fit, too.
-  const std::optional<std::int64_t> count = try_count(sizes, dtype == DType::f4 ? item * 2 : item);
-  if (!count)
-    reading_.refuse(Errc::size_overflow, "a tensor of sizes {} has more bytes than 64 bits can count",
-                    shape_text(sizes));
+  return {dims, rank};
+}
+
+void Views::require_inside(const StorageInfo& info, DType dtype, const ViewDims& dims, std::int64_t offset,
+                           std::int64_t count) const {
   // The storage in elements of this dtype; sub-byte types are packed, so they have more of them.
   const std::uint64_t held = info.numel * item_bytes(info.dtype);
-  const std::uint64_t begin = info.offset * item_bytes(info.dtype);
   const std::uint64_t bits = ballast::info(dtype).bits;
-  const std::uint64_t capacity = bits < 8 && dtype != DType::f4 ? held * 8 / bits : held / item;
-  const Reach extent = reach_of(sizes, strides);
-  if (view.offset < 0 || extent.wild ||
-      (*count > 0 && extent.last + view.offset >= static_cast<Int128>(capacity))) {
-    reading_.refuse(
-        Errc::offset_out_of_range,
-        "a tensor of sizes {}, strides {} from element {} does not fit into its storage of {} elements",
-        shape_text(sizes), shape_text(strides), view.offset, capacity);
-  }
-  const std::uint64_t logical = static_cast<std::uint64_t>(*count) * item;
-  declare(logical);
-  std::uint64_t bit_offset = *count > 0 ? (begin + static_cast<std::uint64_t>(view.offset) * item) * 8 : 0;
-  std::size_t kept_rank = rank;
-  if (dtype == DType::f4) {  // two numbers a byte, counted as one by PyTorch
-    if (!is_row_major(sizes, strides))
-      reading_.refuse(Errc::unsupported, "a float4 tensor with strides {}", shape_text(strides));
-    kept_rank = std::max<std::size_t>(rank, 1);
-    auto* doubled = reading_.tree().allocate_array<std::int64_t>(kept_rank * 2);
-    doubled[0] = 1;
-    std::copy(sizes.begin(), sizes.end(), doubled);
-    doubled[kept_rank - 1] *= 2;
-    const Strides packed = contiguous_strides(ShapeView(doubled, kept_rank));
-    std::copy(packed.begin(), packed.end(), doubled + kept_rank);
-    dims = doubled;
-  }
+  const std::uint64_t capacity = bits < 8 && dtype != DType::f4 ? held * 8 / bits : held / item_bytes(dtype);
+  const Reach extent = reach_of(dims.sizes(), dims.strides());
+  if (offset >= 0 && !extent.wild && (count <= 0 || extent.last + offset < static_cast<Int128>(capacity)))
+    return;
+  reading_.refuse(
+      Errc::offset_out_of_range,
+      "a tensor of sizes {}, strides {} from element {} does not fit into its storage of {} elements",
+      shape_text(dims.sizes()), shape_text(dims.strides()), offset, capacity);
+}
+
+// Float4: two numbers a byte, counted as one by PyTorch.
+Views::ViewDims Views::numbers_of_pairs(const ViewDims& pairs) const {
+  if (!is_row_major(pairs.sizes(), pairs.strides()))
+    reading_.refuse(Errc::unsupported, "a float4 tensor with strides {}", shape_text(pairs.strides()));
+  const std::size_t rank = std::max<std::size_t>(pairs.rank, 1);
+  auto* numbers = reading_.tree().allocate_array<std::int64_t>(rank * 2);
+  numbers[0] = 1;
+  std::ranges::copy(pairs.sizes(), numbers);
+  numbers[rank - 1] *= 2;
+  const Strides packed = contiguous_strides(ShapeView(numbers, rank));
+  std::copy(packed.begin(), packed.end(), numbers + rank);
+  return {numbers, rank};
+}
+
+Ref Views::tensor(Ref storage, const ViewArguments& view, std::optional<DType> wanted, bool requires_grad) {
+  if (as_kind(storage, NodeKind::storage) == nullptr)
+    reading_.refuse(Errc::type_mismatch, "{} where a storage belongs", reading_.describe(storage));
+  const StorageInfo info = info_of(storage);
+  const DType dtype = wanted ? *wanted : info.dtype.value_or(DType::u8);
+  ViewDims dims = read_dims(view);
+  const std::uint64_t item = item_bytes(dtype);
+  // Float4 counts in pairs: twice as many of them must fit, too.
+  const std::optional<std::int64_t> count = try_count(dims.sizes(), dtype == DType::f4 ? item * 2 : item);
+  if (!count)
+    reading_.refuse(Errc::size_overflow, "a tensor of sizes {} has more bytes than 64 bits can count",
+                    shape_text(dims.sizes()));
+  require_inside(info, dtype, dims, view.offset, *count);
+  declare(static_cast<std::uint64_t>(*count) * item);
+  const std::uint64_t begin = info.offset * item_bytes(info.dtype);
+  const std::uint64_t bit_offset =
+      *count > 0 ? (begin + static_cast<std::uint64_t>(view.offset) * item) * 8 : 0;
+  if (dtype == DType::f4) dims = numbers_of_pairs(dims);
   // PyTorch swaps a storage by its own class, when it is loaded.
   if (info.big_endian && swap_unit(dtype) != swap_unit(info.dtype.value_or(DType::u8)))
     reading_.refuse(Errc::unsupported, "a big-endian storage that is seen as {}", ballast::info(dtype).code);
@@ -147,12 +156,12 @@ Ref Views::tensor(Ref storage, const ViewArguments& view, std::optional<DType> w
   return reading_.tree().tensor({.dtype = dtype,
                                  .requires_grad = requires_grad,
                                  .is_parameter = false,
-                                 .rank = static_cast<std::uint32_t>(kept_rank),
+                                 .rank = static_cast<std::uint32_t>(dims.rank),
                                  .storage = index,
                                  .location = info.location,
                                  .details = 0,
                                  .bit_offset = bit_offset,
-                                 .dims = dims});
+                                 .dims = dims.values});
 }
 
 // Files of big-endian machines: the bytes of each number reversed, by what the tensor says they are. Done

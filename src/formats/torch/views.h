@@ -59,6 +59,20 @@ class Views {
   void check_expansion(std::uint64_t shown) const;
 
  private:
+  /// Sizes, then strides, in the tree's memory.
+  struct ViewDims {
+    std::int64_t* values;
+    std::size_t rank;
+
+    [[nodiscard]] std::span<const std::int64_t> sizes() const { return {values, rank}; }
+
+    [[nodiscard]] std::span<const std::int64_t> strides() const { return {values + rank, rank}; }
+  };
+
+  [[nodiscard]] ViewDims read_dims(const ViewArguments& view) const;
+  void require_inside(const StorageInfo& info, DType dtype, const ViewDims& dims, std::int64_t offset,
+                      std::int64_t count) const;
+  [[nodiscard]] ViewDims numbers_of_pairs(const ViewDims& pairs) const;
   std::uint32_t swapped_storage(std::uint32_t index, DType dtype);
 
   const Reading& reading_;
