@@ -19,6 +19,7 @@
 #include "base/fail.h"
 #include "formats/onnx/fields.h"
 #include "formats/onnx/names.h"
+#include "formats/onnx/sparse.h"
 #include "formats/onnx/uses.h"
 
 namespace ballast::onnx_file {
@@ -308,7 +309,14 @@ class ModelReader {
   }
 
   void give_sparse(Range message, const std::string& name, const std::string& scope, std::uint32_t graph,
-                   Origin origin);
+                   Origin origin) {
+    SparseDescription sparse = read_sparse(wire_, message);
+    sparse.values.name = name_of(name.empty() ? sparse.values.name : name, scope, graph);
+    count(sparse.values.skipped(), sparse.values.bytes + sparse.indices.bytes, origin);
+    count_external(sparse.values);
+    count_external(sparse.indices);
+    sink_.sparse(sparse, origin);
+  }
 
   void count(bool skipped, std::uint64_t bytes, Origin origin) {
     TensorCount& sum = origin == Origin::initializer ? info_.initializers : info_.constants;
@@ -352,44 +360,6 @@ class ModelReader {
   std::uint64_t text_bytes_ = 0;
   std::uint64_t dimensions_ = 0;
 };
-
-// The shape of the whole, and the two tensors with its values and their places.
-void ModelReader::give_sparse(Range rest, const std::string& name, const std::string& scope,
-                              std::uint32_t graph, Origin origin) {
-  SparseDescription sparse;
-  sparse.message = rest;
-  const auto add_dim = [&](std::uint64_t value) {
-    const auto dim = static_cast<std::int64_t>(value);
-    if (dim < 0) fail(Errc::size_overflow, wire_.where(), "a sparse tensor with a dimension of {}", dim);
-    if (sparse.shape.size() == kMaxRank)
-      fail(Errc::too_many, wire_.where(), "a sparse tensor of more than {} dimensions", kMaxRank);
-    sparse.shape.push_back(dim);
-  };
-  Field field;
-  while (wire_.next(rest, field)) {
-    const bool again = (field.number == sparse_proto::values && sparse.values.type != nullptr) ||
-                       (field.number == sparse_proto::indices && sparse.indices.type != nullptr);
-    if (again)
-      fail(Errc::bad_onnx, wire_.where(), "a sparse tensor at offset {} has two of a part",
-           sparse.message.begin);
-    if (field.number == sparse_proto::values)
-      sparse.values = read_tensor(wire_, wire_.message(field, "values"));
-    else if (field.number == sparse_proto::indices)
-      sparse.indices = read_tensor(wire_, wire_.message(field, "indices"));
-    else if (field.number == sparse_proto::dims && field.wire == Wire::varint)
-      add_dim(field.value);
-    else if (field.number == sparse_proto::dims)
-      for (Range packed = wire_.message(field, "dims"); !packed.empty();) add_dim(wire_.take_varint(packed));
-  }
-  if (sparse.values.type == nullptr || sparse.indices.type == nullptr)
-    fail(Errc::bad_onnx, wire_.where(), "a sparse tensor at offset {} without {}", sparse.message.begin,
-         sparse.values.type == nullptr ? "values" : "indices");
-  sparse.values.name = name_of(name.empty() ? sparse.values.name : name, scope, graph);
-  count(sparse.values.skipped(), sparse.values.bytes + sparse.indices.bytes, origin);
-  count_external(sparse.values);
-  count_external(sparse.indices);
-  sink_.sparse(sparse, origin);
-}
 
 }  // namespace
 

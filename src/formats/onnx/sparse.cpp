@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse tensors, as the dense ones they stand for: computed when somebody reads them.
+// Sparse tensors: read, and as the dense ones they stand for, computed when somebody reads them.
 #include "formats/onnx/sparse.h"
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 #include "ballast/error.h"
 #include "ballast/shape.h"
 #include "base/bytes.h"
+#include "base/fail.h"
+#include "formats/onnx/fields.h"
 #include "tensor/describe.h"
 
 namespace ballast::onnx_file {
@@ -70,6 +72,38 @@ void fill(const Parts& parts, std::span<std::byte> out) {
 }
 
 }  // namespace
+
+// The shape of the whole, and the two tensors with its values and their places.
+SparseDescription read_sparse(WireReader& wire, Range message) {
+  SparseDescription sparse;
+  sparse.message = message;
+  const auto add_dim = [&](std::uint64_t value) {
+    const auto dim = static_cast<std::int64_t>(value);
+    if (dim < 0) fail(Errc::size_overflow, wire.where(), "a sparse tensor with a dimension of {}", dim);
+    if (sparse.shape.size() == kMaxRank)
+      fail(Errc::too_many, wire.where(), "a sparse tensor of more than {} dimensions", kMaxRank);
+    sparse.shape.push_back(dim);
+  };
+  Field field;
+  for (Range rest = message; wire.next(rest, field);) {
+    const bool again = (field.number == sparse_proto::values && sparse.values.type != nullptr) ||
+                       (field.number == sparse_proto::indices && sparse.indices.type != nullptr);
+    if (again)
+      fail(Errc::bad_onnx, wire.where(), "a sparse tensor at offset {} has two of a part", message.begin);
+    if (field.number == sparse_proto::values)
+      sparse.values = read_tensor(wire, wire.message(field, "values"));
+    else if (field.number == sparse_proto::indices)
+      sparse.indices = read_tensor(wire, wire.message(field, "indices"));
+    else if (field.number == sparse_proto::dims && field.wire == Wire::varint)
+      add_dim(field.value);
+    else if (field.number == sparse_proto::dims)
+      for (Range packed = wire.message(field, "dims"); !packed.empty();) add_dim(wire.take_varint(packed));
+  }
+  if (sparse.values.type == nullptr || sparse.indices.type == nullptr)
+    fail(Errc::bad_onnx, wire.where(), "a sparse tensor at offset {} without {}", message.begin,
+         sparse.values.type == nullptr ? "values" : "indices");
+  return sparse;
+}
 
 std::uint64_t dense_bytes(const SparseDescription& sparse, const std::string& where) {
   const auto bits = try_bits(*sparse.values.type->dtype, sparse.shape);

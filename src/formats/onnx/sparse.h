@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse tensors, as the dense ones they stand for.
+// Sparse tensors: what a file says of them, and the dense ones they stand for.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@
 #include "formats/onnx/model.h"
 
 namespace ballast::onnx_file {
+
+/// A message. Errc::bad_onnx without one of its parts, or with one twice; size_overflow, too_many.
+[[nodiscard]] SparseDescription read_sparse(WireReader& wire, Range message);
 
 /// Errc::size_overflow, unsupported.
 [[nodiscard]] std::uint64_t dense_bytes(const SparseDescription& sparse, const std::string& where);
