@@ -17,7 +17,7 @@ JOB = {"job": int, "kind": str, "done": int, "total": int, "state": str, "error"
 VALUES = {"x": int, "y": int, "rows": [[str]]}
 SUMMARY = {"exact": bool, "sampled": int, "elements": int, **{key: NUMBER for key in ("min", "max", "mean", "std", "l2")}, "nan": int, "pos_inf": int, "neg_inf": int, "zeros": int, "quantiles": [list],
            "histogram": {"edges": [NUMBER], "counts": [int], "below": int, "above": int}}  # fmt: skip
-CHANGE = {"i": int, "name": str, "name_b": (str, NONE), "kind": str, "rel_l2": NUMBER, "cosine": NUMBER, "max_abs": NUMBER, "differing": int, "sampled": bool, "elements": int, "n_a": (int, NONE), "n_b": (int, NONE),
+CHANGE = {"i": int, "name": str, "name_b": (str, NONE), "kind": str, "rel_l2": NUMBER, "cosine": NUMBER, "max_abs": NUMBER, "differing": (int, NONE), "sampled": bool, "elements": int, "n_a": (int, NONE), "n_b": (int, NONE),
           "dtype_a": (str, NONE), "dtype_b": (str, NONE), "shape_a": (list, NONE), "shape_b": (list, NONE), "layer": (int, NONE), "role": str}  # fmt: skip
 DIFF = {"total": int, "changed": int, "equal": int, "only_a": int, "only_b": int, "renamed": int, "sampled": bool, "bytes": int, "rows": [CHANGE]}
 FILE = {"name": str, "format": str, "bytes": int, "tensors": int, "parameters": int, "tensor_bytes": int, "dtypes": [{"dtype": str, "tensors": int, "parameters": int, "bytes": int}], "metadata": [list], "metadata_total": int,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page in a real browser: what it shows is what the command says, with the keyboard alone, at every size, whatever the names are.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { asNumber, axeSource, close, go, json, launch, put, root, safetensors, serve, serveWith, settled, shownSummary, visit, weights } from './browser.mjs';
+import { asNumber, axeSource, ballast, close, go, json, launch, put, root, safetensors, serve, serveWith, settled, shownSummary, visit, weights } from './browser.mjs';
 import { largeTests } from './large.mjs';
 
 const browser = await launch();
@@ -82,15 +83,21 @@ const tests = {
     await page.click('[aria-label="Data: Heatmap"]');
     const rows = await page.$$eval('.heat-figure tbody tr', (all) => all.map((row) => [...row.children].slice(1).map((cell) => cell.textContent)));
     const read = (text) => (text === 'NaN' ? NaN : /Inf|∞/.test(text) ? (text[0] === '−' ? -Infinity : Infinity) : asNumber(text));
-    assert.equal(rows.length, 12);
-    rows.flat().forEach((text, i) => assert.ok(Object.is(read(text), values[i]) || Math.abs(read(text) - values[i]) < 1e-5 * Math.abs(values[i]), `cell ${i} is ${text}, not ${values[i]}`));
+    const [above, ...lines] = rows;
+    assert.equal(lines.length, 12);
+    const norm = (picked) => Math.sqrt(picked.reduce((sum, value) => sum + (Number.isNaN(value) ? 0 : value * value), 0));
+    const near = (text, wanted, where) => assert.ok(read(text) === wanted || Math.abs(read(text) - wanted) < 1e-5 * wanted, `${where} is ${text}, not ${wanted}`);
+    above.slice(1).forEach((text, col) => near(text, norm(values.filter((_, i) => i % 9 === col)), `the norm of column ${col}`));
+    lines.forEach(([text], row) => near(text, norm(values.slice(9 * row, 9 * row + 9)), `the norm of row ${row}`));
+    const cells = lines.flatMap((line) => line.slice(1));
+    cells.forEach((text, i) => assert.ok(Object.is(read(text), values[i]) || Math.abs(read(text) - values[i]) < 1e-5 * Math.abs(values[i]), `cell ${i} is ${text}, not ${values[i]}`));
     await go(page, '#/f0/t1?axes=2,1&at=3,1');
     assert.equal(await page.$eval('.axes select', (select) => select.value), '2');
     assert.deepEqual(await page.$$eval('.axes input[type=number]', (all) => all.map((input) => input.value)), ['3', '1']);
     assert.deepEqual(seen.said, []);
     await leave();
     await server.end();
-    return `${rows.flat().length} cells`;
+    return `${cells.length} cells, ${above.length - 1 + lines.length} norms`;
   },
 
   async everyKindOfTensorOpens() {
@@ -153,20 +160,30 @@ const tests = {
   },
 
   async hostileNamesAreText() {
-    const names = ['<script>window.hit=1</script>', '<img src=x onerror="window.hit=1">', '\u202egnp.exe', 'x'.repeat(200_000), '__proto__', 'constructor.prototype', '=cmd|calc', '"><svg onload=hit()>',
+    const names = ['<script>window.hit=1</script>', '<img src=x onerror="window.hit=1">', '\u202egnp.exe', 'x'.repeat(1_000_000), 'a\x1b[31mb', 'a\r\nb', '__proto__', 'constructor.prototype', '=cmd|calc', '"><svg onload=hit()>',
       'javascript:hit()', '${hit()}', '{{hit}}', '..', '.', '../../etc', 'a..b', '%00', '\\', '\u2066x\u2069', '😀', '&lt;b&gt;'];
     const file = put('hostile.safetensors', safetensors(names.map((name) => [name, 'F32', [2, 2], weights(4, 1)]), { '<b>key</b>': '<script>window.hit=1</script>' }));
-    const server = await serve(file);
+    await assert.rejects(serve(put('nul.safetensors', safetensors([['a\0b', 'F32', [1], weights(1, 1)]]))), /NUL/);
+    // JSON cannot say half a surrogate pair, pickles can: two names are given one.
+    const plain = put('plain.safetensors', safetensors([['\u2600.weight', 'F32', [2, 2], weights(4, 1)], ['x.\u2601', 'F32', [2, 2], weights(4, 2)]]));
+    const halves = put('halves.pt', '');
+    execFileSync(ballast, ['convert', plain, halves, '--to', 'torch-legacy', '-f'], { stdio: 'ignore' });
+    fs.writeFileSync(halves, Buffer.from(fs.readFileSync(halves, 'latin1').replaceAll('\xe2\x98\x80', '\xed\xa0\x80').replaceAll('\xe2\x98\x81', '\xed\xbf\xbf'), 'latin1'));
+    assert.equal(json('ls', halves).tensors.length, 2);
+    const server = await serve(file, halves);
     const { page, seen, close: leave } = await visit(browser, server.url);
-    for (const hash of ['#/f0/overview', '#/f0/file', ...names.map((_, i) => `#/f0/t${i}`)]) await go(page, hash);
+    for (const hash of ['#/f0/overview', '#/f0/file', ...names.map((_, i) => `#/f0/t${i}`), '#/f1/overview', '#/f1/objects', '#/f1/pickle', '#/f1/t0', '#/f1/t1', '#/changes']) {
+      await go(page, hash);
+      assert.ok(await page.isHidden('.banner'), `${hash.slice(0, 40)}: ${await page.textContent('.banner')}`);
+      assert.doesNotMatch(await page.textContent('body'), /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u001b\ud800-\udfff\ufffd]/u, `${hash}: control, bidi and broken characters are shown escaped`);
+    }
     assert.equal(await page.evaluate(() => window.hit), undefined);
     assert.equal(await page.$$eval('main img, main script, main svg, .tree img', (all) => all.length), 0);
     assert.equal(seen.violations, 0);
     assert.deepEqual(seen.said, []);
-    assert.doesNotMatch(await page.textContent('body'), /[\u202a-\u202e\u2066-\u2069\u0000-\u0008]/, 'control and bidi characters are shown escaped');
     await leave();
     await server.end();
-    return `${names.length} names, 0 violations, 0 messages`;
+    return `${names.length + 2} names, 0 violations, 0 messages`;
   },
 
   async errorsAreToldOnce() {
@@ -188,6 +205,22 @@ const tests = {
     assert.equal(await page.$$eval('.banner', (all) => all.length), 1);
     await leave();
     return 'beside the box, in the banner, and when the server is gone';
+  },
+
+  async aFileThatIsCutOffIsAMessage() {
+    const file = put('cut.safetensors', safetensors([['w', 'F32', [700, 900], weights(630_000, 3)], ['v', 'F32', [4, 4], weights(16, 1)]]));
+    const server = await serve(file);
+    const { page, seen, close: leave } = await visit(browser, server.url);
+    fs.truncateSync(file, 4096);
+    await go(page, '#/f0/t0');
+    assert.match(await page.textContent('.banner'), /could not.*cut\.safetensors/s);
+    await page.click('.banner [aria-label=Close]');
+    await go(page, '#/f0/overview');
+    assert.ok(await page.isVisible('.glance'), 'the server lives');
+    assert.equal(seen.violations, 0);
+    await leave();
+    await server.end();
+    return 'told in the banner, and the rest goes on';
   },
 
   async tokensLeaveTheAddress() {

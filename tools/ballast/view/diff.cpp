@@ -102,7 +102,7 @@ Json change_row(Document& a, Document& b, const Compared& compared, std::size_t 
           {"rel_l2", measured ? optional_number(d.rel_l2) : Json(nullptr)},
           {"cosine", measured ? optional_number(d.cosine) : Json(nullptr)},
           {"max_abs", measured ? json_number(d.max_abs) : Json(nullptr)},
-          {"differing", d.differing},
+          {"differing", in_a && in_b && item.change != Change::shape ? Json(d.differing) : Json(nullptr)},
           {"sampled", compared.sampled.contains(item.name)},
           {"elements", elements_of(item)},
           {"n_a", in_a ? number_in(a, compared.a, item.name) : Json(nullptr)},

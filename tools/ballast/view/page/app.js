@@ -225,7 +225,7 @@ function showKeys() {
 }
 
 document.addEventListener('keydown', (event) => {
-  const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement || event.target instanceof HTMLTextAreaElement;
+  const typing = event.target instanceof Element && event.target.matches('input, select');
   if (typing || event.ctrlKey || event.altKey || event.metaKey || document.querySelector('dialog[open]') || !files.length) return;
   if (event.key === '/') {
     shell.classList.add('tree-open');

@@ -16,7 +16,7 @@ export async function changesPage(context, pane, parameters, chosen = -1) {
   const signal = context.signal();
   const [a, b] = context.files().map((file) => baseName(file.name));
   const waiting = h('div', { class: 'status' });
-  pane.append(h('header', { class: 'tensor-head' }, h('h2', null, t('changesOf', a, b))), waiting);
+  pane.append(h('header', { class: 'tensor-head' }, h('h2', null, `${a} → ${b}`)), waiting);
   const ask = (more) => `diff${query(more)}`;
   const first = await patient(ask({ sort: 'file', offset: 0, limit: PAGE }), waiting, t('comparing'), signal);
   if (!first) {

@@ -36,9 +36,7 @@ export class Heatmap {
     this.readout = h('output', { class: 'readout' });
     this.scaleBar = h('div', { class: 'scalebar' });
     const canvas = this.canvas = this.drawing.canvas;
-    Object.assign(canvas, { tabIndex: 0, className: 'heatmap' });
-    canvas.setAttribute('role', 'application');
-    canvas.setAttribute('aria-roledescription', t('heatmap'));
+    Object.assign(canvas, { tabIndex: 0, className: 'heatmap', role: 'application', ariaRoleDescription: t('heatmap') });
     this.element = h('div', { class: 'heat' }, canvas, h('div', { class: 'under' }, this.readout, this.scaleBar));
     this.tell = onFrame(() => this.#tell());
     this.#listen();
@@ -375,20 +373,23 @@ export class Heatmap {
     const map = colourMap(signed);
     const swatch = h('span', { class: 'ramp' });
     swatch.style.background = `linear-gradient(to right, ${[0, 32, 64, 96, 128, 160, 192, 224, 255].map((i) => css(map[i])).join(', ')})`;
-    const more = this.full ? '' : '≤ ';
-    const clip = this.full ? '' : '≥ ';
-    this.scaleBar.replaceChildren(h('span', { class: 'n' }, more + number(low, 3)), swatch, h('span', { class: 'n' }, clip + number(high, 3)),
+    const end = (sign, value) => h('span', { class: 'n' }, (this.full ? '' : sign) + number(value, 3));
+    this.scaleBar.replaceChildren(end('≤ ', low), swatch, end('≥ ', high),
       h('span', { class: 'quiet' }, [t('cellIs', 2 ** level), exact ? t('exact') : t('sampled')].join(' · ')));
     this.element.dataset.exact = String(exact);
     this.element.dataset.level = String(level);
   }
 
+  /** The cells in sight, and the norms beside and above them. */
   data() {
-    const { level } = this;
+    const { level, lines } = this;
     const size = 2 ** level;
     const [ca, cb, ra, rb] = this.#sight(size);
     const columns = Array.from({ length: max(0, min(cb - ca + 1, 64)) }, (_, i) => ca + i);
-    const rows = Array.from({ length: max(0, rb - ra + 1) }, (_, i) => [String((ra + i) * size), ...columns.map((col) => this.#cell(level, ra + i, col) ?? '')]);
-    return { columns: [t('row'), ...columns.map((col) => `#${col * size}`)], rows };
+    const norm = ({ step, values }, at) => max(...values.slice(floor((at * size) / step), ceil(((at + 1) * size) / step)));
+    const title = this.stat === 'absmax' ? t('stat_absmax') : 'L2';
+    const rows = Array.from({ length: max(0, rb - ra + 1) }, (_, i) => [String((ra + i) * size), ...lines.slice(1).map(() => norm(lines[0], ra + i)), ...columns.map((col) => this.#cell(level, ra + i, col) ?? '')]);
+    if (lines.length) rows.unshift([title, '', ...columns.map((col) => norm(lines[1], col))]);
+    return { columns: [t('row'), ...lines.slice(1).map(() => `#${title}`), ...columns.map((col) => `#${col * size}`)], rows };
   }
 }

@@ -76,10 +76,7 @@ class Treemap {
     this.rest = 0;
     this.drawing = new Drawing(t('treemap'), (pen, w, tall) => this.#paint(pen, w, tall));
     const { canvas } = this.drawing;
-    canvas.className = 'treemap';
-    canvas.tabIndex = 0;
-    canvas.setAttribute('role', 'application');
-    canvas.setAttribute('aria-roledescription', t('treemap'));
+    Object.assign(canvas, { tabIndex: 0, className: 'treemap', role: 'application', ariaRoleDescription: t('treemap') });
     canvas.addEventListener('keydown', (event) => this.#key(event));
     canvas.addEventListener('pointermove', (event) => this.#choose(this.#at(event.offsetX, event.offsetY)));
     canvas.addEventListener('pointerleave', () => this.#choose(-1));

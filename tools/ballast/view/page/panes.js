@@ -168,7 +168,7 @@ export async function onnxPage(context, pane) {
     },
   });
   pane.append(
-    facts([[t('opset'), Object.entries(first.opset).map((pair) => pair.join(' ')).join(', ')], [t('producer'), first.producer || '–'], [t('nodes'), count(first.total)]]),
+    facts([['opset', Object.entries(first.opset).map((pair) => pair.join(' ')).join(', ')], [t('producer'), first.producer || '–'], [t('nodes'), count(first.total)]]),
     h('div', { class: 'columns' },
       part(t('inputs'), values(first.inputs)),
       part(t('outputs'), values(first.outputs)),

@@ -68,7 +68,7 @@ class Summary {
   #take(answer) {
     this.answer = answer;
     const { elements } = answer;
-    const rough = !/^(BF16|F16|F8|U8|I8|BOOL)/.test(this.tensor.dtype);  // wider types are counted by their upper 16 bits
+    const rough = !/^(B|C32|F[468]|F16|QU[24]|Q?[IU](8|16)$)/.test(this.tensor.dtype);  // wider types are counted by their upper 16 bits
     const share = (part) => [count(part), part ? h('span', { class: 'quiet' }, ` ${percent(part, answer.exact ? elements : answer.sampled)}`) : null];
     const label = (q) => (q === 0 ? t('min') : q === 1 ? t('max') : q === 0.5 ? t('median') : `p${Number((q * 100).toFixed(3))}`);
     this.numbers.replaceChildren(h('div', { class: 'pair' },
@@ -116,7 +116,7 @@ class PlanePart {
     const empty = tensor.parameters === 0;
     const frame = figure({ title: t('heatmap'), content: empty ? quiet(t('emptyTensor')) : this.heat.element, canvas: this.heat.canvas, name: () => `${tensor.name}-heatmap`, data: () => this.heat.data(),
       tools: [choice(t('stat'), STATS.map((key) => [key, t(`stat_${key}`)]), this.stat, (value) => { this.stat = value; this.show(true); }),
-        choice(t('range'), [['robust', t('robust')], ['full', t('full')]], 'robust', (value) => { this.heat.full = value === 'full'; this.heat.drawing.draw(); }),
+        choice(t('range'), [['robust', '1–99.5 %'], ['full', t('full')]], 'robust', (value) => { this.heat.full = value === 'full'; this.heat.drawing.draw(); }),
         this.heat.tools()], cls: 'heat-figure' });
     frame.summary.textContent = t('heatmapSummary');
     frame.element.insertBefore(this.axes.element, frame.element.children[1]);
