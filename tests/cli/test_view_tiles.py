@@ -20,6 +20,35 @@ except ImportError:
 NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1", "U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "BOOL": "?", "C64": "<c8"}
 SHAPES = [[], [1], [7], [300], [1000], [3, 5], [300, 2], [2, 700], [257, 259], [4, 3, 5], [2, 3, 2, 3, 4], [0], [3, 0]]
 FORMATS = ("safetensors", "npz", "pt")
+# Bits, and of them exponent, mantissa, bias and what the largest codes are, as the formats' specifications have it; those below a byte lie packed, the lowest bits first.
+TINY = {"F4": (4, 2, 1, 1, ""), "F6_E2M3": (6, 2, 3, 1, ""), "F6_E3M2": (6, 3, 2, 3, ""), "F8_E4M3": (8, 4, 3, 7, "one NaN"), "F8_E5M2": (8, 5, 2, 15, "IEEE"), "F8_E8M0": (8, 8, 0, 127, "one NaN")}
+
+
+def tiny_values(dtype):
+    """The value of every code."""
+    bits, exponent_bits, mantissa_bits, bias, ends = TINY[dtype]
+    values = []
+    for code in range(1 << bits):
+        sign = -1 if code >> (exponent_bits + mantissa_bits) & 1 else 1
+        exponent, mantissa = code >> mantissa_bits & (1 << exponent_bits) - 1, code & (1 << mantissa_bits) - 1
+        is_top = exponent == (1 << exponent_bits) - 1
+        if ends == "IEEE" and is_top:
+            values.append(math.nan if mantissa else sign * math.inf)
+        elif ends == "one NaN" and is_top and mantissa == (1 << mantissa_bits) - 1:
+            values.append(math.nan)
+        elif dtype == "F8_E8M0":  # neither sign nor zero
+            values.append(math.ldexp(1, exponent - bias))
+        else:
+            whole = exponent > 0
+            values.append(sign * math.ldexp((mantissa / (1 << mantissa_bits)) + whole, max(exponent, 1) - bias))
+    return np.array(values)
+
+
+def make_tiny(rng, dtype, shape):
+    bits = TINY[dtype][0]
+    codes = rng.integers(0, 1 << bits, math.prod(shape))
+    stream = (codes[:, None] >> np.arange(bits) & 1).astype("<u1").reshape(-1)
+    return np.packbits(stream, bitorder="little").tobytes(), tiny_values(dtype)[codes].reshape(shape)
 
 
 def bfloat16(values):
@@ -88,14 +117,18 @@ class Tiles(CliTest):
             name = f"{dtype}.{'x'.join(map(str, shape)) or 'scalar'}"
             data, arrays[name] = make(rng, dtype, shape)
             tensors.append((name, dtype, shape, data))
+        for dtype, shape in itertools.product(TINY, SHAPES):
+            if math.prod(shape) * TINY[dtype][0] % 8 == 0:
+                name = f"{dtype}.{'x'.join(map(str, shape)) or 'scalar'}"
+                data, arrays[name] = make_tiny(rng, dtype, shape)
+                tensors.append((name, dtype, shape, data))
         path = self.file("all.safetensors", safetensors(tensors))
         compared = 0
         for format_ in FORMATS:
             file = path
             if format_ != "safetensors":
                 file = self.path(f"all.{format_}")
-                exclude = ["--exclude", "^BF16"] if format_ == "npz" else []
-                exclude += ["--exclude", "^U(16|32|64)"] if format_ == "pt" else []
+                exclude = ["--exclude", r"^(BF16|F\d_|F4)" if format_ == "npz" else r"^(U(16|32|64)|F\d_|F4)"]
                 self.run_tool("convert", path, file, *exclude)
             with View(file) as view:
                 for row in view.api("files/0/find", limit=5000)["rows"]:
@@ -123,12 +156,12 @@ class Tiles(CliTest):
             self.assertLessEqual(max(picture.shape) / 2 ** (plane["levels"] - 1), 256)
             for level, stat in itertools.product(levels, choose.sample(["absmax", "mean", "value", "nan"], 2)):
                 for y, x in itertools.product(range(-(-picture.shape[0] // (256 << level))), range(-(-picture.shape[1] // (256 << level)))):
-                    self.compare_tile(view, n, asked, (picture, there), level, x, y, stat)
+                    self.compare_tile(view, f"files/0/t/{n}", {**asked, "stat": stat}, (picture, there), level, x, y, stat)
                     count += 1
         return count
 
-    def compare_tile(self, view, n, asked, plane, level, x, y, stat):
-        head, rows = view.tile(f"files/0/t/{n}/tile", **asked, level=level, x=x, y=y, stat=stat)
+    def compare_tile(self, view, path, asked, plane, level, x, y, stat):
+        head, rows = view.tile(f"{path}/tile", **asked, level=level, x=x, y=y)
         picture, there = plane
         side = 1 << level
         part = np.s_[y * 256 * side : (y + 1) * 256 * side, x * 256 * side : (x + 1) * 256 * side]
@@ -147,6 +180,43 @@ class Tiles(CliTest):
         if not np.allclose(sizes[finite], np.clip(expected[finite], -top, top), rtol=2e-6, atol=scale * 1e-6):
             self.fail(f"{stat} at level {level}: {ours[:3, :3]} {expected[:3, :3]}")
         self.assertEqual(head["nan"], int(np.isnan(ours).sum()))
+
+    def test_every_cell_of_a_difference_is_numpys_fold(self):
+        rng = np.random.default_rng(11)
+        pairs = [("F32", "F32"), ("F32", "F16"), ("F64", "F32"), ("I64", "I64"), ("U64", "I32"), ("U8", "BOOL"), ("F16", "I16")]
+        both, wholes = ([], []), {}
+        for (left, right), shape in itertools.product(pairs, [[7], [300, 2], [257, 259], [4, 3, 5]]):
+            name = f"{left}.{right}.{'x'.join(map(str, shape))}"
+            (data, a), (other, b) = make(rng, left, shape), make(rng, right, shape)
+            both[0].append((name, left, shape, data))
+            both[1].append((name, right, shape, other))
+            a, b = a.astype(np.longdouble), b.astype(np.longdouble)  # which holds every integer of 64 bits
+            with np.errstate(all="ignore"):
+                difference = np.where(a == b, 0, a - b)
+                wholes[name] = {"ratio": a / b, "sign": np.sign(difference), **dict.fromkeys(("delta", "absmax", "mean", "nan"), difference)}
+        compared = 0
+        with View(*[self.file(f"{i}.safetensors", safetensors(tensors)) for i, tensors in enumerate(both)]) as view:
+            for row in view.diff(sort="file")["rows"]:
+                rank = wholes[row["name"]]["delta"].ndim
+                axes = [[0]] if rank == 1 else [[0, 1], [1, 0]] if rank == 2 else [[0, 2], [2, 1]]
+                for axes, (stat, whole) in itertools.product(axes, wholes[row["name"]].items()):
+                    asked = {"axes": ",".join(map(str, axes)), "at": ",".join("1" for _ in range(rank - len(axes)))}
+                    with self.subTest(row["name"], stat=stat, axes=axes):
+                        compared += self.compare_difference(view, f"diff/t/{row['i']}", asked, whole, axes, stat)
+        print(f"{compared} tiles of differences")
+        self.assertGreater(compared, 400)
+
+    def compare_difference(self, view, path, asked, whole, axes, stat):
+        plane = view.api(f"{path}/plane", **asked)
+        picture = plane_of(whole, axes, [1] * (whole.ndim - len(axes)), plane["fold"])
+        self.assertEqual((plane["rows"], plane["cols"]), picture[0].shape)
+        shown = stat if stat in ("absmax", "mean", "nan") else "value"
+        count = 0
+        for level in range(plane["levels"]):
+            for y, x in itertools.product(*[range(-(-size // (256 << level))) for size in picture[0].shape]):
+                self.compare_tile(view, path, {**asked, "stat": stat}, picture, level, x, y, shown)
+                count += 1
+        return count
 
     def test_lines_are_numpys_norms(self):
         rng = np.random.default_rng(3)
