@@ -47,7 +47,7 @@ export function json(...words) {
   }
 }
 
-/** Starts the server. @returns {Promise<{url: string, end: () => Promise<void>}>} */
+/** Starts the server. @returns {Promise<{url: string, pid: number, end: () => Promise<void>}>} */
 export const serve = (...files) => serveWith({}, ...files);
 
 export function serveWith({ open = false, env = process.env }, ...files) {
@@ -59,7 +59,7 @@ export function serveWith({ open = false, env = process.env }, ...files) {
     child.stdout.on('data', (text) => {
       out += text;
       const url = /"url":"([^"]+)"/.exec(out)?.[1];
-      if (url) resolve({ url, end: async () => { child.kill('SIGINT'); await ended; } });
+      if (url) resolve({ url, pid: child.pid, end: async () => { child.kill('SIGINT'); await ended; } });
     });
     ended.then((code) => reject(new Error(`ballast view ended with ${code}: ${err}`)));
   });
