@@ -11,7 +11,7 @@ import subprocess
 import unittest
 import zipfile
 
-from cli_testing import BALLAST, SOURCE, CliTest, environment, floats, safetensors, tied
+from cli_testing import BALLAST, SOURCE, CliTest, environment, floats, safetensors
 from view_testing import View
 
 FIXTURES = SOURCE / "tests/fixtures"

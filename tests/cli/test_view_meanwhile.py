@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ballast view`: what happens to a file, a job or a connection while somebody looks."""
 import os
+import random
+import threading
 import unittest
 
 from cli_testing import CliTest, floats, safetensors, write_hollow
@@ -57,6 +59,38 @@ class Meanwhile(CliTest):
                     client.sendall(f"GET /api/1/files/0/t/0/npy HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {view.token}\r\n\r\n".encode())
                     self.assertTrue(client.recv(100).startswith(b"HTTP/1.1 200 "))
             self.assertEqual(len(view.api("files/0/t/0/npy")), 128 + (64 << 20))
+
+    def test_many_who_ask_at_once_get_the_answers_of_one_alone(self):
+        """Of the tsan preset's command, this is what shows that no two threads touch one thing."""
+        tensors = [(f"layers.{i // 4}.w{i % 4}", "F32", [40, 50], floats(*[(i + k) % 17 for k in range(2000)])) for i in range(40)]
+        paths = [self.file(f"{name}.safetensors", safetensors(tensors[start:])) for name, start in (("a", 0), ("b", 1))]
+        asked = ["files", "files/0/tree?fold=0", "files/1/tree", "files/0/find?q=w3&sort=name", "files/0/treemap?w=300&h=200", "files/0/layout", "files/0/scan", "diff?sort=file", "diff/t/3/tile?stat=sign",
+                 *[f"files/{f}/t/{n}/{what}" for f, n, what in ((0, 7, "summary"), (1, 7, "tile"), (0, 8, "lines?axis=1"), (1, 9, "values"), (0, 9, "npy"), (1, 3, "csv"))]]  # fmt: skip
+        with View(*paths) as alone:
+            alone.diff()
+            expected = {path: alone.api(path) for path in asked}
+        wrong = []
+
+        def ask(view, seed):
+            choose = random.Random(seed)
+            for path in choose.sample(asked * 2, len(asked) * 2):
+                if choose.random() < 0.3:
+                    view.request(f"/api/1/files/0/t/{choose.randrange(40)}/exact", "POST")  # a job, or 409
+                    view.request(f"/api/1/jobs/{1 + choose.randrange(9)}", choose.choice(["GET", "DELETE"]))
+                answer = view.api(path)
+                if answer != expected[path]:
+                    wrong.append((path, answer))
+
+        with View(*paths) as view:
+            view.diff()
+            threads = [threading.Thread(target=ask, args=(view, seed)) for seed in range(12)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(wrong, [])
+            view.api("quit", "POST")
+            self.assertEqual(view.process.wait(60), 0)
 
 
 if __name__ == "__main__":

@@ -102,9 +102,11 @@ void announce(Session& session, const ViewArguments& arguments, const view::App&
 }
 
 // Connections come and go, each on its thread: without this, each would leave free memory behind for itself.
+// Nor does what an exact pass gives back stay: by itself, the C library would keep blocks of up to 32 MB.
 void share_memory_among_threads() {
 #if defined(__GLIBC__)
   ::mallopt(M_ARENA_MAX, 2);
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
 }
 

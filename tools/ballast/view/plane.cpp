@@ -239,6 +239,7 @@ Response post_delta_exact(const Call& call) {
         auto pass = std::make_shared<ExactPasses::Pass>();
         pass->job = number;
         pass->pyramid = ballast::pyramid(both.plane, progress);
+        pass->bytes = ExactPasses::bytes_of(both.plane);
         app.exact.keep(both.key, std::move(pass));
       });
   return json_response({{"job", job}});

@@ -75,6 +75,7 @@ std::uint64_t start_pass(const Call& call) {
         ballast::Summary summary;
         pass->job = number;
         pass->pyramid = ballast::pyramid(plane, progress, &summary);
+        pass->bytes = ExactPasses::bytes_of(plane);
         pass->summary = to_text(summary_json(summary));
         app.exact.keep(plane_key, pass);
         if (tensor_key != plane_key) app.exact.keep(tensor_key, pass);
