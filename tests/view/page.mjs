@@ -272,7 +272,7 @@ const tests = {
   },
 
   async theChangesAreThoseOfDiff() {
-    const layers = (seed) => Array.from({ length: 6 }, (_, i) => [`layers.${i}.attn.weight`, 'F32', [32, 32], weights(1024, i + 1).map((v, k) => v * (1 + (seed * i * ((k % 7) - 3)) / 300))]);
+    const layers = (seed) => Array.from({ length: 6 }, (_, i) => [`model.layers.${i}.self_attn.out_proj.weight`, 'F32', [32, 32], weights(1024, i + 1).map((v, k) => v * (1 + (seed * i * ((k % 7) - 3)) / 300))]);
     const [a, b] = [put('a.safetensors', safetensors([...layers(0), ['old', 'F32', [2]]])), put('b.safetensors', safetensors([...layers(1), ['new', 'F32', [3]]]))];
     const told = json('diff', a, b);
     const server = await serve(a, b);
@@ -285,6 +285,11 @@ const tests = {
     assert.equal(rows.length, 6);
     await go(page, '#/changes/t5');
     assert.ok(await page.isVisible('.pane-changes canvas.heatmap'));
+    await page.setViewportSize({ width: 360, height: 740 });
+    await settled(page);
+    const beyond = await page.$$eval('main h2, main h3, main button, main select, .changes-table .after', (all) => all.filter((each) => each.getBoundingClientRect().right > 350).map((each) => each.textContent));
+    assert.deepEqual(beyond, [], 'nothing stands out to the right');
+    assert.match(await page.$eval('.changes-table .rows .row:not([hidden]) .after', (end) => (end.clientWidth > 120 ? end.textContent : 'too narrow')), /^\d\.self_attn\.out_proj\.weight$/, 'of a name, the end is seen');
     assert.deepEqual(seen.said, []);
     await leave();
     await server.end();

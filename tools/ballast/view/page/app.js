@@ -57,10 +57,7 @@ const makeGrid = () => new Grid({
   columns: [
     { key: 'name', label: t('name'), sort: 'name', fill: (cell, row) => {
       const text = (searching() ? row.path : row.label) ?? row.path;
-      const cut = row.kind === 'tensor' && text.length > 24 ? text.search(/[^.]*\.[^.]*$|\d+(\.\D[^.]*)*$/) : 0;
-      cell.classList.toggle('split', cut > 0);  // of a long name, the end is what tells it from the others
-      if (cut > 0) nameCell(cell, false, text.slice(0, cut), text.slice(cut));
-      else nameCell(cell, row.kind === 'group', text, row.count > 1 ? ` ×${row.count}` : row.tied?.length ? ' ⧉' : '');
+      nameCell(cell, row.kind === 'group', text, row.count > 1 ? ` ×${row.count}` : row.tied?.length ? ' ⧉' : '', row.kind === 'tensor');
       cell.title = row.path + (row.tied?.length ? `\n${t('tied')}: ${row.tied.join(', ')}` : '');
     } },
     { key: 'what', label: t('shape'), numeric: true, text: (row) => row.kind === 'tensor' ? `${row.dtype} ${shapeText(row.shape)}` : short(row.parameters) },

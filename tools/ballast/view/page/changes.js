@@ -3,7 +3,7 @@ import { baseName, button, bytes, choice, count, get, grow, h, number, part, pat
 import { figure, legend, linesDrawing } from './charts.js';
 import { Heatmap } from './heatmap.js';
 import { Axes } from './tensor.js';
-import { Grid } from './tree.js';
+import { Grid, nameCell } from './tree.js';
 import { t } from './strings.js';
 
 const PAGE = 500;
@@ -92,7 +92,7 @@ function grid(ask, open, chosen) {
   const made = new Grid({
     label: t('changes'), tree: false, sorted: () => asked.sort, sort: (key) => again({ sort: key }), name: (row) => row.name,
     columns: [
-      { key: 'name', label: t('name'), sort: 'name', fill: (cell, row) => { cell.textContent = cell.title = row.name_b && row.name_b !== row.name ? `${row.name} → ${row.name_b}` : row.name; } },
+      { key: 'name', label: t('name'), sort: 'name', fill: (cell, row) => nameCell(cell, false, row.name_b && row.name_b !== row.name ? `${row.name} → ${row.name_b}` : row.name, '', true) },
       { key: 'kind', label: t('change'), fill: (cell, row) => { cell.textContent = (row.sampled ? '≈ ' : '') + t(`kind_${row.kind}`); cell.dataset.kind = row.kind; } },
       { key: 'value', label: t('relL2'), numeric: true, sort: 'rel_l2', text: value('rel_l2') },
       { key: 'value', label: t('cosine'), numeric: true, text: value('cosine') },

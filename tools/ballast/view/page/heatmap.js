@@ -288,7 +288,7 @@ export class Heatmap {
 
   #paintTiles(pen, level, x0, y0) {
     pen.save();
-    pen.beginPath();  // the last cell of an edge may stand for fewer elements than the others: the plane's border cuts it
+    pen.beginPath();  // the border cuts the last cells, which may stand for fewer elements
     pen.rect(x0, y0, this.plane.cols * this.scale, this.plane.rows * this.scale);
     pen.clip();
     for (const at of new Set([this.plane.levels - 1, level])) {  // the whole plane below, so that nothing flashes empty

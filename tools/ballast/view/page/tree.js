@@ -352,11 +352,14 @@ export class Grid {
   }
 }
 
-export function nameCell(cell, parent, text, after = '') {
+/** Of a long name, the end is what tells it from the others: where `cuts`, it stays in sight. */
+export function nameCell(cell, parent, text, after = '', cuts = false) {
+  const cut = cuts && text.length > 24 ? text.search(/[^.]*\.[^.]*$|\d+(\.\D[^.]*)*$/) : 0;
+  cell.classList.toggle('split', cut > 0);
   if (cell.childElementCount !== 3) cell.replaceChildren(h('span', { class: 'twisty', 'aria-hidden': 'true' }), h('span', { class: 'label' }), h('span', { class: 'after' }));
   const [twisty, label, tail] = /** @type {HTMLCollectionOf<HTMLElement>} */ (cell.children);
   twisty.classList.toggle('leaf', !parent);
-  label.textContent = text;
+  label.textContent = cut > 0 ? text.slice(0, cut) : text;
   cell.title = text;
-  tail.textContent = after;
+  tail.textContent = cut > 0 ? text.slice(cut) : after;
 }
