@@ -40,7 +40,7 @@ Labels read_labels(std::string_view text, std::int64_t dots) {
     const char c = text[i];
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
       labels.push_back(c);
-    } else if (text.substr(i, 3) == "...") {
+    } else if (text.substr(i, 3) == "..." && text.rfind("...") == i) {
       for (std::int64_t k = -dots; k < 0; ++k) labels.push_back(static_cast<int>(k));
       i += 2;
     } else {

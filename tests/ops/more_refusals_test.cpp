@@ -102,6 +102,13 @@ TEST(MoreRefusals, ArgumentsThatMeanNothing) {
       [] {
         return einsum("i1", {floats({2, 2})});
       },
+      [] {
+        return einsum("......", {floats({1, 1, 1, 1, 1, 1})});
+      },  // torch: one ellipsis an operand
+      [] {
+        return einsum("......", {floats({1, 1, 1, 1, 1, 1, 1, 1, 1, 1})});
+      },
+      [] { return einsum("...->......", {floats({2})}); },
       [] { return remainder(Tensor::zeros(DType::i64, {2}), 0); },
       [] { return celu(floats({2}), 0); },
       [] { return rotary_tables(3, 5).cos; },
