@@ -37,8 +37,9 @@ void append_expanded(std::string& out, const Pattern::Replacement& by,
 
 }  // namespace
 
-Pattern::Pattern(const std::string& text) : text_(text) {
+Pattern::Pattern(const std::string& text, std::int64_t memory) : text_(text) {
   re2::RE2::Options options;
+  options.set_max_mem(memory);
   options.set_log_errors(false);
   regex_ = std::make_unique<re2::RE2>(piece(text), options);
   if (!regex_->ok())
@@ -57,6 +58,11 @@ Pattern::~Pattern() = default;
 
 bool Pattern::matches(std::string_view key) const {
   return re2::RE2::PartialMatch(piece(key), *regex_);
+}
+
+std::uint64_t Pattern::weight() const {
+  constexpr int kOfWords = 16;
+  return 1 + static_cast<std::uint64_t>(std::max(0, regex_->ProgramSize()) / kOfWords);
 }
 
 Pattern::Replacement Pattern::replacement(std::string_view text) const {
@@ -155,11 +161,38 @@ std::vector<std::string> Pattern::replace_first(std::string_view key,
   return results;
 }
 
+std::vector<Pattern> kept_patterns(const std::vector<std::string>& texts) {
+  constexpr std::size_t kMost = 4096;
+  constexpr std::int64_t kTogether = std::int64_t{32} << 20U;
+  constexpr std::int64_t kLeast = std::int64_t{16} << 10U;
+  if (texts.size() > kMost)
+    fail(Errc::too_many, "patterns", "{} patterns, at most {} are taken; one may stand for several (a|b)",
+         texts.size(), kMost);
+  const std::int64_t each = kTogether / std::max<std::int64_t>(1, static_cast<std::int64_t>(texts.size()));
+  std::vector<Pattern> patterns;
+  for (const std::string& text : texts)
+    patterns.emplace_back(text, std::clamp(each, kLeast, Pattern::kUsualMemory));
+  return patterns;
+}
+
+void PatternWork::add(const Pattern& pattern, std::uint64_t bytes) {
+  constexpr std::uint64_t kAlways = std::uint64_t{1} << 29U;
+  constexpr std::uint64_t kForEachByte = 256;
+  done_ += bytes * pattern.weight();
+  if (done_ > kAlways + kForEachByte * bytes)
+    fail(Errc::expansion_limit, "pattern " + quoted(pattern.text()),
+         "with the patterns before it, it looks through {} bytes of names too often", bytes);
+}
+
 std::vector<std::string> unmatched(const std::vector<std::string>& patterns,
                                    const std::vector<std::string_view>& names) {
   std::vector<std::string> found;
+  std::uint64_t bytes = 0;
+  for (const std::string_view name : names) bytes += name.size();
+  PatternWork work;
   for (const std::string& text : patterns) {
     const Pattern pattern(text);
+    work.add(pattern, bytes);
     if (std::none_of(names.begin(), names.end(),
                      [&](std::string_view name) { return pattern.matches(name); }))
       found.push_back(text);
@@ -167,10 +200,8 @@ std::vector<std::string> unmatched(const std::vector<std::string>& patterns,
   return found;
 }
 
-KeyFilter::KeyFilter(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
-  for (const std::string& text : include) include_.emplace_back(text);
-  for (const std::string& text : exclude) exclude_.emplace_back(text);
-}
+KeyFilter::KeyFilter(const std::vector<std::string>& include, const std::vector<std::string>& exclude)
+    : include_(kept_patterns(include)), exclude_(kept_patterns(exclude)) {}
 
 bool KeyFilter::passes(std::string_view key) const {
   const auto matches = [key](const Pattern& pattern) { return pattern.matches(key); };

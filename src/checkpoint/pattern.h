@@ -2,6 +2,7 @@
 // Patterns and replacements: the only place that sees RE2.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,8 +17,10 @@ namespace ballast {
 
 class Pattern {
  public:
-  /// Errc::invalid_argument with RE2's reason.
-  explicit Pattern(const std::string& text);
+  static constexpr std::int64_t kUsualMemory = std::int64_t{1} << 20U;
+
+  /// Errc::invalid_argument with RE2's reason. `memory`: what the pattern and what it has seen may take.
+  explicit Pattern(const std::string& text, std::int64_t memory = kUsualMemory);
   Pattern(Pattern&&) noexcept;
   Pattern& operator=(Pattern&&) noexcept;
   ~Pattern();
@@ -25,6 +28,8 @@ class Pattern {
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
   [[nodiscard]] bool matches(std::string_view key) const;
+  /// What a byte of a name costs at most, by the size of the pattern: 1 for words.
+  [[nodiscard]] std::uint64_t weight() const;
 
   /// "$1.x" cut into text and group numbers, checked against the groups the pattern has.
   class Replacement {
@@ -48,6 +53,19 @@ class Pattern {
  private:
   std::string text_;
   std::unique_ptr<re2::RE2> regex_;
+};
+
+/// Patterns that are kept together, in memory that does not grow with their number. Errc::too_many.
+[[nodiscard]] std::vector<Pattern> kept_patterns(const std::vector<std::string>& texts);
+
+/// What patterns of a stranger's (of a receipt, of rules) look through: each of them all names.
+class PatternWork {
+ public:
+  /// Errc::expansion_limit when this pattern on so many bytes of names is too much, after those before it.
+  void add(const Pattern& pattern, std::uint64_t bytes);
+
+ private:
+  std::uint64_t done_ = 0;
 };
 
 /// Those of `patterns` that match none of `names`.

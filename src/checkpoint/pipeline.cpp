@@ -101,11 +101,11 @@ void Pipeline::rename_each(const std::function<std::string(std::string_view)>& n
 
 std::vector<bool> Pipeline::passing(const std::vector<std::string>& include,
                                     const std::vector<std::string>& exclude) {
+  note_unmatched("include", include, names());
+  note_unmatched("exclude", exclude, names());
   const KeyFilter wanted(include, exclude);
   std::vector<bool> result;
   for (const Entry& entry : checkpoint) result.push_back(wanted.passes(entry.name));
-  note_unmatched("include", include, names());
-  note_unmatched("exclude", exclude, names());
   return result;
 }
 

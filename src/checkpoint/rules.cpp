@@ -242,7 +242,7 @@ class Limits {
     }
   }
 
-  void check(const std::vector<Item>& items, const std::string& match) const {
+  void check(const std::vector<Item>& items, const std::string& match) {
     std::uint64_t text = 0;
     double bytes = 0;
     for (const Item& item : items) {
@@ -256,12 +256,14 @@ class Limits {
     if (items.size() > most_items_ || text > most_text_)
       fail(Errc::too_many, where_, "rule {} leaves {} names of {} bytes in all; at most {} and {} are made",
            quoted(match), items.size(), text, most_items_, most_text_);
+    work_.add(Pattern(match), text);
   }
 
  private:
   std::size_t most_items_;
   std::uint64_t most_text_ = std::uint64_t{16} << 20U;
   double most_bytes_ = static_cast<double>(std::uint64_t{64} << 20U);
+  PatternWork work_;
   std::string where_;
 };
 
@@ -311,7 +313,7 @@ Applied apply(const Checkpoint& given, const std::vector<Rule>& rules,
     items.push_back({std::string(entry.name), entry.tensor(), std::string(entry.name)});
   Applied result{without_tensors(in), {}, {}};
   Runner run(items, count);
-  const Limits limits(items, display(in.path));
+  Limits limits(items, display(in.path));
   for (const Rule& rule : rules) {
     const bool matched = std::visit(run, rule);
     limits.check(items, match_of(rule));

@@ -65,7 +65,11 @@ class Telling {
         to_(options.to),
         like_(options.like),
         tree_(in) {
-    for (const LayerIs& rule : options.layers) said_.push_back({Pattern(rule.match), rule.kind});
+    std::vector<std::string> texts;
+    for (const LayerIs& rule : options.layers) texts.push_back(rule.match);
+    std::vector<Pattern> patterns = kept_patterns(texts);
+    for (std::size_t i = 0; i < patterns.size(); ++i)
+      said_.push_back({std::move(patterns[i]), options.layers[i].kind});
   }
 
   ToldLayers run() {
