@@ -111,6 +111,11 @@ void require_sources(const std::vector<std::string>& in, const Receipt& receipt)
     fail(Errc::invalid_argument, "the receipt", "is of {}, and {} given: name them all, in their order",
          wanted == 1 ? "one file" : fmt::format("{} files", wanted),
          in.size() == 1 ? "one is" : fmt::format("{} are", in.size()));
+  // Each is read as a whole: a receipt that names one very often would keep everybody busy.
+  std::vector<std::string> names = in;
+  std::sort(names.begin(), names.end());
+  if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+    fail(Errc::invalid_argument, display(*twice), "is named twice: no file is merged with itself");
   const auto sums = [](const std::vector<Receipt::File>& files) {
     std::vector<std::string> found;
     for (const Receipt::File& file : files) found.push_back(file.sha256);
@@ -153,13 +158,20 @@ void require_counted_so(const CastCount& count, const Receipt::Steps& steps) {
        steps.rounded, steps.overflowed, count.rounded.load(), count.overflowed.load());
 }
 
-// The names are somebody's: no folders in them. Of shards it is the index.
-std::string name_of(const Receipt::Side& side) {
-  std::string name = side.files.empty() ? "" : side.files.front().name;
-  for (const Receipt::File& file : side.files)
+// What the result is called in the folder where it is made again: as the receipt says, whose names are
+// somebody's, so that whatever is made of them there is no folder in them, and not one that leads out ("..",
+// and "...index.json" as well). Of shards it is the index that gives the name.
+std::string name_of_result(const Receipt& receipt) {
+  const std::vector<Receipt::File>& files = receipt.output.files;
+  std::string name = files.empty() ? "" : files.front().name;
+  for (const Receipt::File& file : files)
     if (file.name.ends_with(kIndexEnding)) name = file.name;
   name = base_name(name);
-  return name == "." || name == ".." ? std::string() : name;
+  if (name.ends_with(kIndexEnding)) {
+    if (receipt.command == "meta") return {};  // its shards keep their names
+    name.resize(name.size() - kIndexEnding.size());
+  }
+  return name.empty() || name == "." || name == ".." ? "result.safetensors" : name;
 }
 
 }  // namespace
@@ -187,14 +199,9 @@ std::string replay(const Receipt& receipt, const std::string& in, const std::str
 
 ReceiptCheck check_replay(const Receipt& receipt, const std::string& in, const ReplayOptions& options) {
   const ScratchFolder folder("ballast-replay");
-  std::string name = name_of(receipt.output);
-  const bool is_index = name.ends_with(kIndexEnding);
-  if (is_index) name.resize(name.size() - kIndexEnding.size());
-  if (name.empty()) name = "result.safetensors";
-  if (is_index && receipt.command == "meta") name.clear();  // its shards keep their names
   ReplayOptions kept = options;
   kept.overwrite = false;
-  return check_result(replay(receipt, in, folder.path() + name, kept), receipt);
+  return check_result(replay(receipt, in, folder.path() + name_of_result(receipt), kept), receipt);
 }
 
 }  // namespace ballast

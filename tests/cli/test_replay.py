@@ -206,6 +206,37 @@ class Replay(CliTest):
         self.run_tool("replay", self.changed(self.path("r.json"), climb))
         self.assertFalse(pathlib.Path(self.path("../../climbed.safetensors")).exists())
 
+    def test_no_name_of_a_result_leads_out_of_the_folder_it_is_made_in(self):
+        self.run_tool("shard", self.source(), self.path("s") + "/", "--shard-size", "24", "--receipt", self.path("s.json"))
+        self.run_tool("convert", self.source(), self.path("c.safetensors"), "--shard-size", "24", "--receipt", self.path("c.json"))
+        around = pathlib.Path(self.path("tmp"))
+        around.mkdir()
+        for receipt in ("s.json", "c.json"):
+            for name in ("...index.json", "..index.json", "../...index.json", ".index.json", "..", ".", "", "a/..", "a/.index.json", "/", "../...index.json/...index.json"):
+                def climb(text, name=name):
+                    for file in text["output"]["files"]:
+                        file["name"] = name
+
+                subprocess.run([BALLAST, "replay", self.changed(self.path(receipt), climb), self.source()], env=environment(TMPDIR=str(around)), capture_output=True, timeout=60, check=False)
+                self.assertEqual(list(around.iterdir()), [], (receipt, name))
+
+    def test_a_receipt_keeps_nobody_busy(self):
+        """Patterns look through all names, and each of them remembers what it has seen; sources are read as a whole."""
+        name = "".join(format(i * 2654435761 % 2**32, "032b") for i in range(1800)).replace("0", "a").replace("1", "b")
+        long = self.file("long.safetensors", safetensors([(name, "F32", [1], floats(1))]))
+        self.run_tool("convert", long, self.path("o.safetensors"), "--receipt", self.path("r.json"))
+        thicket = ["q%d" % i for i in range(12000)]
+
+        def step(key, value):
+            return lambda text: text["steps"].__setitem__(key, value)
+
+        for change, said in ((step("include", thicket), "too often"), (step("exclude", thicket), "too often"), (step("rename", [{"pattern": p, "to": "x"} for p in thicket]), "too often"), (step("exclude", ["x%d" % i for i in range(4097)]), "at most 4096"),
+                             (step("inputs", ["long.safetensors"] * 2), "named twice")):  # fmt: skip
+            with self.subTest(said):
+                receipt = self.changed(self.path("r.json"), change)
+                _, err = self.run_tool("replay", receipt, *([] if said == "named twice" else [long]), code=2)
+                self.assertIn(said, err)
+
 
 class Interrupted(CliTest):
     """Nothing of a result that nobody keeps is left, whenever the work ends and however."""
