@@ -10,6 +10,7 @@
 #include "base/words.h"
 #include "checkpoint/value_json.h"
 #include "formats/beside_json.h"
+#include "formats/beside_template.h"
 
 namespace ballast {
 namespace {
@@ -62,7 +63,14 @@ bool is_picture(const ByteSource& file, std::string_view name) {
 }
 
 bool is_code(std::string_view name) {
-  constexpr std::string_view kEnds[] = {".py", ".pyc", ".pyo", ".pyw", ".ipynb"};
+  constexpr std::string_view kEnds[] = {".py",   ".pyc", ".pyo", ".pyw",  ".pyz",
+                                        ".pyzw", ".whl", ".egg", ".ipynb"};
+  return ends_with_one(kEnds, name);
+}
+
+bool is_script(std::string_view name) {
+  constexpr std::string_view kEnds[] = {".sh",  ".bash", ".zsh", ".fish", ".bat", ".cmd", ".ps1", ".js",
+                                        ".mjs", ".cjs",  ".lua", ".rb",   ".pl",  ".php", ".jar"};
   return ends_with_one(kEnds, name);
 }
 
@@ -88,7 +96,7 @@ std::string what_it_runs(const ByteSource& file, const std::string& name) {
   const std::string lower = lower_file_name(name);
   if (lower.ends_with(".json")) return code_in_json_file(file, name);
   if (lower.ends_with(".jinja")) return code_in_template_file(file);
-  if (lower.starts_with("requirements")) return "lists packages, which servers of models install";
+  if (lower.find("requirements") != lower.npos) return "lists packages, which servers of models install";
   return {};
 }
 
@@ -98,7 +106,7 @@ std::string program_by_name(const std::string& path) {
   const std::string lower = lower_file_name(path);
   if (is_code(lower))
     return "is called as Python is, which loaders of folders run when they trust it (torch.hub: always)";
-  if (is_library(lower)) return "is called as libraries and programs are";
+  if (is_library(lower) || is_script(lower)) return "is called as libraries and programs are";
   if (!is_among(kTensorFlow, lower)) return {};
   return "is called as TensorFlow calls the parts of its programs, which it runs when it loads them";
 }

@@ -10,6 +10,8 @@
 #include "base/ascii.h"
 #include "base/fail.h"
 #include "base/words.h"
+#include "formats/beside.h"
+#include "formats/beside_template.h"
 
 namespace ballast {
 namespace {
@@ -131,10 +133,26 @@ std::string text_of(const Value& value) {
   return value.kind() == Kind::string ? std::string(value.as_string()) : std::string();
 }
 
+// The value itself, or what is in it: a kernel may be named for each part of a model.
+template <class Test>
+bool any_text(const Value& root, const Test& test) {
+  std::vector<Value> waiting = {root};
+  while (!waiting.empty()) {
+    const Value value = std::move(waiting.back());
+    waiting.pop_back();
+    if (test(text_of(value))) return true;
+    const bool is_dict = value.kind() == Kind::dict;
+    const std::size_t size = is_dict || value.kind() == Kind::list ? value.size() : 0;
+    for (std::size_t i = 0; i < size; ++i) waiting.push_back(is_dict ? value.value(i) : value.element(i));
+  }
+  return false;
+}
+
 // What a configuration hands on: trust_remote_code to whatever it names; a kernel by "owner/name".
 bool asks_for_code(std::string_view key, const Value& value) {
   if (key == "trust_remote_code") return value.kind() != Kind::boolean || value.as_bool();
-  return is_among(kKernelKeys, key) && text_of(value).find('/') != std::string::npos;
+  return is_among(kKernelKeys, key) &&
+         any_text(value, [](const std::string& text) { return text.find('/') != text.npos; });
 }
 
 // Members that name a package to import, by the text that is known there: peft's.
@@ -161,6 +179,22 @@ bool stays_below(const std::string& path) {
   return !path.starts_with('/') && path.find("..") == path.npos && path.find_first_of("\\:") == path.npos;
 }
 
+// A list of shards whose loader would take some from another place.
+bool leads_elsewhere(const Value& root) {
+  const auto shards = root.kind() == Kind::dict ? root.find("weight_map") : std::nullopt;
+  return shards && any_text(*shards, [](const std::string& path) { return !stays_below(path); });
+}
+
+// Words have numbers or are texts, whatever they are; KerasHub takes a tokenizer.json that has a class.
+std::string code_instead_of_words(const Value& root) {
+  for (std::size_t i = 0; root.kind() == Kind::dict && i < root.size(); ++i) {
+    const Kind kind = root.value(i).kind();
+    if (is_among(kCodeKeys, text_of(root.key(i))) && kind != Kind::integer && kind != Kind::floating)
+      return "has " + quoted(text_of(root.key(i))) + ", which names code for its loader to import";
+  }
+  return {};
+}
+
 // modules.json of sentence-transformers: classes, and whatever has a load(), by dotted names.
 bool is_list_of_its_own_modules(const Value& root) {
   if (root.kind() != Kind::list) return false;
@@ -174,8 +208,14 @@ bool is_list_of_its_own_modules(const Value& root) {
   return true;
 }
 
+// "../model.py": a path to a program, whatever its key is called (mlx-lm: model_file).
+bool is_path_of_program(const std::string& text) {
+  return !program_by_name(text).empty();
+}
+
 std::string code_in_text(const std::string& text) {
-  if (names_code(text)) return "names " + quoted(text) + ", which its loader may import and call";
+  if (names_code(text) || is_path_of_program(text))
+    return "names " + quoted(text) + ", which its loader may import and call";
   if (reaches_into_python(text))
     return "has a template that reaches into Python: a loader that does not confine templates runs it";
   return {};
@@ -212,18 +252,12 @@ std::string first_code(const Value& root, bool is_pipeline) {
 
 }  // namespace
 
-bool reaches_into_python(std::string_view text) {
-  constexpr std::string_view kWays[] = {"__",    "attr(",   "attr (",  "\\x5f",
-                                        "\\x5F", "\\u005f", "\\u005F", "\\137"};
-  if (text.find("{{") == text.npos && text.find("{%") == text.npos) return false;
-  return std::any_of(std::begin(kWays), std::end(kWays),
-                     [&](std::string_view way) { return text.find(way) != text.npos; });
-}
-
 std::string code_in_json(const Value& root, std::string_view name) {
-  if (is_among(kWords, name)) return {};
+  if (is_among(kWords, name)) return code_instead_of_words(root);
   if (!ends_with_one(kEnds, name) && !is_among(kNames, name))
     return "is JSON of a name that Ballast does not know: nobody can say what its loader does with it";
+  if (name.ends_with(".index.json") && leads_elsewhere(root))
+    return "leads to weights that are not in its folder, which nobody has looked at";
   if (name == "modules.json" && !is_list_of_its_own_modules(root))
     return "names modules that sentence-transformers would import and call";
   return first_code(root, name == "model_index.json");

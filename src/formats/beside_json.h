@@ -14,8 +14,4 @@ namespace ballast {
 /// code ("os.abort") anywhere; "" when it is. `name` is the file's own, in small letters.
 [[nodiscard]] std::string code_in_json(const Value& root, std::string_view name);
 
-/// Whether a template of Jinja's ("{{ … }}") asks for the insides of Python's objects, by which it gets out
-/// of a loader that does not confine it.
-[[nodiscard]] bool reaches_into_python(std::string_view text);
-
 }  // namespace ballast

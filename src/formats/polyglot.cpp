@@ -64,6 +64,12 @@ bool may_be_packed(std::span<const std::byte> head) {
          ((first & 15U) == 8 && first <= 0x78 && (first * 256 + second) % 31 == 0);
 }
 
+std::vector<OtherReading> readings_of_bytes(const ByteSource& source) {
+  std::vector<OtherReading> found = readings_besides(source, Meant::none);
+  find_packed(source, head_of(source), false, found);
+  return found;
+}
+
 std::vector<OtherReading> other_readings(const ByteSource& source) {
   const auto head = head_of(source);
   const Format format = format_of(source);

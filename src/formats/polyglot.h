@@ -15,4 +15,7 @@ namespace ballast {
 /// readings_besides() the format that opens it, what unpacks by itself, and what is inside what unpacks.
 [[nodiscard]] std::vector<OtherReading> other_readings(const ByteSource& source);
 
+/// The same of bytes that no format of ours opens: a file as it lies on the disk, encrypted.
+[[nodiscard]] std::vector<OtherReading> readings_of_bytes(const ByteSource& source);
+
 }  // namespace ballast

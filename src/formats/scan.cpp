@@ -143,7 +143,7 @@ void find_other_readings(const std::shared_ptr<const ByteSource>& source, ScanRe
 // Whoever does not know age reads what lies on the disk: who writes a file knows its key, and can choose the
 // cipher text as well as the text.
 void find_readings_of_cipher(const ByteSource& sealed, ScanReport& report) {
-  for (const OtherReading& reading : readings_besides(sealed, Meant::none))
+  for (const OtherReading& reading : readings_of_bytes(sealed))
     warn(report, reading.code, "encrypted as it is, it " + reading.what, {}, reading.offset);
 }
 
@@ -252,8 +252,12 @@ void scan_beside(const std::string& path, const std::string& name, const ScanOpt
   const auto file = File::open(path, {.io = Io::read});
   const bool loadable = is_loadable(*file);
   if (!loadable && is_inert(*file, name)) return;
-  const std::string runs = loadable ? std::string() : what_it_runs(*file, name);
-  if (!runs.empty()) return warn(report, Errc::unsupported, runs, name);
+  // Whoever goes by the name reads it as that, whatever else it is. (Of programs' names scan() speaks.)
+  const bool is_said = loadable && !program_by_name(name).empty();
+  if (const std::string runs = is_said ? std::string() : what_it_runs(*file, name); !runs.empty()) {
+    warn(report, Errc::unsupported, runs, name);
+    if (!loadable) return;
+  }
   try {
     take(report, scan(path, options), name);
   } catch (const Error& error) {

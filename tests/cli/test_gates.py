@@ -86,14 +86,17 @@ class Folders(CliTest):
             "model_index.json": b'{"custom_pipelines": {}}', "train_config.json": b'{"model": [{"_target_": "os_system"}]}', "unheard_of.json": b"{}", "adapter_config.json": b'{"auto_mapping": {"parent_library": "__main__"}}',
             "broken.json": b"{", "MLmodel": b"flavors: {}", "conda.yaml": b"a: !!python/object/apply:os.system []", "saved_model.pb": b"\x08\x01\x12\x04test", "config.cfg": b"[a]\n",
             "strange": b"\x01\x02\x03\x04" * 9, "requirements.txt": b"evil\n", "readme.joblib": b"text", "LICENSE.h5": b"x", "authors.yaml": b"a: 1", "copying.sh": b"#!/bin/sh\n",
-            "chat_template.jinja": b"{{ cycler.__init__.__globals__ }}", "hubconf.py.": b"x", "hubconf.py ": b"x",
+            "chat_template.jinja": b"{{ cycler.__init__.__globals__ }}", "hubconf.py.": b"x", "hubconf.py ": b"x", "pre-requirements.txt": b"evil\n", "serve.sh": safetensors([("w", "F32", [1], floats(1))]), "x.whl": b"PK",
+            "tokenizer.json": b'{"module": "os", "class_name": "system", "config": {}}', "sub/vocab.json": b'{"class_name": ["x"]}', "sub/pytorch_model.bin.index.json": b'{"weight_map": {"a": "pytorch_model.bin", "b": "../evil.bin"}}',
+            "sub/x.index.json": b'{"weight_map": {"a": "/tmp/evil.bin"}}', "sub/config.json": b'{"model_file": "../a folder/evil.py"}', "sub/deeper/config.json": b'{"attn_implementation": {"text_config": [{"": "someone/kernel"}]}}',
         }.items():  # fmt: skip
             folder = self.model(**{name: data})
             out, _ = self.run_tool("scan", folder, code=1)
             self.assertIn(os.path.basename(name), out)
             os.remove(os.path.join(folder, name))
         for name, data in {
-            "unet_config.json": b'{"_class_name": "UNet2DConditionModel", "sample_size": 64}', "modules.json": b'[{"type": "sentence_transformers.models.Pooling"}]', "vocab.json": b'{"auto": 1}',
+            "unet_config.json": b'{"_class_name": "UNet2DConditionModel", "sample_size": 64}', "modules.json": b'[{"type": "sentence_transformers.models.Pooling"}]', "vocab.json": b'{"auto": 1, "module": 2, "class_name": 3.0}',
+            "tokenizer.json": b'{"version": "1.0", "model": {"type": "BPE", "vocab": {"class_name": 1, "os.system": 2}}}', "sub/pytorch_model.bin.index.json": b'{"metadata": {}, "weight_map": {"a": "pytorch_model.bin"}}',
             "adapter_config.json": b'{"auto_mapping": {"parent_library": "transformers.models.gpt2"}}', "merges.txt": b"a b\n", "LICENSE": b"x", "LICENSE.apache": b"x", "Readme.MD": b"# x",
             ".gitattributes": b"*.bin lfs\n", "chat_template.jinja": b"{{ x }}", "tokenizer.model": b"\x0a\x0e\x0a\x05<unk>", "a.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(20), "empty": b"", "model.sig": b"{}",
         }.items():  # fmt: skip
@@ -150,6 +153,26 @@ class Folders(CliTest):
                                      ("tokenizer_kwargs", {"trust_remote_code": True}, False), ("trust_remote_code", 1, False), ("chat_template", "{% for m in messages %}{{ m.content }}{% endfor %}", True),
                                      ("chat_template", "{{ cycler.__init__.__globals__.os.popen('id') }}", False), ("chat_template", "{{ x|attr('\\x5f\\x5finit\\x5f\\x5f') }}", False)):  # fmt: skip
             self.run_tool("scan", self.model(**{"model_index.json": json.dumps({key: value}).encode()}), code=0 if is_clean else 1)
+
+    def test_a_template_asks_by_no_name_that_it_made(self):
+        """Jinja takes an attribute where it finds no item, and a generator leads to Python's modules as a dunder does."""
+        made = ["'_'~'_class_'~'_'", "'_' '_class_' '_'", "u+u+'class'", "v*2", "'%c%cclass'|format(95,95)", "(lipsum|string)[18]", "bos_token", "unheard", "l[0]", "d.k", "block", "loop.cycle('_'~'_a')", "messages|batch(1)|string", "'\\x5f\\x5finit'",
+                "'\\N{LOW LINE}x'", "'\\137'", "'\\u005f'"]  # fmt: skip
+        before = "{% set u='_' %}{% set v=u %}{% set l=[] %}{% set _ = l.append('_'+'_class') %}{% set d={'k': '_'~'_class'} %}{% set block %}_{% endset %}"
+        reaching = [before + "{{ ()[" + name + "] }}" for name in made] + [before + "{% macro m(a, k) %}{{ a[k] }}{% endmacro %}{{ m((), " + name + ") }}" for name in made[:4]]
+        reaching += [before + "{{ messages|map(attribute=" + name + ")|list }}" for name in made] + ["{% for k in ['_'~'_class'] %}{{ ()[k] }}{% endfor %}", "{% macro m(k) %}{{ ()[k] }}{% endmacro %}{% set n = m %}{{ n(1) }}"]
+        reaching += ["{{ ([1]|map('int')).gi_frame.f_builtins.eval('1') }}", "{{ x.mro() }}", "{{ ()|attr\t('x') }}", "{{ x|map('attr', 'a') }}", "{% filter attr('x') %}{% endfilter %}", "{{ x|map(attribute='a.gi_frame') }}", "{{ x|join('', '_'~'_a') }}",
+                     "{% raw %}{{ ' {% endraw %}{{ ().__class__ }}{{ ' }}", "{# ' #}{{ ().__class__ }}{# ' #}", "{{ \"'\" }}{{ ().__class__ }}{{ \"'\" }}", "{% include 'x' %}", "{{ '" + "x" * (1 << 20) + "' }}", "{{ '" + "[" * 99]  # fmt: skip
+        reaching += ["{{ (messages|first).append('_'~'_c') }}{{ ()[(messages|first)[0]] }}", "{% macro m(" + ",".join("k%d" % i for i in range(30000)) + ") %}{% endmacro %}" + "{{ m }}" * 30000]
+        confined = ["{% for m in messages %}{{ m.content }}{% endfor %}", "{{ messages[0]['role'] }}", "{{ messages[loop.index0 + 1].content }}", "{%- set index = (messages|length - 1) - loop.index0 %}{{ messages[index]['role'] }}",
+                    "{{ content.split('</think>')[-1].lstrip('\\n') }}", "{{ messages | selectattr('role', 'equalto', 'system') | list }}", "{{ messages|map(attribute='content')|join('\\n') }}", "{{ bos_token + '<|im_start|>' + message['role'] + '\\n' }}",
+                    "{%- if messages[0]['role'] == 'system' -%}{% set loop_messages = messages[1:] %}{{ loop_messages[0].content }}{% endif %}", "{{ raise_exception('roles must alternate user/assistant/...') }}", "{{ tool | tojson(indent=4) }}", "{{ '<\\u2581>' }}",
+                    "{%- macro render(d, keys) %}{%- for k in d if k not in keys %}{{ d[k] | string }}{% endfor %}{% endmacro %}{%- for t in tools %}{{ render(t.function, ['type', 'name']) }}{% endfor %}", "no template: __x__ {", "{% set r = 'role' %}{{ messages[0][r] }}",
+                    "{%- set ns = namespace(found=false, last=messages|length - 1) %}{% for m in messages[::-1] %}{% if ns.found and m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"]  # fmt: skip
+        for text in reaching:
+            out, _ = self.run_tool("scan", self.model(**{"tokenizer_config.json": json.dumps({"chat_template": text}).encode()}), code=1)
+            self.assertIn("a template that reaches into Python", out, text[:200])
+        self.run_tool("scan", self.model(**{"tokenizer_config.json": json.dumps({"chat_template": confined[:1], "others": confined}).encode()}))
 
     def test_what_is_no_file_is_not_passed_over(self):
         folder = self.model()

@@ -166,5 +166,19 @@ TEST(Polyglot, TheFixturesAreOneThingEachButForTheOneThatHoldsAZip) {
   EXPECT_GT(count, 50);
 }
 
+// What somebody else unpacks may stand before a header of Safetensors, whose length its writer chooses: a
+// gzip stream of blocks that are only stored. So bytes that are decrypted are looked at as packed ones, too.
+TEST(Polyglot, BytesAsTheyLieOnTheDiskAreLookedAtAsPackedOnes) {
+  const std::string folder = run_python("packed_bytes", R"(
+import gzip, sys, zlib
+open(sys.argv[1] + '/gz', 'wb').write(gzip.compress(b'abc', mtime=0))
+open(sys.argv[1] + '/z', 'wb').write(zlib.compress(b'abc'))
+open(sys.argv[1] + '/text', 'wb').write(b'x' * 100)
+)");
+  EXPECT_FALSE(readings_of_bytes(*File::open(folder + "/gz")).empty());
+  EXPECT_FALSE(readings_of_bytes(*File::open(folder + "/z")).empty());
+  EXPECT_TRUE(readings_of_bytes(*File::open(folder + "/text")).empty());
+}
+
 }  // namespace
 }  // namespace ballast
