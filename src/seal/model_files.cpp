@@ -25,9 +25,11 @@ bool is_below(std::string_view name, std::string_view folder) {
   return name.starts_with(folder) && (name.size() == folder.size() || name[folder.size()] == '/');
 }
 
+// With the time of the last change of anything, which nobody can set back as the time of writing can.
 std::string state_in(const struct stat& status) {
-  return fmt::format("{}:{}:{}:{}.{}", status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
-                     status.st_mtim.tv_nsec);
+  return fmt::format("{}:{}:{}:{}.{}:{}.{}", status.st_dev, status.st_ino, status.st_size,
+                     status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
+                     status.st_ctim.tv_nsec);
 }
 
 class Listing {

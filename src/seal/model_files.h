@@ -15,7 +15,7 @@ struct ModelFile {
   std::string name;  // as in SignedFile
   std::string path;
   std::uint64_t size = 0;
-  std::string state;  // device, number, size and time: another text when it changed
+  std::string state;  // device, number, size and times: another text when it changed
   friend bool operator==(const ModelFile&, const ModelFile&) = default;
 };
 

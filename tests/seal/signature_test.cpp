@@ -249,6 +249,38 @@ TEST_F(Signature, AFileThatChangesWhileItIsReadIsNotSigned) {
   EXPECT_EQ(sign(model, path("s"), options).files, 1);
 }
 
+// The time of writing can be set back; that it was, cannot be hidden.
+TEST_F(Signature, AFileThatChangesAndIsGivenItsOldTimeAgainIsNeitherSignedNorVerified) {
+  const std::string model = path("m");
+  const auto make = [&] {
+    write(path("m/a"), std::string(100, 'a'));
+    write(path("m/b/c"), std::string(50, 'c'));
+    do {  // the clock of files goes in steps of milliseconds
+      write(path("clock"), "");
+    } while (fs::last_write_time(path("clock")) <= fs::last_write_time(path("m/b/c")));
+  };
+  const auto rewrite = [&](std::uint64_t done, std::uint64_t total) {
+    if (done < total) return;
+    for (const char* name : {"m/a", "m/b/c"}) {
+      const auto before = fs::last_write_time(path(name));
+      write(path(name), std::string(fs::file_size(path(name)), 'x'));
+      fs::last_write_time(path(name), before);
+    }
+  };
+  make();
+  sign(model, path("s"), secret_key());
+  SignatureOptions options = secret_key();
+  options.progress = rewrite;
+  EXPECT_EQ(code_of([&] { sign(model, path("t"), options); }), Errc::file_changed);
+  EXPECT_FALSE(fs::exists(path("t")));
+  make();
+  options = public_key();
+  EXPECT_TRUE(verify_signature(model, path("s"), options).clean());
+  options.progress = rewrite;
+  EXPECT_EQ(code_of([&] { static_cast<void>(verify_signature(model, path("s"), options)); }),
+            Errc::file_changed);
+}
+
 TEST_F(Signature, ProgressCountsEveryByteOfAllFiles) {
   write(path("m/a"), std::string(3'000'000, 'a'));
   write(path("m/c"), std::string(1'000'001, 'b'));
