@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import struct
+import subprocess
 import sys
 import unittest
 
@@ -13,9 +14,10 @@ try:
 except ImportError:  # Debian's python3-numpy, which scripts/deps test installs
     sys.exit(77)
 
-from cli_testing import CliTest, environment, safetensors
+from cli_testing import BALLAST, CliTest, environment, safetensors
 from packed_reader import read_packed
 
+SIGNER = pathlib.Path(__file__).resolve().parent.parent / "fixtures/signatures/files"
 LENGTHS = (0, 1, 63, 64, 65, 65535, 65536, 65537, 131071, 131072, 131073, 262145)
 
 
@@ -185,6 +187,26 @@ class Commands(Packed):
             self.run_tool("diff", plain, sealed, "--identity", key)
             self.run_tool("verify", sealed, "--identity", key)
 
+    def test_packed_then_encrypted_then_signed(self):
+        plain, key, out, receipt = self.small_model(), self.folder / "key.txt", self.folder / "out", self.path("out/receipt.json")
+        recipient = self.run_tool("keygen", "-o", key)[0].strip()
+        out.mkdir()
+        sealed = out / "model.safetensors.age"
+        self.run_tool("convert", plain, sealed, "--pack", "small", "--recipient", recipient, "--identity", key, "--receipt", receipt)
+        self.run_tool("sign", out, "--key", SIGNER / "key-p256.pem", "-o", out / "model.sig")
+        verify = ["verify", out, "--signature", out / "model.sig", "--key", SIGNER / "pub-p256.pem"]
+        self.run_tool(*verify)
+        self.run_tool("verify", sealed, "--receipt", receipt, "--identity", key)
+        steps = json.loads(pathlib.Path(receipt).read_text())["steps"]
+        self.assertEqual((steps["pack"], steps["recipients"]), ("small", [recipient]))
+        roots = [self.run_tool("hash", path, "--root-only", "--identity", key)[0].split()[0] for path in (plain, sealed)]
+        self.assertEqual(roots[0], roots[1])
+        whole = bytearray(sealed.read_bytes())
+        whole[len(whole) // 2] ^= 1
+        sealed.write_bytes(whole)
+        self.run_tool(*verify, code=1)
+        self.run_tool("hash", sealed, "--identity", key, code=2)
+
     def test_a_receipt_of_a_packed_output_holds(self):
         plain, receipt = self.small_model(), self.path("r.json")
         packed = self.pack(plain, "small", None, "--receipt", receipt)
@@ -212,6 +234,30 @@ class Commands(Packed):
         self.assertIn("is packed", said)
         self.run_tool("convert", record, self.path("plain.record"))
         self.run_tool("embed", self.path("plain.record"), "--symbol", "weights")
+
+
+class Memory(Packed):
+    """104 MB of weights, in 13 tensors."""
+
+    def peak_megabytes(self, *arguments):
+        """Of the command alone: a child of this process would count what this one holds until it runs its program."""
+        measure = "import os, subprocess, sys; child = subprocess.Popen(sys.argv[1:]); _, status, used = os.wait4(child.pid, 0); print(used.ru_maxrss / 1024); sys.exit(os.waitstatus_to_exitcode(status))"
+        done = subprocess.run([sys.executable, "-S", "-c", measure, BALLAST, *map(str, arguments), "-q"], env=environment(), capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return float(done.stdout.split()[-1])
+
+    def test_packing_and_unpacking_encrypted_or_not_take_less_than_50_mb(self):
+        random = np.random.RandomState(2)
+        data = bits_of("BF16", random.normal(0, 0.02, 4_000_000))
+        plain = self.file("plain.safetensors", safetensors([(f"w{i}", "BF16", [2000, 2000], data) for i in range(13)]))
+        key, back = self.folder / "key.txt", self.path("back.safetensors")
+        recipient = self.run_tool("keygen", "-o", key)[0].strip()
+        for how in ("fast", "small"):
+            packed, sealed = self.path("packed.safetensors"), self.path("packed.safetensors.age")
+            self.assertLess(self.peak_megabytes("convert", plain, packed, "--pack", how, "-f"), 50)
+            self.assertLess(self.peak_megabytes("convert", packed, back, "-f"), 50)
+            self.assertLess(self.peak_megabytes("convert", plain, sealed, "--pack", how, "--recipient", recipient, "-f"), 50)
+            self.assertLess(self.peak_megabytes("convert", sealed, back, "--identity", key, "-f"), 50)
 
 
 class Damage(Packed):
