@@ -9,6 +9,7 @@ import importlib
 import json
 import pathlib
 import random
+import struct
 import sys
 import tempfile
 
@@ -159,6 +160,27 @@ def answer_of(format, path, tensors=None):
         return said(error)
 
 
+def packed(framework, folder):
+    """A packed file is a Safetensors file to the published package: every name is there, and what is packed as the bytes it is packed in."""
+    theirs, chance, direction = importlib.import_module(f"safetensors.{framework.part}"), random.Random("packed"), Direction("from Ballast", "packed")
+    weights = {f"w{i}": framework.make(struct.pack("<30000f", *(chance.gauss(0, 0.02) for _ in range(30000))), "F32", (100, 300)) for i in range(3)}
+    steps = framework.make(struct.pack("<3i", 1, 2, 3), "I32", (3,))
+    for how in ("fast", "small"):
+        path = folder / f"{how}.safetensors"
+        ballast.save(path, {**weights, "steps": steps}, pack=how)
+        blob = path.read_bytes()
+        start = 8 + int.from_bytes(blob[:8], "little")
+        header = json.loads(blob[8:start])
+        names = json.loads(header.pop("__metadata__")["ballast.packed"])
+        found = theirs.load_file(path)
+        for name, said_of_it in header.items():
+            begin, end = (start + offset for offset in said_of_it["data_offsets"])
+            wanted = (["U8", (end - begin,)] if name in names else ["I32", (3,)]) + [blob[begin:end]]
+            direction.compare(f"{name}, {how}", [framework.code(found[name]), tuple(found[name].shape), framework.bits(found[name])], wanted)
+        direction.compare(f"names, {how}", [sorted(found), sorted(names)], [sorted([*weights, "steps"]), sorted(weights)])
+    return direction
+
+
 def main():
     framework = frameworks.FRAMEWORKS[sys.argv[1]]()
     every = {code: tensors_of(framework, code) for code in frameworks.DTYPES}
@@ -170,6 +192,7 @@ def main():
                     if held and code not in format.lacks:
                         way(direction, framework, format, pathlib.Path(name) / f"{number}-{way.__name__}-{code}{format.suffix}", held)
                 print(json.dumps(direction.line()))
+        print(json.dumps(packed(framework, pathlib.Path(name)).line()))
 
 
 if __name__ == "__main__":
