@@ -255,6 +255,7 @@ class Memory(Packed):
         for how in ("fast", "small"):
             packed, sealed = self.path("packed.safetensors"), self.path("packed.safetensors.age")
             self.assertLess(self.peak_megabytes("convert", plain, packed, "--pack", how, "-f"), 50)
+            self.assertLess(self.peak_megabytes("convert", plain, packed, "--pack", how, "-f", "--threads", "64"), 50)
             self.assertLess(self.peak_megabytes("convert", packed, back, "-f"), 50)
             self.assertLess(self.peak_megabytes("convert", plain, sealed, "--pack", how, "--recipient", recipient, "-f"), 50)
             self.assertLess(self.peak_megabytes("convert", sealed, back, "--identity", key, "-f"), 50)

@@ -3,6 +3,7 @@
 // which tensors gain, the second packs them, some blocks at a time on all threads, and puts one behind the
 // other. The header is written last, into room that was left for it.
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -10,8 +11,8 @@
 #include "base/fail.h"
 #include "base/hash_xxh3.h"
 #include "base/largest_first.h"
-#include "base/pieces.h"
 #include "base/shared_progress.h"
+#include "base/thread_pool.h"
 #include "checkpoint/require_data.h"
 #include "containers/packed.h"
 #include "formats/one_reading.h"
@@ -91,6 +92,14 @@ struct Candidate {
   }
 };
 
+// Where one thread packs. A dozen are faster than a disk, and memory does not grow with the cores.
+struct Lane {
+  BlockPacker packer;
+  std::vector<std::byte> raw;
+};
+
+constexpr int kMostLanes = 12;
+
 class PackedWriter {
  public:
   PackedWriter(const Checkpoint& checkpoint, AtomicFile& out, const Progress& progress, Pack pack,
@@ -102,6 +111,7 @@ class PackedWriter {
         pack_(pack),
         say_(say),
         progress_(progress, checkpoint.total_bytes() + candidate_bytes()),
+        lanes_(static_cast<std::size_t>(std::clamp(thread_count(), 1, kMostLanes))),
         sums_(checkpoint.size(), 0) {}
 
   void run() {
@@ -136,15 +146,35 @@ class PackedWriter {
   }
 
   void plan() {
-    const Pieces pieces(candidates_.size(), 1, [&](std::size_t i) { return candidates_[i].blocks.size(); });
-    pieces.for_each([&](std::size_t i, std::uint64_t block, std::size_t) {
-      thread_local BlockPacker packer;
-      thread_local std::vector<std::byte> raw;
-      candidates_[i].read(static_cast<std::size_t>(block), raw);
-      candidates_[i].blocks[static_cast<std::size_t>(block)] = packer.plan(kind_, candidates_[i].how, raw);
-      progress_.add(raw.size());
+    std::vector<std::uint64_t> ends;  // blocks of the candidates so far
+    for (const Candidate& each : candidates_)
+      ends.push_back((ends.empty() ? 0 : ends.back()) + each.blocks.size());
+    on_lanes(ends.empty() ? 0 : ends.back(), [&](Lane& lane, std::uint64_t i) {
+      const auto end = std::upper_bound(ends.begin(), ends.end(), i);
+      Candidate& candidate = candidates_[static_cast<std::size_t>(end - ends.begin())];
+      const auto block = static_cast<std::size_t>(i + candidate.blocks.size() - *end);
+      candidate.read(block, lane.raw);
+      candidate.blocks[block] = lane.packer.plan(kind_, candidate.how, lane.raw);
+      progress_.add(lane.raw.size());
     });
     std::erase_if(candidates_, [](const Candidate& each) { return !each.gains(); });
+  }
+
+  // work(lane, i) for each of [0, count).
+  template <class Work>
+  void on_lanes(std::uint64_t count, const Work& work) {
+    std::atomic<std::uint64_t> next = 0;
+    const auto run = [&](Lane& lane) {
+      try {
+        for (std::uint64_t i = next++; i < count; i = next++) work(lane, i);
+      } catch (...) {
+        next = count;  // nor do the others go on
+        throw;
+      }
+    };
+    parallel_for(lanes_.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t i = begin; i < end; ++i) run(lanes_[static_cast<std::size_t>(i)]);
+    });
   }
 
   // What is packed is hashed when it is packed.
@@ -198,7 +228,7 @@ class PackedWriter {
     std::vector<Candidate*> by_tensor(checkpoint_.size(), nullptr);
     for (Candidate& each : candidates_) by_tensor[each.tensor] = &each;
     cursor_ = room.head.size();
-    const auto most = static_cast<std::size_t>(thread_count()) * 2;
+    const std::size_t most = lanes_.size() * 2;
     std::vector<Job> jobs;
     for (const Layout::Place& place : room.places) {
       Candidate* candidate = by_tensor[place.tensor];
@@ -207,7 +237,7 @@ class PackedWriter {
         continue;
       }
       for (std::size_t block = 0; block < candidate->blocks.size(); ++block) {
-        jobs.push_back({.candidate = candidate, .block = block});
+        jobs.push_back(job_for(*candidate, block));
         if (jobs.size() >= most) run_jobs(jobs);
       }
     }
@@ -215,15 +245,24 @@ class PackedWriter {
     for (const Candidate& each : candidates_) each.view.storage()->check_unchanged();
   }
 
+  // In memory that an earlier one had: given back and taken again by many threads it would grow.
+  [[nodiscard]] Job job_for(Candidate& candidate, std::size_t block) {
+    Job job;
+    if (!spare_.empty()) {
+      job = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    job.candidate = &candidate;
+    job.block = block;
+    return job;
+  }
+
   void run_jobs(std::vector<Job>& jobs) {
-    parallel_for(jobs.size(), 1, [&](std::uint64_t begin, std::uint64_t end) {
-      thread_local BlockPacker packer;
-      for (std::uint64_t i = begin; i < end; ++i) {
-        Job& job = jobs[static_cast<std::size_t>(i)];
-        if (job.candidate == nullptr) continue;
-        job.candidate->read(job.block, job.raw);
-        packer.pack(kind_, job.candidate->how, job.candidate->blocks[job.block], job.raw, job.bytes);
-      }
+    on_lanes(jobs.size(), [&](Lane& lane, std::uint64_t i) {
+      Job& job = jobs[static_cast<std::size_t>(i)];
+      if (job.candidate == nullptr) return;
+      job.candidate->read(job.block, job.raw);
+      lane.packer.pack(kind_, job.candidate->how, job.candidate->blocks[job.block], job.raw, job.bytes);
     });
     for (Job& job : jobs) place(job);
     // The checksums go through the blocks in order, while the others write.
@@ -235,6 +274,8 @@ class PackedWriter {
           write(jobs[static_cast<std::size_t>(i) - 1]);
       }
     });
+    for (Job& job : jobs)
+      if (job.candidate != nullptr) spare_.push_back(std::move(job));
     jobs.clear();
   }
 
@@ -308,10 +349,12 @@ class PackedWriter {
   Pack pack_;
   const SayChecksums& say_;
   SharedProgress progress_;
+  std::vector<Lane> lanes_;
   std::vector<Candidate> candidates_;
   std::vector<std::uint64_t> sums_;  // of the tensors' own bytes, in the order of the checkpoint
   std::uint64_t cursor_ = 0;
   std::unique_ptr<Xxh3> hash_;
+  std::vector<Job> spare_;
 };
 
 }  // namespace
