@@ -128,7 +128,8 @@ class Tensor(_native.Tensor):
     def __dlpack__(self, *, stream: Any = None, max_version: Optional[Tuple[int, int]] = None, dl_device: Any = None, copy: Optional[bool] = None) -> Any:
         source = self._copy() if copy else self
         versioned = max_version is not None and max_version[0] >= 1
-        if not versioned and not source.writable:  # the old form cannot say that memory is read-only
+        # The old form cannot say that memory is read-only, and PyTorch does not look at what the new one says: writing there would end the process.
+        if not source.writable and (not versioned or copy is not False):
             if copy is False:
                 raise BufferError("read-only memory needs DLPack 1.0 or a copy")
             source = self._copy()

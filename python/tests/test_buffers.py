@@ -2,6 +2,7 @@
 """Bytes handed to others without a copy: buffer protocol, NumPy, DLPack; and how long they live."""
 import gc
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -82,15 +83,33 @@ def test_numpy_takes_dlpack(opened):
     assert t.__dlpack_device__() == (1, 0)
 
 
-def test_read_only_memory_is_copied_where_dlpack_cannot_say_so(opened):
+def test_read_only_memory_is_copied_by_dlpack_unless_that_is_forbidden(opened):
     path, whole = opened
     t = ballast.open(path)["x"]
     capsule = t.__dlpack__()
     assert "dltensor" in repr(capsule)
     assert "dltensor_versioned" in repr(t.__dlpack__(max_version=(1, 0)))
+    assert "dltensor_versioned" in repr(t.__dlpack__(max_version=(1, 0), copy=False))
     with pytest.raises(BufferError):
         t.__dlpack__(copy=False)
     assert np.array_equal(np.from_dlpack(t), whole)
+
+
+WRITER = """
+import sys, ballast, torch
+t = ballast.open(sys.argv[1])["x"]
+for take in (torch.from_dlpack, torch.as_tensor if torch.__version__ >= "2" else torch.from_dlpack):
+    take(t).zero_()
+print(t.tolist())
+"""
+
+
+def test_pytorch_may_write_to_what_it_took_of_a_read_only_file(written):
+    pytest.importorskip("torch")
+    header = '{"x":{"dtype":"I32","shape":[3],"data_offsets":[0,12]}}'.ljust(248)  # so that the data is aligned, and not copied for that
+    path = written(safetensors_bytes(header, np.arange(3, dtype=np.int32).tobytes()))
+    done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", WRITER, str(path)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "[0, 1, 2]\n", done.stderr  # a process of its own: a write to the mapping ended it
 
 
 def test_torch_takes_dlpack(opened):
@@ -104,6 +123,21 @@ def test_torch_takes_dlpack(opened):
     read_only = ballast.open(path)["x"].torch()  # a copy: PyTorch has no read-only tensors
     read_only[0, 0] = 5
     assert ballast.open(path)["x"][0, 0].item() == 0
+
+
+@pytest.mark.parametrize("code", ["F32", "F64", "F16", "BF16", "I64", "I32", "U8", "BOOL"])
+def test_as_tensor_gives_pytorch_the_values_without_a_copy(code, tmp_path):
+    torch = pytest.importorskip("torch", "2.0", reason="older ones take no DLPack there: t.torch()")
+    values = torch.arange(6).reshape(2, 3).to(getattr(torch, {"F32": "float32", "F64": "float64", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32",
+                                                              "U8": "uint8", "BOOL": "bool"}[code]))  # fmt: skip
+    ballast.save(tmp_path / "x.safetensors", {"x": values, "one": values[1, 2].clone()})
+    file = ballast.open(tmp_path / "x.safetensors", writable=True)
+    made = torch.as_tensor(file["x"])
+    assert made.dtype == values.dtype and torch.equal(made, values) and made.data_ptr() == file["x"].torch().data_ptr()
+    assert torch.equal(torch.as_tensor(file["one"]), values[1, 2]) and torch.equal(torch.as_tensor(file["x"][:, 1]), values[:, 1])
+    read_only = torch.as_tensor(ballast.open(tmp_path / "x.safetensors")["x"])  # a copy: PyTorch has no read-only tensors
+    read_only.zero_()
+    assert torch.equal(torch.as_tensor(ballast.open(tmp_path / "x.safetensors")["x"]), values)
 
 
 def test_capsules_nobody_takes_are_freed(opened):
