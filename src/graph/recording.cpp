@@ -5,6 +5,7 @@
 
 #include "ballast/error.h"
 #include "graph/probe.h"
+#include "ops/counting.h"
 #include "tensor/view_operations.h"
 
 namespace ballast::graph {
@@ -107,13 +108,15 @@ void forget_copies(Graph& graph) {
   look_up(graph.outputs);
 }
 
-// Without nodes and values that no output needs; values in order of use.
+// Without nodes and values that no output needs; values in order of use. Of what values decide, the size
+// alone may be needed, which no operand tells.
 Graph pruned(const Graph& graph) {
   std::vector<bool> needed(graph.values.size(), false);
   for (const std::int64_t id : graph.inputs) needed[static_cast<std::size_t>(id)] = true;
   for (const std::int64_t id : graph.outputs) needed[static_cast<std::size_t>(id)] = true;
   std::vector<bool> kept(graph.nodes.size(), false);
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    kept[i] = operations::counts_values(*graph.nodes[i].operation);
     for (const std::int64_t id : graph.nodes[i].outputs)
       kept[i] = kept[i] || (id >= 0 && needed[static_cast<std::size_t>(id)]);
     if (!kept[i]) continue;
@@ -145,7 +148,8 @@ Graph pruned(const Graph& graph) {
 
 }  // namespace
 
-Recording::Recording(const Slots& slots, KnownResults& results) : slots_(slots), known_(results) {
+Recording::Recording(const Slots& slots, KnownResults& results, std::size_t number)
+    : slots_(slots), known_(results), number_(number) {
   for (std::size_t i = 0; i < slots.slots.size(); ++i) {
     if (slots.slots[i].tensor->has_data())
       slots_by_storage_.emplace(slots.slots[i].tensor->storage().get(), i);
@@ -301,6 +305,15 @@ std::vector<Tensor> Recording::known_results(const std::string& key, std::span<c
   return results;
 }
 
+// As if drawn by lot, so that it follows from no size, nor from another operation's.
+Tensor Recording::counted(const Tensor& form) {
+  std::uint64_t lot = (number_ + 1) * 0x9E3779B97F4A7C15U ^ ++counted_ * 0xBF58476D1CE4E5B9U;
+  lot = (lot ^ (lot >> 29U)) * 0x94D049BB133111EBU;
+  Shape shape = form.shape();
+  shape[0] = 7 + static_cast<std::int64_t>((lot >> 33U) % 241);
+  return {form.dtype(), shape};
+}
+
 std::vector<Tensor> Recording::record(const Operation& op, std::span<const Tensor> inputs,
                                       Attributes attributes, const tracing::Run& run) {
   GraphNode node{.operation = &op, .inputs = {}, .outputs = {}, .attributes = std::move(attributes)};
@@ -319,7 +332,9 @@ std::vector<Tensor> Recording::record(const Operation& op, std::span<const Tenso
     const auto forms = known || op.form == nullptr ? std::nullopt : op.form({op, inputs, node.attributes});
     if (forms) {
       for (const Tensor& form : *forms)
-        results.push_back(form.defined() ? unseen(form, graph_.values.size()) : Tensor());
+        results.push_back(form.defined() ? unseen(operations::counts_values(op) ? counted(form) : form,
+                                                  graph_.values.size())
+                                         : Tensor());
     } else {
       results = known ? known_results(key, inputs, run) : run();
       for (const Tensor& result : results) work_ += result.numel();

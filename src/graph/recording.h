@@ -21,7 +21,9 @@ struct KnownResults {
 
 class Recording final : public tracing::Recorder {
  public:
-  Recording(const Slots& slots, KnownResults& results);
+  /// `number`: of this recording among those of one trace. How many rows an operation has whose values
+  /// decide that (nonzero) is made up, another number in each.
+  Recording(const Slots& slots, KnownResults& results, std::size_t number);
   ~Recording() override;
 
   /// The graph of forward(tensors of these shapes), without what its results do not need. Nothing is
@@ -34,6 +36,9 @@ class Recording final : public tracing::Recorder {
   void enter(const std::string& path, const char* layer) override;
   void leave() noexcept override;
 
+  /// Whether there was such an operation.
+  [[nodiscard]] bool made_up_counts() const noexcept { return counted_ > 0; }
+
   /// How many elements were computed.
   [[nodiscard]] std::int64_t work() const noexcept { return work_; }
 
@@ -42,6 +47,7 @@ class Recording final : public tracing::Recorder {
 
   [[nodiscard]] std::vector<Tensor> known_results(const std::string& key, std::span<const Tensor> inputs,
                                                   const tracing::Run& run);
+  [[nodiscard]] Tensor counted(const Tensor& form);
   [[nodiscard]] std::string key_of(const GraphNode& node) const;
   [[nodiscard]] std::int64_t value_of(const Tensor& tensor, const char* op);
   [[nodiscard]] std::int64_t leaf(const Tensor& tensor);
@@ -51,6 +57,8 @@ class Recording final : public tracing::Recorder {
 
   const Slots& slots_;
   KnownResults& known_;
+  std::size_t number_;
+  std::size_t counted_ = 0;  // operations whose count was made up
   std::int64_t work_ = 0;
   Graph graph_;
   std::vector<std::string> keys_;  // of each value, what it is made of; "" when it cannot be told

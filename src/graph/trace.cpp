@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kFewest = 3;             // sizes of a dimension that varies
 constexpr std::size_t kTogether = 40;          // traces in which all dimensions change
+constexpr std::size_t kCounts = 12;            // traces in which none does, but what values decide
 constexpr std::int64_t kMostWork = 4'000'000;  // elements computed in one trace for a large size
 
 struct Trace {
@@ -44,6 +45,7 @@ class Tracer {
     if (base_.outputs.empty())
       fail(Errc::invalid_argument, "trace", "forward() does not take {} tensors, or returns none",
            inputs_.size());
+    if (counts_) vary_counts();
     for (std::size_t s = 0; s < symbols_.size(); ++s) vary(s);
     if (symbols_.size() > 1) vary_together();
     Graph graph = merged();
@@ -54,9 +56,10 @@ class Tracer {
 
  private:
   [[nodiscard]] Graph record(const Sizes& sizes) {
-    Recording recording(slots_, known_results_);
+    Recording recording(slots_, known_results_, recordings_++);
     Graph graph = recording.run(inputs_, shapes_of(inputs_, symbols_, sizes), forward_);
     work_ = recording.work();
+    counts_ = counts_ || recording.made_up_counts();
     return graph;
   }
 
@@ -106,6 +109,7 @@ class Tracer {
       keep(trace, record(trace.sizes));
       return true;
     } catch (const Differs& reason) {
+      if (trace.sizes == traces_[0].sizes) refuse_count(reason);
       fail(Errc::baked_dimension, reason.place, "dimension {} is baked in: with {} instead of {}, {}",
            quoted(symbols_[guilty(trace)].name), text_of(trace.sizes), text_of(traces_[0].sizes),
            reason.what);
@@ -116,6 +120,20 @@ class Tracer {
       // The model's own refusal.
     }
     return false;
+  }
+
+  // Of a nonzero() or nms() before it.
+  [[noreturn]] static void refuse_count(const Differs& reason) {
+    fail(Errc::baked_dimension, reason.place, "a number of rows that values decide is baked in: {}",
+         reason.what);
+  }
+
+  void vary_counts() {
+    counted_ = {0};
+    for (std::size_t i = 0; i < kCounts; ++i) {
+      counted_.push_back(traces_.size());
+      if (!try_sizes({traces_[0].sizes, {}})) counted_.pop_back();
+    }
   }
 
   void vary(std::size_t s) {
@@ -186,6 +204,7 @@ class Tracer {
     try {
       return merger.run();
     } catch (const Differs& reason) {
+      if (counts_ && !merger.solver().only(counted_).solve(only(reason.seen, counted_))) refuse_count(reason);
       const std::size_t s = guilty(reason.seen, merger.solver());
       fail(Errc::baked_dimension, reason.place, "dimension {} is baked in: {} ({})", quoted(symbols_[s].name),
            reason.what, examples(reason.seen, s));
@@ -254,7 +273,10 @@ class Tracer {
   std::vector<Numbers> numbers_;
   std::vector<Sizes> taken_;  // of each symbol, with the others as in the first trace
   std::unique_ptr<Error> refusal_;
-  std::int64_t work_ = 0;  // of the last recording
+  std::size_t recordings_ = 0;
+  bool counts_ = false;                    // values decide how many rows something has
+  std::vector<std::size_t> counted_ = {};  // traces that differ in nothing else
+  std::int64_t work_ = 0;                  // of the last recording
 };
 
 }  // namespace

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements chosen by numbers.
+// Elements chosen by numbers, and numbers of those that values choose.
+#include <limits>
+
 #include "onnx/lowering.h"
 #include "ops/args.h"
+#include "ops/counting.h"
 
 namespace ballast::onnx {
 namespace {
@@ -67,6 +70,39 @@ void one_hot(const Call& call) {
                            {{"axis", std::int64_t{-1}}}));
 }
 
+// A row for each place where ONNX has a column.
+void nonzero(const Call& call) {
+  if (call.value(0).shape.empty()) call.refuse("a tensor without dimensions");
+  call.result(call.to.node("Transpose", {call.to.node("NonZero", {call.in(0)})}, {{"perm", Dims{1, 0}}}));
+}
+
+// Boxes of one kind next to one another and far from those of others, as torchvision moves them. The 0 is for
+// when there are none.
+std::string apart(const Call& call, const std::string& boxes) {
+  Lowering& to = call.to;
+  const std::string all =
+      to.node("Concat", {to.reshape(boxes, {-1}), to.reals({0})}, {{"axis", std::int64_t{0}}});
+  const std::string extent =
+      to.node("Sub", {to.reduce("ReduceMax", all, {0}, true), to.reduce("ReduceMin", all, {0}, true)});
+  const std::string step = to.node("Add", {extent, to.reals({1})});
+  const std::string kinds = to.cast(call.in(2, DType::i64), DType::i64, DType::f32);
+  return to.node("Add", {boxes, to.unsqueeze(to.node("Mul", {kinds, step}), {1})});
+}
+
+void nms(const Call& call) {
+  Lowering& to = call.to;
+  const double threshold = call.real("iou_threshold");
+  if (call.value(0).dtype == DType::f64 || call.value(1).dtype == DType::f64)
+    call.refuse("NonMaxSuppression computes in F32");
+  if (!(threshold >= 0 && threshold <= 1)) call.refuse("NonMaxSuppression takes thresholds from 0 to 1");
+  const std::string boxes = call.has(2) ? apart(call, call.floats(0)) : call.floats(0);
+  const std::string chosen =
+      to.node("NonMaxSuppression", {to.unsqueeze(boxes, {0}), to.unsqueeze(call.floats(1), {0, 1}),
+                                    to.ints({std::numeric_limits<std::int64_t>::max()}),
+                                    to.reals({static_cast<float>(threshold)})});
+  call.result(to.squeeze(to.slice(chosen, 1, 2, 3), {1}));  // [image, class, box]
+}
+
 }  // namespace
 
 void add_indexing(TranslateTable& table) {
@@ -75,7 +111,9 @@ void add_indexing(TranslateTable& table) {
                 {&operations::gather, gather},
                 {&operations::scatter, scatter},
                 {&operations::scatter_add, scatter_add},
-                {&operations::one_hot, one_hot}});
+                {&operations::one_hot, one_hot},
+                {&operations::nonzero, nonzero},
+                {&operations::nms, nms}});
 }
 
 }  // namespace ballast::onnx

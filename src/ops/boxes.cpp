@@ -13,6 +13,7 @@
 #include "ballast/detail/ops/movement.h"
 #include "ballast/detail/ops/reduce.h"
 #include "ops/args.h"
+#include "ops/counting.h"
 #include "ops/operations.h"
 #include "ops/parallel.h"
 #include "ops/rows.h"
@@ -54,14 +55,23 @@ std::vector<std::int64_t> kept_boxes(std::span<const T> boxes, std::span<const s
   return kept;
 }
 
-Tensor kept_of(const char* op, const Tensor& boxes, const Tensor& scores, const Tensor& kinds,
-               double threshold) {
+void require_scored(const char* op, const Tensor& boxes, const Tensor& scores, const Tensor& kinds) {
   require_boxes(op, boxes, 4);
   ops::require_computable(op, scores);
   if (scores.rank() != 1 || scores.shape()[0] != boxes.shape()[0] ||
       (kinds.defined() && !(kinds.shape() == scores.shape())))
     fail(Errc::shape_mismatch, op, "boxes {} with scores {}{}", ops::form(boxes), ops::form(scores),
          kinds.defined() ? " and kinds " + ops::form(kinds) : "");
+  if (!kinds.defined()) return;
+  ops::require_computable(op, kinds);
+  if (is_floating(kinds.dtype()) || kinds.dtype() == DType::boolean)
+    fail(Errc::bad_dtype, op, "kinds must be integers, not {}", ops::form(kinds));
+}
+
+Tensor nms_cpu(const Operation& row, const Tensor& boxes, const Tensor& scores, const Tensor& kinds,
+               double threshold) {
+  const char* op = kinds.defined() ? "batched_nms" : row.name;
+  require_scored(op, boxes, scores, kinds);
   if (boxes.numel() == 0) return Tensor::empty(DType::i64, {0});
   const Tensor order = argsort(scores, 0, true);
   const Tensor numbers = kinds.defined() ? ops::dense_indices(op, kinds) : Tensor();
@@ -72,6 +82,12 @@ Tensor kept_of(const char* op, const Tensor& boxes, const Tensor& scores, const 
                                              ? kept_boxes(corners.span<double>(), ranked, of_kind, threshold)
                                              : kept_boxes(corners.span<float>(), ranked, of_kind, threshold);
   return Tensor::from(kept, {static_cast<std::int64_t>(kept.size())});
+}
+
+// All of them, at most.
+std::optional<ops::Forms> kept_form(const OperationCall& call) {
+  require_scored(call.name(), call.inputs[0], call.inputs[1], call.has(2) ? call.inputs[2] : Tensor());
+  return ops::Forms{{DType::i64, {call.shape(0)[0]}}};
 }
 
 // A box on an image, in T as torchvision computes.
@@ -208,6 +224,8 @@ Tensor roi_align_cpu(const Operation& op, const Tensor& x, const Tensor& boxes, 
 
 namespace operations {
 
+constinit const OperationOf<Tensor(const Tensor&, const Tensor&, const Tensor&, double)> nms = {
+    about("nms", {"boxes", "scores", "kinds?"}, {"iou_threshold"}, kept_form), {nms_cpu}};
 constinit const OperationOf<Tensor(const Tensor&, const Tensor&, const Dims&, double, std::int64_t, bool)>
     roi_align = {about("roi_align", {"x", "boxes"},
                        {"output_size", "spatial_scale", "sampling_ratio", "aligned"}, forms::roi_align),
@@ -216,12 +234,12 @@ constinit const OperationOf<Tensor(const Tensor&, const Tensor&, const Dims&, do
 }  // namespace operations
 
 Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
-  return kept_of("nms", boxes, scores, {}, iou_threshold);
+  return run(operations::nms, boxes, scores, Tensor(), iou_threshold);
 }
 
 Tensor batched_nms(const Tensor& boxes, const Tensor& scores, const Tensor& kinds, double iou_threshold) {
   if (!kinds.defined()) fail(Errc::invalid_argument, "batched_nms", "the kinds are an undefined tensor");
-  return kept_of("batched_nms", boxes, scores, kinds, iou_threshold);
+  return run(operations::nms, boxes, scores, kinds, iou_threshold);
 }
 
 Tensor box_iou(const Tensor& a, const Tensor& b) {

@@ -6,6 +6,8 @@
 #include "ballast/detail/ops/elementwise.h"
 #include "ballast/detail/ops/movement.h"
 #include "ops/args.h"
+#include "ops/counting.h"
+#include "ops/operations.h"
 
 namespace ballast {
 namespace {
@@ -35,7 +37,39 @@ Tensor matrix_with(const Tensor& x, std::int64_t diagonal) {
   return down + right == 0 ? square.clone() : pad(square, {right, down, down, right});
 }
 
+Tensor nonzero_cpu(const Operation& op, const Tensor& x) {
+  if (x.dtype() != DType::boolean) fail(Errc::bad_dtype, op.name, "{}, must be BOOL", ops::form(x));
+  const Tensor found = x.contiguous();
+  const auto* is = reinterpret_cast<const std::uint8_t*>(found.data());
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < found.numel(); ++i)
+    if (is[i] != 0) places.push_back(i);
+  const auto count = static_cast<std::int64_t>(places.size());
+  const auto rank = static_cast<std::int64_t>(x.rank());
+  Tensor out = Tensor::empty(DType::i64, {count, rank});
+  if (out.numel() == 0) return out;
+  auto to = out.mutable_span<std::int64_t>();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    std::int64_t rest = places[i];
+    for (std::size_t d = x.rank(); d-- > 0; rest /= x.shape()[d]) to[i * x.rank() + d] = rest % x.shape()[d];
+  }
+  return out;
+}
+
+// All of them, at most.
+std::optional<ops::Forms> nonzero_form(const OperationCall& call) {
+  if (call.dtype(0) != DType::boolean) return std::nullopt;
+  return ops::Forms{{DType::i64, {call.inputs[0].numel(), static_cast<std::int64_t>(call.shape(0).size())}}};
+}
+
 }  // namespace
+
+namespace operations {
+
+constinit const OperationOf<Tensor(const Tensor&)> nonzero = {about("nonzero", {"x"}, {}, nonzero_form),
+                                                              {nonzero_cpu}};
+
+}  // namespace operations
 
 Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source) {
   const std::size_t axis = ops::axis_of("index_add", dim, x);
@@ -52,21 +86,7 @@ Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const T
 }
 
 Tensor nonzero(const Tensor& x) {
-  const Tensor found = ne(x, 0).contiguous();
-  const auto* is = reinterpret_cast<const std::uint8_t*>(found.data());
-  std::vector<std::int64_t> places;
-  for (std::int64_t i = 0; i < found.numel(); ++i)
-    if (is[i] != 0) places.push_back(i);
-  const auto count = static_cast<std::int64_t>(places.size());
-  const auto rank = static_cast<std::int64_t>(x.rank());
-  Tensor out = Tensor::empty(DType::i64, {count, rank});
-  if (out.numel() == 0) return out;
-  auto to = out.mutable_span<std::int64_t>();
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    std::int64_t rest = places[i];
-    for (std::size_t d = x.rank(); d-- > 0; rest /= x.shape()[d]) to[i * x.rank() + d] = rest % x.shape()[d];
-  }
-  return out;
+  return run(operations::nonzero, x.defined() && x.dtype() == DType::boolean ? x : ne(x, 0));
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/operations.h"
 
+#include "ops/counting.h"
+
 namespace ballast::operations {
 namespace {
 
@@ -19,13 +21,17 @@ constexpr auto kTable = listed(
     argmax, argmin, cumsum, cumprod, sort, topk, concat, tril, triu, pad, gather, scatter, scatter_add,
     index_select, embedding, one_hot, full, arange, arange_real, linspace, eye, rand, randn, randint, matmul,
     linear, conv, conv_transpose, max_pool, max_pool_with_indices, avg_pool, adaptive_avg_pool,
-    adaptive_max_pool, batch_norm, layer_norm, rms_norm, group_norm, instance_norm, resize, roi_align,
-    grid_sample, dft, lstm, gru, rnn, scaled_dot_product_attention);
+    adaptive_max_pool, batch_norm, layer_norm, rms_norm, group_norm, instance_norm, resize, nonzero, nms,
+    roi_align, grid_sample, dft, lstm, gru, rnn, scaled_dot_product_attention);
 
 }  // namespace
 
 std::span<const Operation* const> table() {
   return kTable;
+}
+
+bool counts_values(const Operation& operation) noexcept {
+  return &operation == &nonzero || &operation == &nms;
 }
 
 }  // namespace ballast::operations

@@ -208,5 +208,42 @@ TEST(Sizes, TheModelRefusesAreNotItsDimensions) {
   EXPECT_THAT(error.what(), HasSubstr(R"("features")"));
 }
 
+// How many are chosen is a size of its own: sums, reshapes and ranges follow it, of inputs of one size, too.
+TEST(Sizes, WhatValuesDecideIsASizeOfItsOwn) {
+  for (const InputDim& dim : {InputDim(4), InputDim("n")}) {
+    const Graph graph = traced({{"x", {dim, 3}}}, [](const Tensor& x) {
+      const Tensor above = masked_select(x, gt(x, 0));
+      const Tensor places = nonzero(lt(x, 0));
+      return concat({arange(0, above.size(0) + 2 * places.size(0)).to(DType::f32), above}, 0);
+    });
+    const GraphValue& result = graph.values[static_cast<std::size_t>(graph.outputs[0])];
+    ASSERT_EQ(result.sizes.size(), 1U);
+    EXPECT_FALSE(result.sizes[0].is_constant());
+    std::set<std::int64_t> counted;
+    for (const GraphNode& node : graph.nodes)
+      for (const SymbolicAttribute& one : node.symbolic)
+        if (std::string_view(node.operation->name) == "arange")
+          for (const SizeExpr::Term& term : one.size.terms) counted.insert(term.dims[0].value);
+    EXPECT_EQ(counted.size(), 2U) << "of both choices";
+  }
+}
+
+TEST(Sizes, ANumberOfValuesThatIsBakedInIsRefused) {
+  const auto message = [](const std::function<Tensor(const Tensor&)>& work) {
+    return error_of([&] { static_cast<void>(traced({{"x", {4, 3}}}, work)); });
+  };
+  const auto halves = message([](const Tensor& x) {
+    const Tensor above = masked_select(x, gt(x, 0));
+    return above.size(0) % 2 == 0 ? above : neg(above);
+  });
+  EXPECT_EQ(halves.code(), Errc::baked_dimension);
+  EXPECT_THAT(halves.what(), HasSubstr("a number of rows that values decide is baked in"));
+  const auto scaled = message([](const Tensor& x) {
+    const Tensor above = masked_select(x, gt(x, 0));
+    return above * (1.0 / static_cast<double>(above.size(0)));
+  });
+  EXPECT_EQ(scaled.code(), Errc::baked_dimension);
+}
+
 }  // namespace
 }  // namespace ballast

@@ -12,6 +12,28 @@ const CaseInput kClasses{{"t", {"n"}, DType::i64}, 0, 5};
 const CaseInput kScores{{"x", {"n", 5}}, -2, 2};
 const CaseInput kShares{{"p", {"n", 5}}, 0, 1};
 
+// Boxes of any place and size, of corners that lie anywhere.
+Tensor boxes_of(const Tensor& x) {
+  const Tensor low = x.narrow(1, 0, 2);
+  return concat({low, low + abs(x.narrow(1, 2, 2)) + 0.5}, 1);
+}
+
+void add_choices(std::vector<Case>& cases) {
+  one(cases, "nonzero", [](auto in) {
+    const Tensor above = masked_select(in[0], gt(in[0], 0.5));
+    const Tensor count = arange(0, above.size(0)).to(DType::f32);
+    return Tensors{nonzero(gt(in[0], 0)), above, above * count,
+                   sum(masked_select(in[0], gt(in[0].narrow(2, 0, 1), 0)), 0, true)};
+  });
+  add_case(cases, "nms", {{{"x", {"k", 4}}, -2, 2}, {{"s", {"k"}}, 0, 1}, {{"t", {"k"}, DType::i64}, 0, 3}},
+           [](auto in) {
+             const Tensor boxes = boxes_of(in[0]);
+             const Tensor kept = nms(boxes, in[1], 0.3);
+             return Tensors{kept, index_select(boxes, 0, kept), batched_nms(boxes, in[1], in[2], 0.25)};
+           },
+           {{{"k", 12}}, {{"k", 40}}});
+}
+
 void add_losses(std::vector<Case>& cases) {
   add_case(
       cases, "losses_of_numbers", {kScores, {{"y", {"n", 5}}, -2, 2}},
@@ -147,6 +169,7 @@ struct Decoder {
 }  // namespace
 
 void add_loss_cases(std::vector<Case>& cases) {
+  add_choices(cases);
   add_losses(cases);
   add_images(cases);
   add_wide(cases);

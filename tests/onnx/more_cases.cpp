@@ -42,6 +42,18 @@ void add_values(std::vector<Case>& cases) {
                    isfinite(in[0]),
                    threshold(in[0], 0.1, 2)};
   });
+  one(cases, "more_made_of_others", [](auto in) {
+    return Tensors{argsort(in[0], 1, true),
+                   argsort(in[0], 2),
+                   zeros_like(in[0]),
+                   full_like(in[0], 3),
+                   isclose(in[0], in[0] + 0.5, 0.5, 0.1),
+                   pairwise_distance(in[0], neg(in[0])),
+                   index_select(in[0], 1, argsort(in[0].index({0, Slice{}, 0}))),
+                   unflatten(in[0], 2, {5, -1}),
+                   tanhshrink(in[0]),
+                   softmin(in[0], 1)};
+  });
   one(cases, "cumprod", [](auto in) {
     return Tensors{cumprod(in[0], 0), cumprod(in[0], 1), cumprod(in[0], -1)};
   });
@@ -107,6 +119,10 @@ void add_signals(std::vector<Case>& cases) {
              return Tensors{stft(in[0], 8, {.window = hann_window(8)}), stft(in[0], 6, {.center = false})};
            },
            {{{"n", 1}, {"length", 16}}, {{"n", 2}, {"length", 21}}});
+  add_case(cases, "istft", {{{"x", {"n", "length"}}, -2, 2}},
+           [](auto in) { return Tensors{istft(stft(in[0], 8, {.hop_length = 2}), 8, {.hop_length = 2})}; },
+           {{{"n", 1}, {"length", 16}}, {{"n", 2}, {"length", 21}}});
+  only_from_16(cases);
   add_case(
       cases, "grid_sample", {{{"x", {"n", 2, 5, 6}}, -2, 2}, {{"g", {"n", 3, 4, 2}}, -1.4, 1.4}},
       [](auto in) {

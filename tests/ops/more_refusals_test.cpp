@@ -133,8 +133,7 @@ TEST(MoreRefusals, ArgumentsThatMeanNothing) {
   EXPECT_EQ(bag({0, 2, 2}), std::nullopt);
 }
 
-// Their sizes would be those of the values the trace made up.
-TEST(MoreRefusals, ChoiceByValueCannotBeTraced) {
+TEST(MoreRefusals, ChoiceByValueIsTracedUnlessItsNumberIsRead) {
   const std::vector<InputSpec> inputs = {{"x", {"n", 3}}};
   struct Nothing {
     Tensor forward(const Tensor& x) const { return x; }
@@ -146,8 +145,10 @@ TEST(MoreRefusals, ChoiceByValueCannotBeTraced) {
       return Tensor();
     });
   };
-  EXPECT_EQ(traced([](const Tensor& x) { return nonzero(x); }), Errc::traced_value);
-  EXPECT_EQ(traced([](const Tensor& x) { return masked_select(x, gt(x, 0)); }), Errc::traced_value);
+  EXPECT_EQ(traced([](const Tensor& x) { return nonzero(x); }), std::nullopt);
+  EXPECT_EQ(traced([](const Tensor& x) { return masked_select(x, gt(x, 0)); }), std::nullopt);
+  EXPECT_EQ(traced([](const Tensor& x) { return x * nonzero(x).span<std::int64_t>()[0]; }),
+            Errc::traced_value);
   EXPECT_EQ(traced([](const Tensor& x) { return normalize(x); }), std::nullopt);
 }
 

@@ -13,7 +13,7 @@ namespace ballast {
 
 /// I64: the boxes that stay, the best score first, when each removes those after it that it overlaps by more
 /// than `iou_threshold` (the area of both divided by the area of either). Of equal scores the first is the
-/// better one. How many there are depends on values: it cannot be traced (Errc::traced_value).
+/// better one. How many there are depends on values: in a trace it is a size of its own.
 [[nodiscard]] Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold);
 /// The same for boxes of several kinds, I64 [count]: one removes others of its own kind alone.
 [[nodiscard]] Tensor batched_nms(const Tensor& boxes, const Tensor& scores, const Tensor& kinds,

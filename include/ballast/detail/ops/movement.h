@@ -66,7 +66,7 @@ enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
 /// A copy of x with slice j of `source` added to slice index[j] of `dim`.
 [[nodiscard]] Tensor index_add(const Tensor& x, std::int64_t dim, const Tensor& index, const Tensor& source);
 /// I64 [count, rank]: the places of what is not zero, in row-major order. How many there are depends on the
-/// values, so a model that uses it (or masked_select) on its inputs cannot be traced (Errc::traced_value).
+/// values: in a trace it is a size of its own, which shapes may follow.
 [[nodiscard]] Tensor nonzero(const Tensor& x);
 /// The elements where the mask (BOOL) holds, in row-major order; both are broadcast.
 [[nodiscard]] Tensor masked_select(const Tensor& x, const Tensor& mask);
