@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: is a C array: use std::array
-// names: Model
+// names: heads
 #include "ballast/module.h"
 #include "ballast/nn.h"
 

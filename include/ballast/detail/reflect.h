@@ -60,12 +60,18 @@ consteval bool has_base(std::index_sequence<0, I...>) {
   };
 }
 
+template <class T, std::size_t... Before, std::size_t... After>
+consteval bool takes_array(std::index_sequence<Before...>, std::index_sequence<After...>) {
+  return requires {
+    T{AnyAt<Before>{}..., {Any{}, Any{}}, AnyAt<After>{}...};
+  };
+}
+
 // Elements of a C array were counted one by one: `Before` of them, then one, or two of them in braces.
 template <class T, std::size_t... Before, std::size_t... After>
 consteval bool is_array_at(std::index_sequence<Before...>, std::index_sequence<After...>) {
-  if constexpr (requires { T{AnyAt<Before>{}..., {Any{}, Any{}}}; }) return !requires {
-      T{AnyAt<Before>{}..., {Any{}, Any{}}, AnyAt<After>{}...};
-    };
+  if constexpr (takes_array<T>(std::index_sequence<Before...>{}, std::index_sequence<>{}))
+    return !takes_array<T>(std::index_sequence<Before...>{}, std::index_sequence<After...>{});
   else
     return false;
 }
@@ -74,6 +80,30 @@ template <class T, std::size_t... I>
 consteval bool has_array(std::index_sequence<I...>) {
   return (is_array_at<T>(std::make_index_sequence<I>{}, std::make_index_sequence<sizeof...(I) - 1 - I>{}) ||
           ...);
+}
+
+// How many of the `Flat` elements that were counted are those of the member that begins behind `Before` of
+// them.
+template <class T, std::size_t Flat, std::size_t Size, std::size_t... Before>
+consteval std::size_t member_size(std::index_sequence<Before...> before) {
+  constexpr std::size_t kBehind = Flat - sizeof...(Before) - Size;
+  if constexpr (Size == 1 &&
+                !is_array_at<T>(std::index_sequence<Before...>{}, std::make_index_sequence<kBehind>{}))
+    return 1;
+  else if constexpr (kBehind == 0 ||
+                     takes_array<T>(std::index_sequence<Before...>{}, std::make_index_sequence<kBehind>{}))
+    return Size;
+  else
+    return member_size<T, Flat, Size + 1>(before);
+}
+
+// Members, where kFieldCount has counted elements.
+template <class T, std::size_t Flat, std::size_t Begin = 0>
+consteval std::size_t count_members() {
+  if constexpr (Begin >= Flat)
+    return 0;
+  else
+    return 1 + count_members<T, Flat, Begin + member_size<T, Flat, 1>(std::make_index_sequence<Begin>{})>();
 }
 
 /// Why the fields of a struct cannot be found; all static_asserts about it read these.
@@ -96,32 +126,6 @@ inline constexpr bool kHasNoBase = has_no_base<T>();
 template <class T>
 inline constexpr bool kHasNoArray = !has_array<T>(std::make_index_sequence<kFieldCount<T>>{});
 
-/// The one message for a struct whose fields cannot be found; false then, so that nothing follows it.
-template <class T>
-consteval bool require_fields() {
-  static_assert(kIsAggregate<T>,
-                "ballast: this struct has a constructor, a private or a virtual member, so its fields "
-                "cannot be found: list them in it with BALLAST_FIELDS(...)");
-  if constexpr (kIsAggregate<T>) {
-    static_assert(
-        kCanBeCounted<T>,
-        "ballast: a member of this struct cannot be found (a reference, or one that cannot be moved?): "
-        "list the fields in it with BALLAST_FIELDS(...)");
-    static_assert(kFewEnoughFields<T>,
-                  "ballast: this struct has more than 128 fields: list them in it with BALLAST_FIELDS(...)");
-    if constexpr (kCanBeCounted<T> && kFewEnoughFields<T>) {
-      static_assert(kHasNoBase<T>,
-                    "ballast: this struct derives from another one: make that a member, ballast::Flat<Base>, "
-                    "or list all fields, the base's too, with BALLAST_FIELDS(...)");
-      if constexpr (kHasNoBase<T>) {
-        static_assert(kHasNoArray<T>, "ballast: a member of this struct is a C array: use std::array");
-        return kHasNoArray<T>;
-      }
-    }
-  }
-  return false;
-}
-
 // What an arm of tie_fields() gives back. Only a bit-field is nothing std::tie can refer to; clang 14, which
 // lets no requires-expression see a binding, says so itself, and names it.
 #ifdef __clang__
@@ -138,9 +142,8 @@ consteval bool require_fields() {
     return std::tuple<>{};
 #endif
 
-template <class T>
+template <class T, std::size_t n = kFieldCount<std::remove_cv_t<T>>>
 constexpr auto tie_fields([[maybe_unused]] T& object) {
-  constexpr std::size_t n = kFieldCount<std::remove_cv_t<T>>;
   if constexpr (n == 0 || n > kMaxFields) return std::tuple<>{};
 #include "ballast/detail/reflect_arms.inc"
 }
@@ -177,9 +180,9 @@ consteval bool is_identifier(char c) {
          (c >= '0' && c <= '9') || c == '_';
 }
 
-template <class T, std::size_t I>
+template <class T, std::size_t I, std::size_t n = kFieldCount<T>>
 consteval auto address_of_field() {  // never a variable: that would need the object to be there
-  return Wrap{std::addressof(std::get<I>(tie_fields(never_defined<T>.value)))};
+  return Wrap{std::addressof(std::get<I>(tie_fields<const T, n>(never_defined<T>.value)))};
 }
 
 // The last identifier in the signature.
@@ -221,6 +224,51 @@ consteval void refuse_member() {
     static_assert(
         kIsNotConst<T>,
         "ballast: a member of this struct is const, so nothing can be loaded into it: remove the const");
+}
+
+// The first member that is a C array, by its name.
+template <class T, std::size_t I = 0>
+consteval void refuse_array() {
+  constexpr std::size_t kCount = count_members<T, kFieldCount<T>>();
+  using Member = std::remove_reference_t<decltype(std::get<I>(tie_fields<T, kCount>(std::declval<T&>())))>;
+  if constexpr (std::is_array_v<Member>)
+    refuse_member<T, address_of_field<T, I, kCount>(), Member>();
+  else
+    refuse_array<T, I + 1>();
+}
+
+// Elements of arrays were counted, too, and may be what makes them many.
+template <class T>
+consteval void refuse_many() {
+  constexpr bool kIsArray = has_array<T>(std::make_index_sequence<kMaxFields + 1>{});
+  static_assert(!kIsArray, "ballast: a member of this struct is a C array: use std::array");
+  static_assert(kIsArray,
+                "ballast: this struct has more than 128 fields: list them in it with BALLAST_FIELDS(...)");
+}
+
+/// The one message for a struct whose fields cannot be found; false then, so that nothing follows it.
+template <class T>
+consteval bool require_fields() {
+  static_assert(kIsAggregate<T>,
+                "ballast: this struct has a constructor, a private or a virtual member, so its fields "
+                "cannot be found: list them in it with BALLAST_FIELDS(...)");
+  if constexpr (kIsAggregate<T>) {
+    static_assert(
+        kCanBeCounted<T>,
+        "ballast: a member of this struct cannot be found (a reference, or one that cannot be moved?): "
+        "list the fields in it with BALLAST_FIELDS(...)");
+    if constexpr (!kFewEnoughFields<T>) refuse_many<T>();
+    if constexpr (kCanBeCounted<T> && kFewEnoughFields<T>) {
+      static_assert(kHasNoBase<T>,
+                    "ballast: this struct derives from another one: make that a member, ballast::Flat<Base>, "
+                    "or list all fields, the base's too, with BALLAST_FIELDS(...)");
+      if constexpr (kHasNoBase<T>) {
+        if constexpr (!kHasNoArray<T>) refuse_array<T>();
+        return kHasNoArray<T>;
+      }
+    }
+  }
+  return false;
 }
 
 /// "Block" for app::Block<int>: for people, never for decisions.
