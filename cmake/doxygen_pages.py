@@ -3,7 +3,7 @@
 """The documents as Doxygen's pages: doxygen_pages.py FOLDER
 
 Each page and heading gets a label, links between documents become references to those, and what Doxygen would read as its own commands is escaped outside
-code. docs/README.md is the main page. Links to sources (examples/…) become plain text with the path."""
+code. docs/README.md is the main page, and what an index lists lies under it. Links to sources (examples/…) become plain text with the path."""
 import hashlib
 import pathlib
 import re
@@ -25,7 +25,8 @@ def slug(heading):
     return re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
 
 
-def linked(path, pages):
+def linked(path, pages, below):
+    """Links as references; the first of a page that is `below` this one makes it a page under it."""
     def replace(match):
         text, file, anchor = match.group(1), match.group(2), match.group(3) or ""
         if re.match(r"\w+:", file):
@@ -35,9 +36,22 @@ def linked(path, pages):
             target = target / "README.md"
         if target in pages:
             shown = re.sub(r"</?code>|\\(?=[^A-Za-z0-9\s])", "", text).replace('"', "'")
-            return f'@ref {label(target, anchor)} "{shown}"'
+            command = "@subpage" if target in below and not anchor else "@ref"
+            if command == "@subpage":
+                below.remove(target)
+            return f'{command} {label(target, anchor)} "{shown}"'
         return f"{text} (`{target.relative_to(ROOT)}`)" if target.is_relative_to(ROOT) and str(target.relative_to(ROOT)) not in text else text
     return replace
+
+
+def page_above(path, pages):
+    """The index that a page is listed under: that of its folder, or the one of all documents in its language; None for that itself."""
+    index = path.parent / "README.md"
+    if path.name != "README.md" and index in pages and path.is_relative_to(ROOT / "docs") and path.parent != ROOT / "docs":
+        return index
+    chinese = "zh-CN" in str(path.relative_to(ROOT))
+    index = ROOT / ("docs/README.zh-CN.md" if chinese and path.name != "README.zh-CN.md" else "docs/README.md")
+    return None if path == index else index
 
 
 def converted(path, pages):
@@ -54,7 +68,7 @@ def converted(path, pages):
         elif piece.startswith("`"):  # Doxygen's own idea of where such a span ends is another
             escaped = re.sub(r"--+|[\\@#%<>&*_\[\]|]", lambda m: ESCAPES.get(m.group(0)) or "\\" + m.group(0), piece.strip("`"))
             after_wide = bool(out and out[-1] and ord(out[-1][-1]) > 127)  # a tag that follows one is none to Doxygen
-            out.append(f"{' ' * after_wide}<code>{escaped}</code>")
+            out.append(f"{'&zwnj;' * after_wide}<code>{escaped}</code>")
         else:
             piece = re.sub(r"!\[([^\]]*)\]\(([^)]*)\)", lambda m: f"\x01img alt=\"{m.group(1)}\" src=\"{'/'.join(pathlib.PurePath(m.group(2)).parts[-2:]) if 'pictures' in m.group(2) else pathlib.PurePath(m.group(2)).name}\"/\x02", piece)
             piece = re.sub(r"([\\@%])", r"\\\1", piece)
@@ -62,7 +76,8 @@ def converted(path, pages):
             piece = re.sub(r"(?<!^)(?<!\n)#(?=\w)(?![^(]*\))", r"\\#", piece)
             out.append(piece.replace("\x01", "<").replace("\x02", ">"))
     text = "".join(out)
-    text = re.sub(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*?)\]\(([^)#\s]*)(?:#([^)\s]*))?\)", linked(path, pages), text)
+    below = {page for page in pages if page_above(page, pages) == path}
+    text = re.sub(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*?)\]\(([^)#\s]*)(?:#([^)\s]*))?\)", linked(path, pages, below), text)
     seen = {}
 
     def heading(match):

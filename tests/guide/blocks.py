@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every block of code in the documents is compiled or run, and what it prints is compared: blocks.py BALLAST EXAMPLES PYTHONPATH FOLDER DOCUMENT...
 
-    ```cpp      compiled by extract.py and its tests (this script only counts it), or it stands in a file of the repository that is (<!-- path -->)
+    ```cpp      compiled by extract.py and its tests (this script only counts it; <!-- compiled: why it is not run -->), or it stands in a file of the repository that is (<!-- path -->)
     ```cmake    stands in such a file
     ```console  every line "$ …" is run in a folder with the bundled files; the lines below it are what it prints, "…" stands for any lines
     ```python   run there
     ```text     what a program prints (<!-- printed by PROGRAM in FOLDER -->)
     ```json     parsed; ```rules likewise
 
+"age1…" in a command or in Python is the recipient of key.txt. A program of others that is not installed is counted and passed over.
 A block that cannot be run says so and why: <!-- not run: why -->. The count of all of them is printed, and a kind that is none of these is an error."""
 import json
 import os
@@ -19,6 +20,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+OTHERS = ("age", "openssl", "model_signing")  # programs that are not Ballast's
 BLOCK = re.compile(r"^(?:<!-- (?P<mark>.*?) -->\n)?```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 
 
@@ -34,6 +36,19 @@ def prepare(folder, ballast):
     shutil.copy(ROOT / "examples/mnist/mnist.pt", folder)
     (folder / "download.pkl").write_bytes(pickle.dumps({"weight": RunsCode()}, 2))
     subprocess.run([ballast, "convert", "net.pt", "tuned.safetensors", "--quiet", "--dtype", "bf16"], cwd=folder, check=True)
+
+
+def prepare_own(folder, ballast, page):
+    """Files that pages below the first ones take for the reader's own."""
+    subprocess.run([sys.executable, "-B", pathlib.Path(__file__).with_name("files.py"), folder, ROOT], check=True)
+    for words in (["convert", "model.pt", "after.safetensors"], ["convert", "t5.pt", "fresh.bpk", "--layers", "shared$=embedding", "--layers", "mix$=linear"]):
+        subprocess.run([ballast, *words, "--quiet"], cwd=folder, check=True)
+    if page != "python.md":  # which makes it
+        subprocess.run([ballast, "convert", "model.pt", "model.safetensors", "--quiet"], cwd=folder, check=True)
+    if page == "python.md":  # which is given keys
+        subprocess.run([ballast, "keygen", "-o", "key.txt", "--quiet"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        for name, fixture in (("key.pem", "key-p256.pem"), ("pub.pem", "pub-p256.pem")):
+            shutil.copy(ROOT / "tests/fixtures/signatures/files" / fixture, folder / name)
 
 
 def settled(text):
@@ -62,6 +77,11 @@ class Runner:
     def run(self, command, folder):
         return subprocess.run(["bash", "-c", command], cwd=folder, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
 
+    def filled(self, text):
+        """With the recipient that stands in key.txt, where one is meant."""
+        key = self.folder / "key.txt"
+        return text.replace("age1…", re.search(r"age1\w+", key.read_text())[0]) if "age1…" in text and key.exists() else text
+
     def view(self, command):
         """Serves until it is ended: that it says where is what there is to see."""
         words = re.sub(r"^ballast view", f"exec {self.ballast} view --no-open", command)
@@ -74,7 +94,10 @@ class Runner:
     def console(self, where, body):
         parts = re.split(r"^\$ (.*)\n", body, flags=re.M)[1:]
         for typed, shown in zip(parts[0::2], parts[1::2]):
-            command = re.sub(r"\s+#.*", "", typed)
+            command = self.filled(re.sub(r"\s+#.*", "", typed))
+            if command.split()[0] in OTHERS and not shutil.which(command.split()[0]):
+                self.count("of a program that is not here")
+                continue
             if command.startswith("ballast view"):
                 fine, printed = self.view(command)
                 if not fine:
@@ -90,6 +113,8 @@ class Runner:
     def block(self, where, mark, kind, body):
         if mark and mark.startswith("not run: "):
             self.count("not run")
+        elif mark and mark.startswith("compiled: ") and kind == "cpp":
+            self.count("compiled")
         elif mark and mark.startswith("printed by "):
             program, _, folder = mark.removeprefix("printed by ").partition(" in ")
             shutil.copytree(ROOT / folder, self.folder / "printed", dirs_exist_ok=True)
@@ -107,7 +132,7 @@ class Runner:
             self.console(where, body)
             self.count("run")
         elif kind == "python":
-            done = subprocess.run(["/usr/bin/env", sys.executable, "-B", "-c", body], cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(["/usr/bin/env", sys.executable, "-B", "-c", self.filled(body)], cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=120)
             if done.returncode:
                 self.complaints.append(f"{where}: {done.stderr}")
             self.count("run")
@@ -124,6 +149,8 @@ def main():
     for name in documents:
         text = pathlib.Path(name).read_text(encoding="utf-8")
         prepare(runner.folder, runner.ballast)
+        if not pathlib.Path(name).name.startswith(("README", "start", "guide", "run")):
+            prepare_own(runner.folder, runner.ballast, pathlib.Path(name).name)
         for found in BLOCK.finditer(text):
             runner.block(f"{pathlib.Path(name).name}:{text.count(chr(10), 0, found.start()) + 1}", found["mark"], found["kind"], found["body"])
     print("\n".join(runner.complaints))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the code of docs/guide.md from top to bottom, in a folder of its own with the files it speaks of:
-// guide_test NET.pt FOLDER
+// Runs the code of docs/guide.md and docs/run.md from top to bottom, in a folder of its own with the files
+// they speak of: guide_test NET.pt CASE.pt FOLDER
 #include "guide.inc"
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 
 namespace {
 
+using namespace guide;  // whose models the files are made of
 using ballast::Checkpoint;
 
 Checkpoint renamed(const Checkpoint& in, const std::vector<ballast::RenameRule>& rules) {
@@ -52,15 +53,17 @@ void make_files() {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) return 2;
+  if (argc != 4) return 2;
   const std::filesystem::path net = std::filesystem::absolute(argv[1]);
-  std::filesystem::remove_all(argv[2]);
-  std::filesystem::create_directories(argv[2]);
-  std::filesystem::current_path(argv[2]);
+  const std::filesystem::path expected = std::filesystem::absolute(argv[2]);
+  std::filesystem::remove_all(argv[3]);
+  std::filesystem::create_directories(argv[3]);
+  std::filesystem::current_path(argv[3]);
   std::filesystem::copy_file(net, "net.pt");
+  std::filesystem::copy_file(expected, "case.pt");
   make_files();
-  run_guide();
-  std::cout << "the guide ran to its end\n";
+  run_pages();
+  std::cout << "the pages ran to their end\n";
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';
