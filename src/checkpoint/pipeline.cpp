@@ -89,8 +89,12 @@ void Pipeline::change(const std::vector<RenameRule>& rename, const std::vector<r
   unmatched.insert(unmatched.end(), applied.unmatched.begin(), applied.unmatched.end());
 }
 
-void Pipeline::strip_prefixes() {
-  checkpoint = strip_common_prefixes(checkpoint).checkpoint;
+std::string Pipeline::strip_prefixes() {
+  Renamed result = strip_common_prefixes(checkpoint);
+  checkpoint = std::move(result.checkpoint);
+  if (result.changed.empty()) return {};
+  const auto& [before, after] = result.changed.front();
+  return before.substr(0, before.size() - after.size());
 }
 
 void Pipeline::rename_each(const std::function<std::string(std::string_view)>& new_name) {

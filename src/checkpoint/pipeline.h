@@ -24,7 +24,8 @@ class Pipeline {
 
   void change(const std::vector<RenameRule>& rename, const std::vector<rules::Rule>& rules,
               const std::shared_ptr<CastCount>& count = {});
-  void strip_prefixes();
+  /// What was removed from all keys ("module."), or nothing.
+  std::string strip_prefixes();
   void rename_each(const std::function<std::string(std::string_view)>& new_name);
   /// Which tensors pass; none is removed.
   [[nodiscard]] std::vector<bool> passing(const std::vector<std::string>& include,

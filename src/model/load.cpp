@@ -184,7 +184,7 @@ class Loader {
     for (const NamedShape& key : unused_) names.push_back(key.key);
     for (std::size_t i = 0; i < report_.missing.size() && i < kMostHelped; ++i)
       report_.missing[i].detail = did_you_mean(report_.missing[i].source, names);
-    report_.suggestions = suggest_renames(wanted, unused_);
+    report_.suggestions = suggest_renames(wanted, unused_, source_.stripped);
   }
 
   // The whole file was taken, and parts of it look like state dicts themselves.

@@ -41,7 +41,7 @@ class Preparation {
     Pipeline pipeline(state_dicts.size() == 1 ? state_dicts.front() : merge(state_dicts));
     pipeline.change(options_.rename, options_.rules);
     if (options_.strip_prefixes && !has_member(slots_, "module.") && !has_member(slots_, "_orig_mod."))
-      pipeline.strip_prefixes();
+      result_.stripped = pipeline.strip_prefixes();
     choose_adapter(pipeline);
     result_.wanted = pipeline.passing(options_.include, options_.exclude);
     result_.checkpoint = std::move(pipeline.checkpoint);

@@ -15,6 +15,7 @@ struct Prepared {
   Checkpoint checkpoint;
   std::vector<std::string> origins;  // for each tensor the key or keys of the file it comes from
   std::vector<bool> wanted;          // passes include and exclude
+  std::string stripped;              // "module.", where all keys began with it
   Adapter adapter = Adapter::pytorch;
 };
 

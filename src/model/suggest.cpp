@@ -90,10 +90,16 @@ Pairs pair_up(const std::vector<NamedShape>& missing, const std::vector<NamedSha
   return pairs;
 }
 
+// The same rule for keys with `prefix` before them, which stays there.
+RenameRule behind(std::string_view prefix, const std::string& match, const std::string& to) {
+  if (prefix.empty() || !match.starts_with('^')) return {match, to};
+  return {"^" + escaped(prefix) + match.substr(1), literal(prefix) + to};
+}
+
 }  // namespace
 
 std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing,
-                                        const std::vector<NamedShape>& unused) {
+                                        const std::vector<NamedShape>& unused, std::string_view stripped) {
   if (missing.empty() || unused.empty() || missing.size() > kMostKeys || unused.size() > kMostKeys) return {};
   const Pairs pairs = pair_up(missing, unused);
   std::map<std::pair<std::string, std::string>, std::size_t> votes;
@@ -124,7 +130,7 @@ std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing,
     }
     if (!helps) continue;
     names = std::move(after);
-    rules.push_back({rule.first, rule.second});
+    rules.push_back(behind(stripped, rule.first, rule.second));
   }
   return rules;
 }

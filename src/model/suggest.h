@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ballast/steps.h"
@@ -16,8 +17,10 @@ struct NamedShape {
 };
 
 /// `missing`: keys that were looked for, `unused`: keys nobody wanted, both in order. Every rule maps at
-/// least one of the second onto one of the first.
+/// least one of the second onto one of the first. `stripped` ("module.") stood before all keys and was
+/// removed after the renames: the rules are for keys that still have it.
 [[nodiscard]] std::vector<RenameRule> suggest_renames(const std::vector<NamedShape>& missing,
-                                                      const std::vector<NamedShape>& unused);
+                                                      const std::vector<NamedShape>& unused,
+                                                      std::string_view stripped);
 
 }  // namespace ballast

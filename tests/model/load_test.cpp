@@ -226,6 +226,25 @@ TEST(Load, WrapperPrefixesGoUnlessTheModelHasThem) {
   EXPECT_FALSE(failed_load(told, net_file("module."), {.strip_prefixes = false}).complete());
 }
 
+TEST(Load, ProposedRulesFitKeysWhosePrefixIsRemovedAfterThem) {
+  struct Model {
+    nn::Linear stem{4, 8};
+    nn::Linear head{8, 3};
+  };
+
+  for (const std::string prefix : {"module.", "_orig_mod.", "module._orig_mod."}) {
+    const Checkpoint file = checkpoint({{prefix + "backbone.stem.weight", {8, 4}},
+                                        {prefix + "backbone.stem.bias", {8}},
+                                        {prefix + "classifier.weight", {3, 8}},
+                                        {prefix + "classifier.bias", {3}}});
+    Model model;
+    const LoadReport report = failed_load(model, file);
+    const LoadReport again = load(model, file, {.rename = report.suggestions});
+    EXPECT_TRUE(again.complete()) << report;
+    EXPECT_THAT(again.text(), Not(HasSubstr("matched no key")));
+  }
+}
+
 TEST(Load, SeveralFilesMakeOneModel) {
   struct Model {
     nn::Linear encoder{2, 3};
