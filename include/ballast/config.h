@@ -256,7 +256,8 @@ void save_config_text(std::string text, const std::string& path, bool overwrite)
 
 }  // namespace detail
 
-/// A struct from a value of an object tree; `where` begins the paths in messages.
+/// A struct from a value of an object tree; `where` begins the paths in messages. Errc::not_found for a field
+/// that is not there and is no std::optional, type_mismatch for a value that does not fit.
 template <class T>
 [[nodiscard]] T read_config(const Value& value, const std::string& where = "config") {
   T config{};
@@ -269,7 +270,8 @@ struct SaveConfigOptions {
   bool overwrite = false;
 };
 
-/// JSON. Errc::not_representable for numbers JSON does not have.
+/// JSON that load_config() reads. Atomic. Errc::not_representable for numbers JSON does not have,
+/// already_exists without `overwrite`.
 template <class T>
 void save_config(const T& config, const std::string& path, const SaveConfigOptions& options = {}) {
   detail::save_config_text(detail::config_text(config, path), path, options.overwrite);

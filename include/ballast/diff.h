@@ -73,7 +73,7 @@ struct DiffOptions {
   /// Values may differ by tolerance + relative * max(|a|, |b|); dtypes may differ then, too. Both 0: the bits
   /// must be the same.
   double tolerance = 0;
-  double relative = 0;       ///< and so many times the magnitude of A's value
+  double relative = 0;       ///< of the larger magnitude of the two
   bool find_renamed = true;  ///< look for tensors of one side under other names on the other
   bool lengths = false;      ///< Distance::l2_a of equal tensors, too, which reads their values
   Progress progress = {};
@@ -89,7 +89,10 @@ struct DiffReport {
   [[nodiscard]] bool same() const noexcept;
 };
 
-/// Quantized weights are compared as the values they stand for.
+/// Every tensor of both, by name: shapes, dtypes, bits, and where bits differ the values. Quantized weights
+/// are compared as the values they stand for. Reads all bytes once, on all threads, in a few megabytes of
+/// memory. Errc::file_changed when a file was written to since it was opened, invalid_argument for a negative
+/// or NaN tolerance.
 [[nodiscard]] DiffReport diff(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options = {});
 
 }  // namespace ballast

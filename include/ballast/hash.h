@@ -36,7 +36,7 @@ struct Manifest {
 /// has no data.
 [[nodiscard]] Manifest hash(const Checkpoint& checkpoint, const Progress& progress = {});
 
-/// SHA-256 of a whole file, as sha256sum has it.
+/// SHA-256 of a whole file, as sha256sum has it. Errc::file_not_found, permission_denied, io_error.
 [[nodiscard]] std::string hash_file(const std::string& path, const Progress& progress = {});
 
 }  // namespace ballast

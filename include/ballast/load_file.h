@@ -21,14 +21,16 @@ namespace detail {
 void save_model(const Slots& slots, const std::string& path, const SaveModelOptions& options);
 }  // namespace detail
 
-/// The file's format is found by its content. Tensors are views of the mapped file; they keep it open as long
-/// as they live.
+/// load(model, open(path), options): the file's format is found by its content. Tensors are views of the
+/// mapped file, which they keep open as long as they live; no byte is copied unless a step must compute it.
+/// Throws what open() throws for the file, and LoadError when the two do not fit; the model is as it was
+/// then. Nobody else may use the model meanwhile.
 template <Module Model>
 LoadReport load(Model& model, const std::string& path, const LoadOptions& options = {}) {
   return load(model, open(path), options);
 }
 
-/// Several files make up one model.
+/// Several files make up one model; Errc::duplicate_key when a name is in two of them.
 template <Module Model>
 LoadReport load(Model& model, const std::vector<std::string>& paths, const LoadOptions& options = {}) {
   return load(model, detail::open_all(paths), options);
@@ -36,14 +38,17 @@ LoadReport load(Model& model, const std::vector<std::string>& paths, const LoadO
 
 /// Writes the model's tensors. Their names and layouts are PyTorch's, so that everybody can read them; Burn's
 /// in Burn's formats, and those of `options.adapter` where it is set. Quantized are tensors of two dimensions
-/// and more; only save_record() takes a configuration. Atomic.
+/// and more; only save_record() takes a configuration. Atomic, and streamed: memory stays flat.
+/// Errc::already_exists without `overwrite`, invalid_argument when a tensor has no data or the extension says
+/// no format, not_representable for what the format cannot hold; nothing is written then.
 template <Module Model>
 void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
   detail::save_model(detail::collect_slots(model, detail::Collector::Alternatives::held_only), path, options);
 }
 
 /// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for
-/// all of it.
+/// all of it. Errc::not_found for a key or a field that is not there (std::optional fields may be absent),
+/// type_mismatch for a value that does not fit its field; both with the path. Tensors are not read.
 template <class T>
 [[nodiscard]] T load_config(const std::string& path, const std::string& key = {}) {
   return read_config<T>(open_value(path, key), display(path) + ": " + (key.empty() ? "config" : key));

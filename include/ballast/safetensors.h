@@ -39,7 +39,9 @@ struct ReadOptions {
   bool verify = false;    ///< records, packed tensors: compare all checksums, which reads all; Errc::bad_crc
 };
 
-/// Header checked whole, data left where it is.
+/// Header checked whole, data left where it is: tensors are views of the mapped file and keep it alive.
+/// Errc::file_not_found, truncated, bad_json, size_mismatch, overlap, … (docs/formats/safetensors.md) for
+/// what the reference would refuse, duplicate_key where `strict`. Safe to call from several threads.
 [[nodiscard]] Checkpoint open(const std::string& path, const ReadOptions& options = {});
 /// The same for a file that lies in memory; tensors are views of it.
 [[nodiscard]] Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options = {});
