@@ -43,9 +43,9 @@ def prepare_own(folder, ballast, page):
     subprocess.run([sys.executable, "-B", pathlib.Path(__file__).with_name("files.py"), folder, ROOT], check=True)
     for words in (["convert", "model.pt", "after.safetensors"], ["convert", "t5.pt", "fresh.bpk", "--layers", "shared$=embedding", "--layers", "mix$=linear"]):
         subprocess.run([ballast, *words, "--quiet"], cwd=folder, check=True)
-    if page != "python.md":  # which makes it
+    if page != "python.md":  # which makes it itself, and is given keys
         subprocess.run([ballast, "convert", "model.pt", "model.safetensors", "--quiet"], cwd=folder, check=True)
-    if page == "python.md":  # which is given keys
+    else:
         subprocess.run([ballast, "keygen", "-o", "key.txt", "--quiet"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         for name, fixture in (("key.pem", "key-p256.pem"), ("pub.pem", "pub-p256.pem")):
             shutil.copy(ROOT / "tests/fixtures/signatures/files" / fixture, folder / name)
