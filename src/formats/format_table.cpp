@@ -96,6 +96,9 @@ Format format_for(const std::string& path, Format format) {
     fail(Errc::unsupported, display(path),
          "an ONNX file holds a computation, which weights alone are not: a C++ model is exported by "
          "ballast::onnx::save()");
+  if (path.ends_with('/'))
+    fail(Errc::invalid_argument, display(path),
+         "is a folder: name a file in it, or ask for shards (--shard-size, shard_size, shard_bytes)");
   fail(Errc::invalid_argument, display(path),
        "its extension says no format: name it after one (.safetensors, .pt, .npz …), or say which (--to, "
        "format): {}",

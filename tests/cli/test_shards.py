@@ -118,6 +118,11 @@ class Shards(CliTest):
         self.assertIn("no size", self.run_tool("convert", self.ten(), self.path("d.safetensors"), "--shard-size", "5 GB", code=2)[1])
         self.assertIn("[unsupported]", self.run_tool("convert", self.ten(), self.path("d.pt"), "--to", "torch-zip", "--shard-size", "5GB", code=2)[1])
 
+    def test_an_output_that_is_a_folder_is_told_what_to_ask_for(self):
+        _, err = self.run_tool("convert", self.ten(), self.path("new") + "/", code=2)
+        self.assertIn("is a folder: name a file in it, or ask for shards (--shard-size", err)
+        self.assertFalse(os.path.exists(self.path("new")))
+
     def test_burn_and_numpy_files_convert(self):
         for name in ("net.mpk", "net.mpk.gz", "net.bpk"):
             listed = self.run_json("ls", str(BURN / name))
