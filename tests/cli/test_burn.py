@@ -14,7 +14,7 @@ from cli_testing import SOURCE, CliTest, floats, read_safetensors, safetensors
 
 sys.path.insert(0, str(SOURCE / "tests/fixtures/burn"))
 sys.dont_write_bytecode = True
-from burn_files import aligned, burnpack, cb_read, mp, mp_read, param, record  # noqa: E402
+from burn_files import QUANT_SCALES, QUANT_VALUES, aligned, burnpack, cb_read, mp, mp_read, param, quantized, record  # noqa: E402
 
 NET = [
     ("fc.weight", "F32", [2, 3], floats(*range(6))),
@@ -210,6 +210,15 @@ class Layout(CliTest):
         out, _ = self.run_tool("new", self.path("net.bpk"))
         self.assertIn("nn::Linear fc{3, 2};", out)
         self.assertIn("nn::BatchNorm2d norm{2};", out)
+        # Square ones too, which a PyTorch file leaves open, and recurrent layers.
+        layers = [("a.weight", [3, 3]), ("a.bias", [3]), ("rms.weight", [4])]
+        layers += [(f"{name}.{part}_{side}_l0", [gates * 4, *columns]) for name, gates in (("gru", 3), ("lstm", 4)) for part, side, columns in (("weight", "ih", [3]), ("weight", "hh", [4]), ("bias", "ih", []), ("bias", "hh", []))]
+        source = self.file("all.safetensors", safetensors([(name, "F32", shape, bytes(4 * math.prod(shape))) for name, shape in layers]))
+        for name in ("all.bpk", "all.mpk"):
+            self.run_tool("convert", source, self.path(name))
+            out, _ = self.run_tool("new", self.path(name))
+            for member in ("nn::Linear a{3, 3};", "nn::RMSNorm rms{4};", "nn::GRU gru{3, 4};", "nn::LSTM lstm{3, 4};"):
+                self.assertIn(member, out)
 
 
 class Records(CliTest):
@@ -296,7 +305,7 @@ class Records(CliTest):
         old = {"QFloat": {"level": "Tensor", "mode": "Symmetric", "value": "Q8S", "store": "Native", "param": "F32"}}
         new = {"QFloat": {"value": "Q8F", "store": {"PackedU32": 0}, "mode": "Symmetric", "tensor": "F32", "block": None}}
         usual = {"QFloat": {"value": "Q8S", "store": "Native", "mode": "Symmetric", "tensor": None, "block": None}}  # as Burn 0.22 writes it
-        strange = {"QFloat": {"value": "Q4S", "store": {"PackedU32": 0}, "mode": "Symmetric", "tensor": "F32", "block": None}}
+        strange = {"QFloat": {"value": "Q4S", "store": {"PackedU32": 0}, "mode": "Lookup", "tensor": "F32", "block": None}}
         tensors = [("new", new, [4], data), ("old", old, [2, 2], data), ("plain", "F32", [1], floats(3)), ("strange", strange, [8], data), ("usual", usual, [4], data)]
         pack = self.file("q.bpk", burnpack([(*t, 1) for t in tensors]))
         rec = self.file("q.mpk", mp(record({n: param(1, d, s, b) for n, d, s, b in tensors})))
@@ -308,6 +317,32 @@ class Records(CliTest):
             out = read_safetensors(self.path("q.safetensors"))[0]
             self.assertEqual((out["new"][2], out["usual"][2]), (floats(-63.5, 0, 0.5, 63.5),) * 2)
             self.assertEqual((out["old"][2], out["strange"][2]), (floats(-63.5, 0, 0.5, 63.5), data))
+
+    def test_every_scheme_of_quantization_is_computed_back(self):
+        stores = ("Native", ("PackedU32", 0), ("PackedU32", 1), ("PackedNative", 0), ("PackedNative", 1))
+        levels = [(block, scale, False) for block in (None, [1, 4], [5, 2]) for scale in QUANT_SCALES] + [([1, 4], "UE4M3", True), ([5, 2], "F16", True)]
+        made = {f"t{i:04}": (*quantized(value, store, dims, *level), dims) for i, (value, store, level, dims) in enumerate(itertools.product(QUANT_VALUES, stores, levels, ([20, 16], [7, 9])))}
+        pack = self.file("q.bpk", burnpack([(name, dtype, dims, data, None) for name, (dtype, data, _, dims) in made.items()]))
+        rec = self.file("q.mpk", mp(record({name: param(1, dtype, dims, data) for name, (dtype, data, _, dims) in made.items()})))
+        for file in (pack, rec):
+            self.run_tool("convert", file, self.path("q.safetensors"), "-f")
+            out = read_safetensors(self.path("q.safetensors"))[0]
+            wrong = [made[name][0] for name, (dtype, shape, data) in out.items() if (dtype, shape, data) != ("F32", made[name][3], floats(*made[name][2]))]
+            self.assertEqual((len(out), wrong[:3]), (len(made), []))
+
+    def test_blocks_of_old_are_computed_back_where_they_mean_one_thing(self):
+        def scheme(block, scale="F32"):
+            level = {"Block": {"storage": [*block, *[1] * (5 - len(block))], "len": len(block)}} if block else "Tensor"
+            return {"QFloat": {"value": "Q8S", "param": scale, "store": "Native", "level": level, "mode": "Symmetric"}}
+
+        codes, scales = bytes(range(24)), (0.5, 2.0, 4.0, 1.0, 0.25, 8.0)
+        numbers = floats(*(code * scales[code // 4] for code in codes))
+        for block, shape, kept in (([4], [3, 8], True), ([1, 4], [3, 8], True), ([4], [4, 6], False), ([2, 2], [4, 6], False), ([0], [3, 8], False), ([4, 4, 4], [3, 8], False)):
+            for scale in ("F32", "BF16"):  # in the file it is F32 all the same
+                pack = self.file("q.bpk", burnpack([("q", scheme(block, scale), shape, codes + floats(*scales), None)]))
+                self.run_tool("convert", pack, self.path("q.safetensors"), "-f")
+                found = read_safetensors(self.path("q.safetensors"))[0]["q"]
+                self.assertEqual(found, ("F32", shape, numbers) if kept else ("U8", [48], codes + floats(*scales)), block)
 
 
 if __name__ == "__main__":

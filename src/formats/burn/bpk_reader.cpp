@@ -17,12 +17,12 @@
 #include "base/budget.h"
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/key_path.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/cbor.h"
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
 #include "formats/burn/quantized.h"
+#include "formats/burn/scheme_reader.h"
 
 namespace ballast::burn {
 namespace {
@@ -177,31 +177,13 @@ class BpkReader {
     return tensor;
   }
 
-  // Of a scheme everything that is text, a number or nothing.
-  void read_scheme(CborCursor& cbor, const std::string& path, int depth, QuantScheme& scheme) {
-    using Kind = CborCursor::Kind;
-    if (depth > kMaxDepth || path.size() > kLongestText)
-      fail(Errc::too_deep, cbor.where(), "a scheme nested too deep");
-    if (cbor.peek() == Kind::map) {
-      cbor.object(
-          [&](std::string_view key) { read_scheme(cbor, key_path::joined(path, key), depth + 1, scheme); });
-    } else if (cbor.peek() == Kind::text) {
-      put(scheme, path, cbor.text(), cbor.where(), budget_);
-    } else if (cbor.peek() == Kind::unsigned_integer) {
-      put(scheme, path, std::to_string(cbor.unsigned_number()), cbor.where(), budget_);
-    } else {
-      put(scheme, path, cbor.peek() == Kind::array ? "[…]" : "nil", cbor.where(), budget_);
-      cbor.skip(depth);
-    }
-  }
-
   DType read_dtype(CborCursor& cbor, std::string_view tensor, std::optional<QuantScheme>& quantized) {
     if (cbor.peek() == CborCursor::Kind::text)
       return dtype_from_variant(cbor.text(), {}, tensor, cbor.where(), checkpoint_.notes, extras_);
     if (cbor.map() != 1) fail(Errc::bad_burn, cbor.where(), "tensor {}: no dtype", quoted(tensor));
     const std::string_view variant = cbor.text();
     if (variant == "QFloat") {
-      read_scheme(cbor, "", 4, quantized.emplace());
+      read_scheme(cbor, "", 4, quantized.emplace(), budget_);
       return DType::u8;
     }
     std::string_view store;

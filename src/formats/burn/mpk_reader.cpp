@@ -17,13 +17,13 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/json_writer.h"
-#include "base/key_path.h"
 #include "formats/burn/burn.h"
 #include "formats/burn/configuration.h"
 #include "formats/burn/keys_once.h"
 #include "formats/burn/msgpack.h"
 #include "formats/burn/parts.h"
 #include "formats/burn/quantized.h"
+#include "formats/burn/scheme_reader.h"
 
 namespace ballast::burn {
 namespace {
@@ -258,29 +258,6 @@ class MpkReader {
     return shape;
   }
 
-  // Of a scheme everything that is text, a number or nothing.
-  void read_scheme(const std::string& path, int depth, QuantScheme& scheme) {
-    if (depth > kMaxDepth || path.size() > kLongestName)
-      fail(Errc::too_deep, cursor_.where(), "a scheme nested too deep");
-    switch (cursor_.peek()) {
-      case Kind::map:
-        for (std::uint64_t count = cursor_.map(); count > 0; --count) {
-          const std::string key = cursor_.text();
-          read_scheme(key_path::joined(path, key), depth + 1, scheme);
-        }
-        return;
-      case Kind::text:
-        put(scheme, path, cursor_.text(), cursor_.where(), budget_);
-        return;
-      case Kind::integer:
-        put(scheme, path, std::to_string(cursor_.unsigned_number()), cursor_.where(), budget_);
-        return;
-      default:
-        put(scheme, path, cursor_.peek() == Kind::nil ? "nil" : "[…]", cursor_.where(), budget_);
-        cursor_.skip(depth);
-    }
-  }
-
   DType read_dtype(int depth, std::optional<QuantScheme>& quantized) {
     if (cursor_.peek() == Kind::text)
       return dtype_from_variant(cursor_.text(), {}, path_, cursor_.where(), checkpoint_.notes, extras_);
@@ -288,7 +265,7 @@ class MpkReader {
       fail(Errc::bad_burn, cursor_.where(), "tensor {}: its dtype is a map", quoted(path_));
     const std::string variant = cursor_.text();
     if (variant == "QFloat") {
-      read_scheme("", depth + 2, quantized.emplace());
+      read_scheme(cursor_, "", depth + 2, quantized.emplace(), budget_);
       return DType::u8;
     }
     std::string store;

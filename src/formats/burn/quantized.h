@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors that Burn quantized (dtype QFloat): integers, then scales, in one piece; how is said by a scheme
-// beside the dtype. Schemes with one scale for all of 8-bit integers are computed back; of others the bytes
-// are shown, so that one such tensor does not hide the rest of its file.
+// beside the dtype. All values, stores and scales of Burn 0.23 are computed back; of what is not known
+// (tables, blocks of old that could mean two things) the bytes are shown, so that one such tensor does not
+// hide the rest of its file.
 #pragma once
 
 #include <map>
