@@ -32,6 +32,7 @@ class Strangers(CliTest):
     def test_a_dtensor_is_called_one_process_part(self):
         listed = self.run_json("ls", str(FILES / "dtensor.pt"))
         self.assertIn("one process (rank)", " ".join(listed["notes"]))
+        self.assertRegex(" ".join(listed["notes"]), r'near "_?[a-z]+": a part of a tensor \[4, 3\] by Shard\(0\)')
         tensors, _ = self.tensors("dtensor.pt", "--root", "")
         self.assertIn(EXPECT["dtensor"], [data.hex() for data in tensors.values()])
 

@@ -4,6 +4,7 @@
 
 #include "ballast/error.h"
 #include "base/checked.h"
+#include "formats/torch/distributed.h"
 #include "formats/torch/objects.h"
 #include "tensor/source_storage.h"
 
@@ -192,16 +193,6 @@ bool makes_a_tensor(Role role) {
   return std::find(std::begin(kMakers), std::end(kMakers), role) != std::end(kMakers);
 }
 
-// What FSDP2 and its like save: every process its own part of each tensor.
-void note_part_of_tensor(Objects& objects, const ValueNode* type) {
-  const std::string_view name = objects.tree().type_name(type->type);
-  if (name.starts_with("torch.distributed.") && name.ends_with(".DTensor"))
-    objects.ledger().note_left_out(
-        "tensors of torch.distributed (DTensor): _local_tensor is the part of each that one process (rank) "
-        "held; "
-        "full_tensor() in PyTorch, on all of them, makes it whole");
-}
-
 // (function, class, its arguments, state): the function's result with the class's name and the state as
 // attributes. The function is one of those above, or a stranger's: nothing that would come back here.
 Ref from_type(Objects& objects, const Call& call, Role called) {
@@ -213,7 +204,7 @@ Ref from_type(Objects& objects, const Call& call, Role called) {
   const ValueNode* function = as_kind(call.args[0], NodeKind::global);
   const ValueNode* type = as_kind(call.args[1], NodeKind::global);
   const Role role = role_of(call.args[0]);
-  if (type != nullptr) note_part_of_tensor(objects, type);
+  if (type != nullptr) note_part_of_tensor(objects, type, call);
   if (function == nullptr || type == nullptr || (role != Role::unknown && !makes_a_tensor(role)))
     return objects.misfit(call);
   const Role made_into = role_of(call.args[1]);
@@ -267,7 +258,7 @@ Ref wrapper_subclass(Objects& objects, const Call& call) {
   const Ref made = objects.inert(call);
   if (const ValueNode* type = as_kind(call.args[0], NodeKind::global)) {
     made.node()->type = type->type;
-    note_part_of_tensor(objects, type);
+    note_part_of_tensor(objects, type, call);
   }
   if (role_of(call.args[0]) != Role::tensor_class) objects.note_misfit(call);
   return made;
