@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 4> kFields = {"weight", "bias", "gamma", 
 constexpr std::array<std::string_view, 6> kUnknownMatrices = {"weight_g",  "weight_v",  "original0",
                                                               "original1", "weight_ih", "weight_hh"};
 constexpr std::array<std::string_view, 2> kNormWords = {"norm", "ln"};
+constexpr std::array<std::string_view, 1> kNormNames = {"rms"};
 constexpr std::array<std::string_view, 2> kActivationWords = {"prelu", "act"};
 
 template <std::size_t N>
@@ -55,7 +56,7 @@ bool say_linear(const std::string& name) {
 }
 
 bool say_norm(const std::string& name) {
-  return has_word(name, kNormWords);
+  return has_word(name, kNormWords) || is_among(kNormNames, name);
 }
 
 bool say_activation(const std::string& name) {

@@ -69,7 +69,9 @@ struct Numbering {
 
 class Scaffold {
  public:
-  explicit Scaffold(const ballast::Checkpoint& checkpoint) : checkpoint_(checkpoint), tree_(checkpoint) {
+  /// `usual`: how matrices lie where nothing around shows it.
+  Scaffold(const ballast::Checkpoint& checkpoint, Lying usual)
+      : checkpoint_(checkpoint), usual_(usual), tree_(checkpoint) {
     for (const Branch& branch : tree_.branches())
       if (is_identifier(branch.name)) segments_.insert(branch.name);  // others are never asked for
   }
@@ -100,7 +102,7 @@ class Scaffold {
  private:
   // A file may be one layer, saved by itself: its keys have no name before them.
   void outermost(const std::string& name, const Branch& root) {
-    const auto layer = layer_of("", root, Lying::unknown);
+    const auto layer = layer_of("", root, usual_);
     if (!layer) {
       structure(name, root, true);
       return;
@@ -161,8 +163,8 @@ class Scaffold {
     const auto nearest = std::find_if(around_.rbegin(), around_.rend(), [](const Branch* branch) {
       return branch->has_out_in || branch->has_in_out;
     });
-    if (nearest == around_.rend() || ((*nearest)->has_out_in && (*nearest)->has_in_out))
-      return Lying::unknown;
+    if (nearest == around_.rend()) return usual_;
+    if ((*nearest)->has_out_in && (*nearest)->has_in_out) return Lying::unknown;
     return (*nearest)->has_out_in ? Lying::out_in : Lying::in_out;
   }
 
@@ -317,6 +319,7 @@ class Scaffold {
   }
 
   const ballast::Checkpoint& checkpoint_;
+  Lying usual_;
   NameTree tree_;
   std::set<std::string_view> segments_;
   std::deque<Struct> structs_;         // inner ones first; they stay where they are
@@ -356,12 +359,13 @@ std::string scaffold(const ballast::Checkpoint& checkpoint, const ScaffoldOption
          "has no tensors to make a struct of");
   const ballast::Adapter from = ballast::adapter_of(checkpoint);
   if (from != ballast::Adapter::burn && from != ballast::Adapter::none)
-    return Scaffold(checkpoint).run(options);
-  // Layers are guessed by PyTorch's names and shapes; load() adapts the file by itself.
-  return Scaffold(ballast::adapt(checkpoint,
-                                 {.to = ballast::Adapter::pytorch, .undecided = ballast::OnUndecided::keep})
-                      .checkpoint)
-      .run(options);
+    return Scaffold(checkpoint, Lying::unknown).run(options);
+  // Layers are guessed by PyTorch's names and shapes; load() adapts the file by itself. Nothing but Linears
+  // has a matrix and a bias there.
+  const ballast::Checkpoint adapted =
+      ballast::adapt(checkpoint, {.to = ballast::Adapter::pytorch, .undecided = ballast::OnUndecided::keep})
+          .checkpoint;
+  return Scaffold(adapted, Lying::out_in).run(options);
 }
 
 }  // namespace tool
