@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -19,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = pathlib.Path(os.environ.get("BALLAST_SOURCE") or (HERE / "library" if (HERE / "library").is_dir() else HERE.parent))
 LIBRARY = ("CMakeLists.txt", "LICENSE", "cmake", "docs/man", "include", "python", "src", "tools")
 # The buffer protocol is part of the stable ABI since then: one wheel for every Python that follows.
-STABLE = sys.version_info >= (3, 11)
+STABLE = sys.version_info >= (3, 11) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 def version():
