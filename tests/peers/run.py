@@ -37,6 +37,7 @@ PROGRAMS = {
     "hub": [("transformers", "transformers", [["hub.py"], ["models.py"]])],
     "onnx": [("onnx", "onnx", [["onnx_files.py"]])],
     "sign": [("model_signing", "model_signing", [["sign.py"]])],
+    "stubs": [("mypy", "mypy", [["stubs.py"]])],
     "suite": [],  # part of the others
     "burnfiles": [("pytorch-reader", "pytorch-reader", [["fixtures.py"]])],
     "burn": [],
