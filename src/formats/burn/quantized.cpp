@@ -42,7 +42,7 @@ std::string_view said(const QuantScheme& scheme, const std::string& key) {
 using Dims = std::vector<std::int64_t>;
 
 // What a scheme means in bytes, where that is known: values, then scales, then the scale of those.
-struct Plan {
+struct QuantPlan {
   std::array<float, 256> meaning;  // of a code
   unsigned bits = 8;               // of a code
   std::size_t word = 1;            // bytes
@@ -111,7 +111,7 @@ std::array<float, 256> meanings(const NamedValue& value, bool is_packed) {
 
 // One code a byte, or words of four bytes (or of as many as the value has) along a dimension, which is
 // counted from the last.
-bool read_store(const QuantScheme& scheme, const NamedValue& value, std::size_t rank, Plan& plan) {
+bool read_store(const QuantScheme& scheme, const NamedValue& value, std::size_t rank, QuantPlan& plan) {
   const bool is_native = says(scheme, "store", "Native");
   plan.meaning = meanings(value, !is_native);
   plan.axis = rank == 0 ? 0 : rank - 1;
@@ -145,7 +145,7 @@ std::optional<Dims> block_of(const QuantScheme& scheme, const std::string& key, 
 
 // Up to Burn 0.21: "level" and "param". Blocks went over the values in a row there, and over rectangles
 // elsewhere: taken where that is the same.
-bool read_old_levels(const QuantScheme& scheme, const Dims& shape, Plan& plan) {
+bool read_old_levels(const QuantScheme& scheme, const Dims& shape, QuantPlan& plan) {
   const auto scale = scale_called(said(scheme, "param"));
   if (!scale) return false;
   plan.scale = *scale;
@@ -157,7 +157,7 @@ bool read_old_levels(const QuantScheme& scheme, const Dims& shape, Plan& plan) {
 }
 
 // Since then: "tensor" and "block", of which either may be nil; with neither there is one F32 scale.
-bool read_levels(const QuantScheme& scheme, const Dims& shape, Plan& plan) {
+bool read_levels(const QuantScheme& scheme, const Dims& shape, QuantPlan& plan) {
   const auto of_all = scale_called(said(scheme, "tensor"));
   if (!of_all && !says(scheme, "tensor", "nil")) return false;
   if (says(scheme, "block", "nil")) {
@@ -178,13 +178,13 @@ std::int64_t parts(std::int64_t whole, std::int64_t part) {
 }
 
 // Bytes of all values: every line along the axis fills whole words.
-std::optional<std::uint64_t> bytes_of_values(Dims shape, const Plan& plan) {
+std::optional<std::uint64_t> bytes_of_values(Dims shape, const QuantPlan& plan) {
   if (!shape.empty()) shape[plan.axis] = parts(shape[plan.axis], static_cast<std::int64_t>(plan.in_word));
   const auto words = try_numel(shape);
   return words ? try_mul<std::uint64_t>(static_cast<std::uint64_t>(*words), plan.word) : std::nullopt;
 }
 
-bool count_scales(const Dims& shape, Plan& plan) {
+bool count_scales(const Dims& shape, QuantPlan& plan) {
   Dims counts;
   for (std::size_t i = 0; i < plan.block.size(); ++i) counts.push_back(parts(shape[i], plan.block[i]));
   const auto count = try_numel(counts);  // of none: 1
@@ -193,7 +193,7 @@ bool count_scales(const Dims& shape, Plan& plan) {
 }
 
 // Where the scales begin, when the bytes are as many as that makes them.
-bool fits(Plan& plan, std::uint64_t values, DType scale, std::uint64_t bytes) {
+bool fits(QuantPlan& plan, std::uint64_t values, DType scale, std::uint64_t bytes) {
   const std::uint64_t beside = plan.has_global ? kGlobalBytes : 0;
   const std::uint64_t size = info(scale).bits / 8;
   if (bytes < beside || bytes - beside < values) return false;
@@ -204,10 +204,10 @@ bool fits(Plan& plan, std::uint64_t values, DType scale, std::uint64_t bytes) {
   return true;
 }
 
-std::optional<Plan> plan_of(const QuantScheme& scheme, const Dims& shape, std::uint64_t bytes) {
+std::optional<QuantPlan> plan_of(const QuantScheme& scheme, const Dims& shape, std::uint64_t bytes) {
   const auto* value = std::find_if(std::begin(kValues), std::end(kValues),
                                    [&](const NamedValue& row) { return says(scheme, "value", row.name); });
-  Plan plan;
+  QuantPlan plan;
   if (value == std::end(kValues) || !says(scheme, "mode", "Symmetric") ||
       !read_store(scheme, *value, shape.size(), plan))
     return std::nullopt;
@@ -243,7 +243,7 @@ std::vector<std::size_t> steps_of(const Dims& counts, std::size_t axis) {
 
 class Decoding {
  public:
-  Decoding(const Tensor& raw, Dims shape, const Plan& plan)
+  Decoding(const Tensor& raw, Dims shape, const QuantPlan& plan)
       : plan_(plan), shape_(std::move(shape)), bytes_(static_cast<std::size_t>(raw.numel())) {
     raw.read(0, bytes_);
     if (shape_.empty()) shape_ = {1};  // one line of one
@@ -292,7 +292,7 @@ class Decoding {
     return scales_[scale] * plan_.meaning[held & ((1U << plan_.bits) - 1)];
   }
 
-  const Plan& plan_;
+  const QuantPlan& plan_;
   Dims shape_;
   std::vector<std::byte> bytes_;
   std::vector<float> scales_;

@@ -15,7 +15,7 @@ std::span<const Ref> elements(Ref value) {
 }
 
 // Of an object: what it was given as its state.
-Ref member(Objects& objects, Ref object, std::string_view name) {
+Ref attribute_of(Objects& objects, Ref object, std::string_view name) {
   const ValueNode* node = as_kind(object, NodeKind::object);
   const ValueNode* state = node == nullptr ? nullptr : as_dict(node->object->state);
   const Ref* found = state == nullptr ? nullptr : objects.find_now(state, name);
@@ -42,11 +42,12 @@ std::string placements(Objects& objects, Ref state) {
   if (attributes == nullptr && !elements(state).empty()) attributes = as_dict(elements(state).back());
   const Ref* spec = attributes == nullptr ? nullptr : objects.find_now(attributes, "_spec");
   std::string text;
-  for (const Ref each : elements(spec == nullptr ? Ref::none() : member(objects, *spec, "placements"))) {
+  for (const Ref each :
+       elements(spec == nullptr ? Ref::none() : attribute_of(objects, *spec, "placements"))) {
     const ValueNode* node = as_kind(each, NodeKind::object);
     if (node == nullptr || text.size() > 200) return {};
     const std::string_view type = objects.tree().type_name(node->type);
-    const Ref dim = member(objects, each, "dim");
+    const Ref dim = attribute_of(objects, each, "dim");
     text += fmt::format("{}{}({})", text.empty() ? " by " : ", ", display(type.substr(type.rfind('.') + 1)),
                         dim.is_small() ? std::to_string(dim.small()) : "");
   }
