@@ -49,6 +49,8 @@ struct ConvertOptions {
   std::string like = {};               ///< for `layout`: a file of the same model as it shall become
   Quantize quantize = Quantize::none;  ///< tensors of two dimensions and more (quantized.h)
   Format format = {};                  ///< by the extension when none is said
+  /// From .pt to .pt, too, the state dict alone, found by itself: without any step they keep all they hold.
+  bool state_dict = false;
   bool simplify = false;  ///< to .pt: foreign classes as the dicts, lists, numbers and text they are made of
   std::string burn = {};  ///< to Burn's files: as SaveOptions::burn
   Metadata meta = {};     ///< as SaveOptions::meta: in addition to what the input says

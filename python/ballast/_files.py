@@ -162,6 +162,7 @@ def convert(
     like: Optional[StrPath] = None,
     quantize: Optional[str] = None,
     format: Optional[str] = None,
+    state_dict: bool = False,
     simplify: bool = False,
     burn: Optional[str] = None,
     meta: Optional[Mapping[str, str]] = None,
@@ -183,6 +184,8 @@ def convert(
     source has where it does not say, ``layers``: {pattern on a layer's path: "linear", "embedding", …} and ``like``: a file of the same model as it shall become,
     both for what names and shapes leave open. ``burn``: the oldest Burn that must read an .mpk or .bpk ("0.20").
 
+    ``state_dict``: the state dict alone, found by itself, of a .pt that becomes a .pt, too; without any step such files keep all that they hold.
+
     ``meta``: said in the target's metadata, in addition to what the source says (Safetensors, records).
 
     Checksums that the source holds (zip, records) are compared unless ``check=False``: damage is not passed on as sound.
@@ -201,7 +204,7 @@ def convert(
     )  # fmt: skip
     options = {
         **steps, "adapter": adapter, "layout": layout, "layers": dict(layers) if layers else None, "like": like, "burn": burn, "quantize_int8": quantize == "int8",
-        "format": format, "simplify": simplify, "meta": dict(meta) if meta else None, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
+        "format": format, "state_dict": state_dict, "simplify": simplify, "meta": dict(meta) if meta else None, "overwrite": overwrite, "shard_bytes": _bytes_of(shard_size),
         "pack": pack, "recipients": _texts(recipients), "passphrase_file": passphrase_file, "receipt": receipt, "inert": inert, "expansion": expansion, "check": check, "io": io, "progress": progress,
     }  # fmt: skip
     return Conversion(**_native.convert(source, target, options))

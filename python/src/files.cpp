@@ -184,6 +184,7 @@ ballast::ConvertOptions convert_options_of(const Options& given) {
     options.meta = metadata_of(given.find("meta")).value_or(ballast::Metadata());
   if (given.flag("quantize_int8")) options.quantize = ballast::Quantize::int8;
   options.format = format_of(given);
+  options.state_dict = given.flag("state_dict");
   options.simplify = given.flag("simplify");
   options.overwrite = given.flag("overwrite");
   options.shard_bytes = static_cast<std::uint64_t>(given.number("shard_bytes"));

@@ -25,10 +25,10 @@ bool casts(const ConvertOptions& options) {
 }
 
 bool asks_for_nothing(const ConvertOptions& options) {
-  return !options.root && options.rename.empty() && options.rules.empty() && !options.strip_prefixes &&
-         options.include.empty() && options.exclude.empty() && options.reindex.empty() && !casts(options) &&
-         options.adapter == Adapter::automatic && options.layout == Adapter::automatic &&
-         options.quantize == Quantize::none;
+  return !options.root && !options.state_dict && options.rename.empty() && options.rules.empty() &&
+         !options.strip_prefixes && options.include.empty() && options.exclude.empty() &&
+         options.reindex.empty() && !casts(options) && options.adapter == Adapter::automatic &&
+         options.layout == Adapter::automatic && options.quantize == Quantize::none;
 }
 
 // Files of Burn's are for Burn: they get its layout unless another one is asked for.
@@ -109,6 +109,9 @@ std::string left_out(const Checkpoint& file, const Converted& done, const std::o
 
 Converted plan_conversion(const std::string& in, const std::string& out, const ConvertOptions& options) {
   const Format format = target_format(out, options);
+  if (options.state_dict && options.root)
+    fail(Errc::invalid_argument, "state_dict", "root says already which part is taken: {}",
+         quoted(*options.root));
   if (options.quantize != Quantize::none && !format->holds_metadata) {
     fail(Errc::not_representable, display(out),
          "{} has no place to say what is quantized; write safetensors or record", format.name());

@@ -208,6 +208,16 @@ class Training(CliTest):
         after = self.run_json("show", self.path("again.pt"), "--all")["values"]
         self.assertEqual(after, before)
 
+    def test_pt_to_pt_with_a_flag_is_the_state_dict_that_every_other_format_gets(self):
+        source = str(SOURCE / "tests/fixtures/torch/files/train_imagenet_example.ckpt")
+        _, err = self.run_tool("convert", source, self.path("weights.pt"), "--state-dict")
+        self.assertIn("took what lies under", err)
+        self.run_tool("convert", source, self.path("weights.safetensors"))
+        self.run_tool("diff", self.path("weights.pt"), self.path("weights.safetensors"), "--root", "")
+        self.run_tool("convert", source, self.path("x.pt"), "--state-dict", "--root", "", code=2)
+        help_, _ = self.run_tool("convert", "--help")
+        self.assertIn("but everything of a .pt that becomes a .pt", " ".join(help_.split()))
+
     def test_foreign_classes_are_refused_by_path_or_written_as_what_they_are_made_of(self):
         _, err = self.run_tool("convert", self.path_of_file, self.path("again.pt"), code=2)
         self.assertRegex(err, r"args: .*argparse.Namespace.*simplify.*\[not-representable\]")

@@ -247,7 +247,13 @@ void add_convert(CLI::App& app, Session& session) {
       ->type_name("SIZE");
   add_pack_option(command, arguments->pack);
   add_recipient_option(command, arguments->options.recipients);
-  add_step_options(command, arguments->steps, kStateDict);
+  add_step_options(command, arguments->steps,
+                   "the state dict, found by itself, but everything of a .pt that becomes a .pt and is not "
+                   "changed otherwise; '' for everything");
+  command
+      .add_flag("--state-dict", arguments->options.state_dict,
+                "From .pt to .pt, too, the state dict alone, found by itself")
+      ->excludes(command.get_option("--root"));
   command
       .add_option("--layout", arguments->layout,
                   "Whose names and layouts OUT gets: pytorch, burn, native; else Burn's in Burn's formats, "
