@@ -134,8 +134,8 @@ def to_ballast(version, own, written, folder):
     """Burn's files: every tensor read, every layer computed by PyTorch."""
     for path in written:
         direction = Direction("to Ballast", path.name)
-        if path.name.startswith("plain"):
-            tensors = {name: value for name, value in own.items() if isinstance(value, tuple)}
+        if path.name.startswith(("plain", "quantized")):
+            tensors = {name: value for name, value in own[path.name if path.name in own else "own"].items() if isinstance(value, tuple)}
             compare(direction, path.name, attempt(direction, path.name, lambda: plain_by_ballast(path)) or {}, tensors)
         else:
             outputs = run(version, "load", path)[path.name]  # in half precision they are those of the file
@@ -146,8 +146,9 @@ def to_ballast(version, own, written, folder):
         yield direction
 
 
-def from_ballast(version, written, folder):
-    """Burn's files rewritten by Ballast, in every format this Burn reads: it computes the same bits of them."""
+def from_ballast(version, own, written, folder):
+    """Burn's files rewritten by Ballast, in every format this Burn reads: it computes the same bits of them. Quantized tensors, which 0.22 cannot load all again
+    itself, are no longer quantized then, and are the numbers they stood for."""
     suffixes = [".mpk", ".mpk.gz"] if places.numbers(version) < (0, 22) else [".bpk", ".safetensors"]
     for suffix in suffixes:
         direction = Direction("from Ballast", f"Burn's files as {suffix}")
@@ -156,7 +157,8 @@ def from_ballast(version, written, folder):
             if path.name.startswith("torch") and suffix == ".bpk":
                 continue  # half in PyTorch's layout: Burn's adapter knows norms and Linears alone
             if attempt(direction, target.name, lambda: convert(path, target, *older_burn(version))):
-                compare(direction, target.name, run(version, "load", target)[target.name], run(version, "load", path)[path.name])
+                wanted = own[path.name] if path.name in own else run(version, "load", path)[path.name]
+                compare(direction, target.name, run(version, "load", target)[target.name], wanted)
         yield direction
 
 
@@ -189,9 +191,9 @@ def main():
         folder = pathlib.Path(name)
         burns, ours = folder / "burn", folder / "ballast"
         burns.mkdir(), ours.mkdir()
-        own = run(version, "save", burns)["own"]
+        own = run(version, "save", burns)
         written = sorted(burns.iterdir())
-        for part in (to_ballast(version, own, written, ours), from_ballast(version, written, ours), from_pytorch(version, ours), from_older(version, folder)):
+        for part in (to_ballast(version, own, written, ours), from_ballast(version, own, written, ours), from_pytorch(version, ours), from_older(version, folder)):
             for direction in part:
                 print(json.dumps(direction.line()))
 

@@ -39,7 +39,7 @@ PROGRAMS = {
     "sign": [("model_signing", "model_signing", [["sign.py"]])],
     "stubs": [("mypy", "mypy", [["stubs.py"]])],
     "suite": [],  # part of the others
-    "burnfiles": [("pytorch-reader", "pytorch-reader", [["fixtures.py"]])],
+    "burnfiles": [("pytorch-reader", "pytorch-reader", [["fixtures.py"], ["packs.py"]])],
     "burn": [],
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Burn's own readers find in files, without a model: pytorch-reader in .pt, burn-pack in .bpk.
-//   files FILE…   for each: `tensor name dtype dims bytes-in-hex`, by name; or `error text`
+//   files FILE…          for each: `tensor name dtype dims bytes-in-hex`, by name; or `error text`
+//   files copy IN OUT    a .bpk as burn-pack writes it
 use std::collections::BTreeMap;
 
 type Rows = BTreeMap<String, (String, Vec<usize>, Vec<u8>)>;
@@ -17,7 +18,15 @@ fn from_burnpack(file: &str) -> Result<Rows, String> {
     tensors.iter().map(|t| Ok((t.name.clone(), row(t)?))).collect()
 }
 
+fn copy(from: &str, to: &str) -> Result<(), burn_pack::Error> {
+    burn_pack::Writer::new(burn_pack::Reader::from_file(from)?.into_tensors()?).write_to_file(to)
+}
+
 fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if words[1] == "copy" {
+        return copy(&words[2], &words[3]).unwrap();
+    }
     for file in std::env::args().skip(1) {
         println!("file {file}");
         let found = if file.ends_with(".bpk") { from_burnpack(&file) } else { from_pytorch(&file) };

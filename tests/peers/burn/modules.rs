@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Burn 0.22 and later: Burnpack, Safetensors and PyTorch's files.
-//   save DIR     net and plain, fresh, in every format it writes; what they compute and hold
-//   load FILE…   each file (net… or plain…; torch… is a net in PyTorch's layout), and what comes of it
+//   save DIR     net and plain, fresh, in every format it writes, and a pack of quantized tensors; what they compute and hold
+//   load FILE…   each file (net…, plain… or quantized…; torch… is a net in PyTorch's layout), and what comes of it
 use burn::module::{Module, Param, ParamId};
 use burn::nn::{
     attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig}, conv::{Conv2d, Conv2dConfig}, gru::{Gru, GruConfig}, BatchNorm, BatchNormConfig,
@@ -10,6 +10,7 @@ use burn::nn::{
 use burn::tensor::{Bool, Int, Tensor};
 use burn_store::{BurnToPyTorchAdapter, ModuleSnapshot, PyTorchToBurnAdapter, SafetensorsStore};
 
+mod quantized;
 mod shared;
 
 pub type Device = burn::tensor::Device;
@@ -77,6 +78,10 @@ fn main() {
         save(&plain, &words[2], "plain");
         let mut store = SafetensorsStore::from_file(format!("{}/torch.safetensors", words[2])).with_to_adapter(BurnToPyTorchAdapter);
         net.save_into(&mut store).unwrap();
+        let packed = quantized::quantized(&d);
+        println!("file quantized.bpk");
+        quantized::show(&packed);
+        packed.save_file(format!("{}/quantized.bpk", words[2])).unwrap();
         return;
     }
     for file in &words[2..] {
@@ -84,6 +89,8 @@ fn main() {
         let name = file.rsplit('/').next().unwrap();
         if name.starts_with("plain") {
             load(shared::plain(0.0, &d), file, false).iter().for_each(shared::tensors);
+        } else if name.starts_with("quantized") {
+            load(quantized::zeros(&d), file, false).iter().for_each(quantized::show);
         } else {
             load(shared::net(&d), file, name.starts_with("torch")).iter().for_each(|net| shared::outputs(net, &d));
         }

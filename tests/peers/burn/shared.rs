@@ -46,7 +46,7 @@ fn show<const D: usize>(name: &str, t: Floats<D>) {
     println!("{} {}", name, bits(t));
 }
 
-fn show_tensor<const D: usize>(name: &str, t: Floats<D>) {
+pub fn show_tensor<const D: usize>(name: &str, t: Floats<D>) {
     let dims: Vec<String> = t.dims().iter().map(|n| n.to_string()).collect();
     println!("tensor {} {} {}", name, dims.join("x"), bits(t));
 }
