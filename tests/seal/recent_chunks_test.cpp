@@ -41,7 +41,7 @@ void by_threads(int threads, const std::function<void(int)>& work) {
 TEST(RecentChunksTest, KeepTheLatestWithinTheirRoom) {
   RecentChunks chunks(30);
   Opener opener;
-  for (const std::uint64_t index : {1, 2, 3, 1, 2, 3}) static_cast<void>(opener.get(chunks, index, 10));
+  for (const std::uint64_t index : {1U, 2U, 3U, 1U, 2U, 3U}) static_cast<void>(opener.get(chunks, index, 10));
   EXPECT_EQ(opener.opened, 3);
   static_cast<void>(opener.get(chunks, 4, 10));  // 1 was asked for longest ago
   static_cast<void>(opener.get(chunks, 2, 10));
