@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A public header as Doxygen is to read it: doxygen_filter.py HEADER.
 
-The words a header opens with become the documentation of the file. Members that mean the same in every class get their words here, once, where the
+The words a header opens with become those of a group that holds all of it. Members that mean the same in every class get their words here, once, where the
 header has none of its own; of the layers (detail/nn) and operations (detail/ops), which are PyTorch's by name, every member that has none is said to be
 what PyTorch calls so. What is generated for the compiler alone (copies, moves, iterators' types) is hidden."""
 import re
@@ -38,20 +38,42 @@ MEMBERS = {"gamma": "What scales, [features]; undefined where there is none.", "
            "options": "What it was made with.", "running_mean": "The mean of training, [features].", "running_var": "The variance of training, [features]."}
 
 
-# Where a header's contents stand in the reference (cmake/groups.dox).
+# Where a header stands in the reference: each is a group of its own in one of these (cmake/groups.dox), with the words it opens with; the parts of ops.h and
+# nn.h stand in theirs.
 GROUPS = {"errors": "error", "tensors": "tensor shape dtype storage dlpack stats", "proof": "diff hash verify scan", "graphs": "graph onnx",
           "files": "checkpoint value io format safetensors torch record record_file convert steps byte_source quantized onnx_file embedded",
           "models": "load load_file module config adapter layer_kind", "running": "nn ops runtime operation attribute ballast name_tree"}
 
 
 def group_of(path):
-    if "/detail/nn/" in path or "/detail/ops/" in path:
-        return "running"
+    """(its name, its title, the group it stands in)."""
     stem = path.rsplit("/", 1)[-1].removesuffix(".h")
+    for part, title in (("ops", "Operations"), ("nn", "Layers")):
+        if f"/detail/{part}/" in path:
+            return f"{part}_{stem}", f"{title}: {stem}", f"header_{part}"
     found = [group for group, stems in GROUPS.items() if stem in stems.split()]
     if not found:
         sys.exit(f"{path}: belongs to no group of cmake/doxygen_filter.py")
-    return found[0]
+    return f"header_{stem}", f"ballast/{stem}.h" if "/detail/" not in path else f"ballast/detail/{stem}.h", found[0]
+
+
+def opening_words(lines, path):
+    """The words a header opens with, as the words of its group; as many lines as they were."""
+    name, title, parent = group_of(path)
+    brief = re.match(r".*?\.(?= |$)|.*", " ".join(line[3:] for line in lines[1:])).group()
+    out = [f"/** @file {path.split('include/')[-1]} @brief {brief} @sa @ref {name} */ /** @defgroup {name} {title}"]
+    block = None  # "list" or "code": lines that are indented
+    for line in lines[1:]:
+        indented = line.startswith("//   ")
+        if indented and block is None:
+            block = "list" if line.startswith("//   - ") else "code"
+            if block == "code":
+                out[-1] += " @code{.cpp}" if line[-1] in ";{" else " @code{.unparsed}"
+        ends = "@endcode " if block == "code" and not indented else ""
+        block = block if indented else None
+        out.append(ends + re.sub(r"\b(Throws|Owns|Threads|Costs):(?= |$)", r"<br>**\1:**", line[3:]))
+    out[-1] += (" @endcode" if block == "code" else "") + f" @ingroup {parent} */"
+    return out
 
 
 def torch_words(path, scope, name, is_type):
@@ -63,13 +85,13 @@ def torch_words(path, scope, name, is_type):
         if name == "forward":
             return f"What PyTorch's `torch.nn.{scope}` computes. Errc::shape_mismatch and Errc::bad_dtype for what it cannot take."
         if name == scope:
-            return "Shapes only: no memory before weights are loaded. Errc::invalid_argument for sizes that make no layer."
+            return "Shapes only: no memory before weights are loaded. Errc::size_overflow for negative ones, invalid_argument for numbers that make no layer."
         return MEMBERS.get(name, f"PyTorch's `{name}`.")
     if is_type:
         return "The arguments of the operation: PyTorch's by their names." if name.endswith("Args") else f"{name}, of the operations below."
     if name.startswith("operator"):
         return "Element by element, with broadcasting, as in PyTorch."
-    return f"PyTorch's `{name}`." if scope else f"PyTorch's `torch.{name}`: the same values, dtypes and shapes (docs/operations.md)."
+    return f"PyTorch's `{name}`." if scope else f"PyTorch's `torch.{name}`: the same values, dtypes and shapes (docs/operations.md); the group says what it throws."
 
 
 def declared(line):
@@ -87,26 +109,30 @@ def declared(line):
 
 
 def main(path):
-    out, scopes, begun, opened = [], [], False, 0
     lines = open(path, encoding="utf-8").read().splitlines()
+    begin = next(number for number, line in enumerate(lines) if not line.startswith("//"))
+    out, scopes, named = opening_words(lines[:begin], path), [], []
     of_torch = "/detail/nn/" in path or "/detail/ops/" in path
     pending = None  # where words for the next declaration belong: before its template line
-    for number, line in enumerate(lines):
-        if number == 0 and "SPDX" in line:
-            out.append("/// @file")
-            continue
-        if not begun and re.match(r"//( |$)", line):
-            out.append("/" + line)
-            continue
-        begun = True
+    for number, line in enumerate(lines[begin:], begin):
         text = line.strip()
         if re.fullmatch(r"namespace ballast[\w:]* \{", line):  # inside it, or its members would be in no group
-            out.append(f"{line} /** @addtogroup {group_of(path)} */ /** @{{ */")
+            out.append(f"{line} /** @addtogroup {group_of(path)[0]} */ /** @{{ */")
             continue
         if re.fullmatch(r"\}  // namespace ballast[\w:]*", line):
             out.append(f"/** @}} */ {line}")
             continue
         level = len(line) - len(line.lstrip())
+        # Members under @name, up to the next one or the end of what can be seen.
+        if named and (text.startswith("/// @name") or text == "private:" or (text == "};" and level < named[-1])):
+            line, named = f"/** @}} */ {line.strip()}", []
+        if text.startswith("/// @name"):
+            named = [level]
+            opened = False
+        elif named and not text and not opened:
+            out.append("/// @{")
+            opened = True
+            continue
         while scopes and level <= scopes[-1][1] and text and not text.startswith(("#", "//")):
             scopes.pop()
         has_words = "///<" in line or (out and out[-1].strip().startswith("///")) or re.match(r"\s*///<", "".join(lines[number + 1:number + 2]))

@@ -2,6 +2,10 @@
 // Whose names and layouts tensors have, and adapt(): from one world's to another's without a model. PyTorch
 // has Linear weights [out, in] and norms with weight and bias; Burn and Ballast itself [in, out], gamma and
 // beta.
+//
+// Throws: what the functions say. Owns: results share the tensors' bytes with what they are made of; names
+// are constants. Threads: every function may be called from several at once. Costs: in proportion to the
+// names; no tensor's bytes are read, transposed ones are views.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +30,18 @@ enum class Adapter : std::uint8_t {
   keras,
 };
 
-/// "pytorch", "native" and so on: what adapter_named() reads.
+/// "pytorch", "native" and so on, constants: what adapter_named() reads.
 [[nodiscard]] std::string_view name(Adapter adapter) noexcept;
-/// "pytorch", "burn", "native" (or "none"), "flax", "keras", "automatic". Errc::invalid_argument.
+/// "pytorch", "burn", "native" (or "none"), "flax", "keras", "automatic". Errc::invalid_argument for all
+/// else.
 [[nodiscard]] Adapter adapter_named(std::string_view name);
 
 /// Whose layout files of this format hold unless they say otherwise: Burn's formats Burn's, all others
 /// PyTorch's.
 [[nodiscard]] Adapter usual_adapter(Format format);
 
-/// Whose layout a checkpoint has: what it says, by its metadata, names and shapes.
+/// Whose layout a checkpoint has: what it says, by its metadata, names and shapes. Errc::unsupported when it
+/// says one that is not known here, invalid_argument when it says one and shows another.
 [[nodiscard]] Adapter adapter_of(const Checkpoint& checkpoint);
 
 /// What the layers are whose path ("encoder.fc", a name without its last part) the pattern matches;
@@ -46,7 +52,7 @@ struct LayerIs {
   friend bool operator==(const LayerIs&, const LayerIs&) = default;
 };
 
-/// "linear", "embedding", "none". Errc::invalid_argument.
+/// "linear", "embedding", "none". Errc::invalid_argument for all else.
 [[nodiscard]] LayerKind layer_kind_named(std::string_view name);
 
 /// What adapt() does with a tensor that nothing decides.
@@ -74,7 +80,10 @@ struct Adapted {
 
 /// Layers are told by the names and shapes of their tensors. A matrix without a bias may be a Linear or an
 /// Embedding, a vector alone a norm or a PReLU: what neither `layers`, `like`, its neighbours nor its name
-/// decides is Errc::undecided, with a list. Nothing is read but names and shapes.
+/// decides is Errc::unsupported, with a list,
+/// as are layouts other than PyTorch's, Burn's and Ballast's own, and quantized tensors; invalid_argument
+/// when `like` has another layout than `to`, shape_mismatch when it has other shapes. Nothing is read but
+/// names and shapes.
 [[nodiscard]] Adapted adapt(const Checkpoint& in, const AdaptOptions& options);
 
 }  // namespace ballast

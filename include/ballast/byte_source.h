@@ -3,7 +3,12 @@
 // one in memory, inside another or on another machine is read by the same code. There are file_source(),
 // window() and memory_source() (storage.h); for others, derive from it and call open(source). What its
 // functions throw should be an Error (Errc::io_error): anything else passes through open() as it is. A source
-// never changes while it is open; its functions may be called from several threads.
+// never changes while it is open.
+//
+// Throws: reading Errc::truncated, before anything is read, when the range lies outside; file_changed when
+// the bytes are not there any more; io_error. Owns: whatever is made from a source keeps it (tensors,
+// windows); map() is valid as long as the source. Threads: all functions from several at once, those of a
+// source of your own too. Costs: opening a file reads none of it.
 #pragma once
 
 #include <cstddef>
@@ -33,18 +38,18 @@ class ByteSource : public std::enable_shared_from_this<ByteSource> {
   ByteSource& operator=(const ByteSource&) = delete;
   virtual ~ByteSource() = default;
 
-  /// A path or whatever else it is called by. Its extension may tell two readings of unclear bytes apart.
+  /// A path or whatever else it is called by; valid as long as the source. Its extension may tell two
+  /// readings of unclear bytes apart.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  /// The name as messages show it.
+  /// The name as messages show it; valid as long as the source.
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
-  /// Exactly out.size() bytes. Errc::truncated when the range lies outside, Errc::file_changed when the bytes
-  /// are not there any more.
+  /// Exactly out.size() bytes. Errc::truncated, file_changed, io_error.
   void read(std::uint64_t offset, std::span<std::byte> out) const;
-  /// The same into memory of its own.
+  /// The same into memory of its own, which is taken only when the range lies inside.
   [[nodiscard]] std::vector<std::byte> read(std::uint64_t offset, std::uint64_t length) const;
   /// The same for many ranges at once: for sources to which each request is dear.
   void read(std::span<const Range> ranges) const;
@@ -71,7 +76,7 @@ class ByteSource : public std::enable_shared_from_this<ByteSource> {
   /// For content that is called otherwise than the file it lies in: messages show `where`.
   ByteSource(std::string name, std::uint64_t size, std::string where);
 
-  /// The range lies inside and is not empty.
+  /// The range lies inside and is not empty: fill all of it or throw.
   virtual void read_bytes(std::uint64_t offset, std::span<std::byte> out) const = 0;
   /// The ranges lie inside. One after the other unless the source knows better.
   virtual void read_ranges(std::span<const Range> ranges) const;
@@ -85,10 +90,12 @@ class ByteSource : public std::enable_shared_from_this<ByteSource> {
 };
 
 /// A regular file. Mapped, it needs no descriptor once it is open; with Io::read and Io::direct it is not
-/// mapped. Errc::file_not_found, permission_denied, not_regular_file, io_error.
+/// mapped. Errc::file_not_found, permission_denied, not_regular_file, io_error, invalid_argument for a name
+/// with a zero byte in it; unsupported where Io::direct is, of a file system that has no such reads.
 [[nodiscard]] std::shared_ptr<const ByteSource> file_source(const std::string& path, Io io = Io::automatic);
 
-/// Bytes [offset, offset + size) of another source, as a source. Errc::truncated.
+/// Bytes [offset, offset + size) of another source, as a source that keeps it. Errc::truncated when they are
+/// not inside; reads nothing.
 [[nodiscard]] std::shared_ptr<const ByteSource> window(std::shared_ptr<const ByteSource> whole,
                                                        std::uint64_t offset, std::uint64_t size);
 

@@ -2,6 +2,11 @@
 // Checkpoint: what a weights file holds. Named tensors in the file's order, string metadata, and notes of
 // what the reader found worth saying. A plain value: copy it, change it, hand it around; the bytes of its
 // tensors stay where they are.
+//
+// Throws: what the functions say, and std::bad_alloc. Owns: a Checkpoint its names and shapes, and with its
+// copies the storages of its tensors; a Tensor taken from it keeps its bytes without it. Threads: reading one
+// from several at once is safe, changing it is not. Costs: a copy copies names and shapes, never tensors'
+// bytes; nothing here reads any.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +39,7 @@ struct Entry {
   ShapeView shape;        ///< a view of the Checkpoint's own
   std::uint64_t bytes;    ///< of the row-major form
 
-  /// A view that keeps its storage alive, so it may outlive the Checkpoint. Reads nothing yet.
+  /// A view that keeps its storage alive, so it may outlive the Checkpoint. Reads nothing yet; never refused.
   [[nodiscard]] Tensor tensor() const;
 
  private:
@@ -87,7 +92,9 @@ class Checkpoint {
   /// The bytes of all tensors in their row-major form; tied ones count each time.
   [[nodiscard]] std::uint64_t total_bytes() const noexcept;
 
-  /// Appends. Errc::duplicate_key when the name is taken.
+  /// Appends a view; the name is copied. Errc::duplicate_key when the name is taken, invalid_argument for an
+  /// undefined tensor. A shape alone is taken, and refused by save(). Entries and iterators of before end
+  /// here.
   void add(std::string_view name, const Tensor& tensor);
   /// Room for so many, so that add() moves nothing.
   void reserve(std::size_t tensors);
@@ -100,8 +107,8 @@ class Checkpoint {
   /// PyTorch files: everything that was saved, tensors included.
   std::optional<Value> tree = {};
 
-  /// A value of the tree by its dotted path: "optimizer.param_groups.0.lr". Errc::not_found when it, or the
-  /// tree, is not there.
+  /// A value of the tree by its dotted path: "optimizer.param_groups.0.lr"; it keeps its tree alive.
+  /// Errc::not_found when it, or the tree, is not there.
   [[nodiscard]] Value value(std::string_view dotted) const;
 
  private:
@@ -216,7 +223,7 @@ class CheckpointBuilder {
   [[nodiscard]] bool add_view(std::string_view name, DType dtype, ShapeView shape, ShapeView strides,
                               std::uint32_t storage, std::uint64_t bit_offset);
 
-  /// A copy of the text that lives as long as the Checkpoint: for add_view().
+  /// A copy of the text that lives as long as the Checkpoint, or a copy of it: for add_view().
   [[nodiscard]] std::string_view store_name(std::string_view name);
   /// What names point into.
   void keep_alive(std::shared_ptr<const void> owner);
@@ -233,7 +240,7 @@ struct Tie {
 };
 
 /// All of them, in order. Files that hold a tied tensor once say so in their metadata; open() gives it all
-/// its names.
+/// its names. Compares views, never bytes.
 [[nodiscard]] std::vector<Tie> ties(const Checkpoint& checkpoint);
 
 }  // namespace ballast

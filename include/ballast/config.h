@@ -7,6 +7,9 @@
 // Errc::not_found. Only a std::optional has a default: where its key is not there, it stays what the struct
 // says (std::optional<int> heads = 12; many writers leave out what is usual), and empty where it says
 // nothing.
+//
+// Throws: what the functions say. Owns: a configuration is a value of its own; a Value in it keeps its tree.
+// Threads: every function may be called from several at once. Costs: in proportion to the configuration.
 #pragma once
 
 #include <array>
@@ -271,7 +274,7 @@ struct SaveConfigOptions {
 };
 
 /// JSON that load_config() reads. Atomic. Errc::not_representable for numbers JSON does not have,
-/// already_exists without `overwrite`.
+/// already_exists without `overwrite`, and what save_text() throws.
 template <class T>
 void save_config(const T& config, const std::string& path, const SaveConfigOptions& options = {}) {
   detail::save_config_text(detail::config_text(config, path), path, options.overwrite);

@@ -2,6 +2,11 @@
 // convert(): one file into another, with the steps of steps.h between. Streams; the output appears whole or
 // not at all. Receipts: what a conversion read, did and wrote, by SHA-256, so that others can check it
 // later. Part of ballast::import.
+//
+// Throws: what open(), the steps and save() throw, and what the functions say; nothing is written then. Owns:
+// what was done keeps the input's file as long as a tensor of it lives. Threads: every function may be called
+// from several at once, for different outputs. Costs: planning reads names (quantizing, values too), writing
+// streams every byte once, checksums and a receipt read them once more each.
 #pragma once
 
 #include <cstdint>
@@ -70,11 +75,15 @@ struct Converted : Stepped {
   SavedShards shards = {};                      ///< what was written, with shard_bytes
 };
 
-/// Everything but the writing.
+/// Everything but the writing: tensors that are still to be computed. Errc::unsupported for shards of another
+/// format than Safetensors, not_representable and invalid_argument for options the output's format has no
+/// place for, or that exclude each other (`state_dict` and `root`).
 [[nodiscard]] Converted plan_conversion(const std::string& in, const std::string& out,
                                         const ConvertOptions& options = {});
 
-/// Returns what was written. Input, output and receipt must be different files (require_apart()).
+/// Returns what was written. Input, output and receipt must be different files (require_apart());
+/// already_exists without `overwrite`, before any work where it can be said. Throws as plan_conversion() and
+/// save(); Errc::cannot_decrypt for a receipt of what is encrypted for others alone.
 Converted convert(const std::string& in, const std::string& out, const ConvertOptions& options = {});
 
 /// In the order of work.
@@ -102,7 +111,8 @@ struct Merged {
 };
 
 /// The tensors of several files, or of the shards of one, in one file. Errc::duplicate_key, naming both
-/// files, when two have a tensor of one name.
+/// files, when two have a tensor of one name; invalid_argument for no input, one that is named twice, and
+/// layouts that differ.
 Merged merge_files(const std::vector<std::string>& in, const std::string& out,
                    const MergeOptions& options = {});
 
@@ -127,6 +137,9 @@ struct EditedMetadata {
 /// Changes the metadata of a Safetensors file, or of every shard behind an index: `out` is a copy (of shards:
 /// a folder), empty for the files themselves. Each file is the old or the new one, whatever happens; of
 /// shards, what an interruption leaves is finished by the same call. Room is left for later edits.
+/// Errc::invalid_argument when nothing is to change, for an empty key, and for `marks` keys without it;
+/// not_found for a key to be removed that is not there; unsupported for files of another format, and
+/// encrypted ones.
 EditedMetadata edit_metadata(const std::string& in, const std::string& out, const MetadataEdit& change);
 
 /// A plain struct and a JSON file (docs/proof.md).
@@ -196,7 +209,7 @@ struct Receipt {
   Side output;                              ///< what was written
 };
 
-/// Reads all of it, twice: the files, and the tensors.
+/// Reads all of it, twice: the files, and the tensors. Throws what hash() and hash_file() throw.
 [[nodiscard]] Receipt::Side receipt_side(const Checkpoint& checkpoint, const Progress& progress = {});
 
 /// For a conversion that is done; `input` was made before, because the output may have taken its place.
@@ -208,8 +221,9 @@ struct Receipt {
 [[nodiscard]] Receipt make_receipt(std::string command, Receipt::Side input, Receipt::Steps steps,
                                    const std::string& out, const std::string& passphrase_file = {});
 
-/// The receipt in a JSON file. Errc::invalid_argument when it is something else, Errc::unsupported for a
-/// schema that is not known yet.
+/// The receipt in a JSON file. Errc::invalid_argument when it is something else, unsupported for a schema
+/// that is not known yet, not_found and type_mismatch for members that are not there or not as they should
+/// be.
 [[nodiscard]] Receipt read_receipt(const std::string& path);
 
 /// How replay() works.
@@ -223,8 +237,9 @@ struct ReplayOptions {
 
 /// Does what the receipt says again, from `in` to `out`; returns the file that was written, of shards the
 /// index. Errc::invalid_argument, before any work, when `in` is not the file the receipt was made of;
-/// Errc::unsupported where the output was encrypted. What is a file of rules to the receipt is data: nothing
-/// but `in`, `others`, `out` and `like` is opened.
+/// Errc::unsupported where the output was encrypted, or something was done that is not known here; bad_dtype
+/// for a dtype that is none; already_exists without `overwrite`. What is a file of rules to the receipt is
+/// data: nothing but `in`, `others`, `out` and `like` is opened.
 std::string replay(const Receipt& receipt, const std::string& in, const std::string& out,
                    const ReplayOptions& options = {});
 
@@ -236,7 +251,7 @@ struct ReceiptCheck {
 };
 
 /// Is this file what the receipt speaks of: the file's bytes and every tensor. Of a merge, one of the files
-/// that it read is enough.
+/// that it read is enough. What differs is a problem in the result; throws what open() and reading throw.
 [[nodiscard]] ReceiptCheck check_receipt(const std::string& path, const Receipt& receipt,
                                          const Progress& progress = {});
 

@@ -2,6 +2,10 @@
 // Two checkpoints, compared: names, shapes, dtypes and every value, whatever formats they come from. Streamed
 // in blocks on several threads: equal bytes at the speed of memory, and in a few megabytes of it. Part of
 // ballast::import.
+//
+// Throws: what diff() says. Owns: results are values. Threads: every function may be called from several at
+// once; diff() works on all threads of runtime.h, with one result however many there are. Costs: every byte
+// of both is read once.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +35,8 @@ enum class Change : std::uint8_t {
   layout,  ///< same bits of a matrix or more, which the two say to be laid out differently: other numbers
 };
 
-/// "equal", "within-tolerance", "values", "dtype", "shape", "renamed", "only-a", "only-b", "layout".
+/// "equal", "within-tolerance", "values", "dtype", "shape", "renamed", "only-a", "only-b", "layout":
+/// constants.
 [[nodiscard]] std::string_view name(Change change) noexcept;
 
 /// How far the values of two tensors are apart. NaN equals NaN; NaN and a number, or an infinity and a
@@ -92,7 +97,7 @@ struct DiffReport {
 /// Every tensor of both, by name: shapes, dtypes, bits, and where bits differ the values. Quantized weights
 /// are compared as the values they stand for. Reads all bytes once, on all threads, in a few megabytes of
 /// memory. Errc::file_changed when a file was written to since it was opened, invalid_argument for a negative
-/// or NaN tolerance.
+/// or NaN tolerance, not_representable for a tensor without data, unsupported for one on another device.
 [[nodiscard]] DiffReport diff(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options = {});
 
 }  // namespace ballast

@@ -2,6 +2,12 @@
 // DLPack, the common way to hand tensors between libraries in one process without copying. The structs have
 // the layout of DLPack's C header, in a namespace of their own: reinterpret_cast them to and from
 // <dlpack/dlpack.h>'s when a program has that too.
+//
+// Throws: what the functions say; nothing is handed over then. Owns: an exported tensor keeps its bytes until
+// its deleter is called, an imported one its producer's until the last Tensor is gone; the caller of
+// to_dlpack() calls `deleter` once, or hands it to a library that does. Threads: several at once, for
+// different tensors; the deleter runs on the thread that lets go last. Costs: no element is copied; a tensor
+// that is still to be read is read.
 #pragma once
 
 #include <cstdint>
@@ -96,17 +102,20 @@ struct ManagedTensorVersioned {
 
 namespace ballast {
 
-/// `tensor`'s own bytes for another library, kept alive until it calls the deleter. Memory that may not be
-/// written is refused with Errc::not_representable: this form cannot say so. Quantized and opaque dtypes are
-/// refused in both forms, as are elements of fewer than eight bits that are strided or do not begin on a
-/// byte.
+/// `tensor`'s own bytes for another library, kept alive until it calls the deleter. Errc::not_representable
+/// for memory that may not be written, which this form cannot say, and in both forms for quantized and opaque
+/// dtypes and for elements of fewer than eight bits that are strided or do not begin on a byte.
+/// Errc::invalid_argument for a shape alone.
 [[nodiscard]] dlpack::ManagedTensor* to_dlpack(const Tensor& tensor);
 
-/// The same in the form of DLPack 1.x, which knows read-only memory.
+/// The same in the form of DLPack 1.x, which knows read-only memory. Kept alive until the deleter is called.
 [[nodiscard]] dlpack::ManagedTensorVersioned* to_dlpack_versioned(const Tensor& tensor);
 
 /// Another library's tensor, without a copy. Its deleter runs when the last Tensor that looks at it is gone.
 /// When this throws, `managed` still belongs to the caller. Memory of the CPU and of CUDA devices.
+/// Errc::unsupported for other devices, other versions than 1.x and elements of fewer than eight bits in a
+/// byte each; bad_dtype for types and vectors Ballast has not; invalid_argument for null; size_overflow,
+/// misaligned for sizes and strides that cannot be.
 [[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensor* managed);
 /// The same for DLPack 1.x; read-only memory stays read-only.
 [[nodiscard]] Tensor from_dlpack(dlpack::ManagedTensorVersioned* managed);

@@ -3,6 +3,9 @@
 // the place it happened in (file, tensor, byte offset) and a sentence with the numbers and the likely
 // cause. docs/errors.md explains every code. And what such sentences are made of: names from files made
 // safe to show, and the names that may have been meant.
+//
+// Throws: nothing but std::bad_alloc. Owns: what is given is a copy, where a function does not say otherwise.
+// Threads: every function may be called from several at once. Costs: in proportion to the text.
 #pragma once
 
 #include <cstddef>
@@ -95,7 +98,8 @@ enum class Errc : std::uint8_t {
   onnx_invalid = 153,     ///< ONNX's own checker or shape inference refuses what was made
 };
 
-/// The stable spelling used in JSON, docs and tests: "size-mismatch".
+/// The stable spelling used in JSON, docs and tests: "size-mismatch". A constant; "unknown" for a
+/// number that is no code.
 [[nodiscard]] std::string_view name(Errc code) noexcept;
 
 /// The one exception of the library. Copying it is cheap and does not throw.
@@ -107,7 +111,7 @@ class Error : public std::runtime_error {
   /// What went wrong: stable, to be tested (docs/errors.md).
   [[nodiscard]] Errc code() const noexcept { return code_; }
 
-  /// File, then thing: "net.pt: tensor \"fc.weight\"". May be empty.
+  /// File, then thing: "net.pt: tensor \"fc.weight\"". May be empty. Valid as long as the exception.
   [[nodiscard]] const std::string& where() const noexcept { return where_; }
 
  private:
@@ -146,7 +150,8 @@ inline constexpr std::size_t kDisplayLimit = 512;  // bytes of source text shown
 
 // "Did you mean": messages of the library end with it; a program that asks for names of its own can do the
 // same.
-/// Up to `count` of `names`, nearest first; only those near enough to be meant.
+/// Up to `count` of `names`, nearest first; only those near enough to be meant. They are views of `names`,
+/// valid as long as those.
 [[nodiscard]] std::vector<std::string_view> nearest(std::string_view wanted,
                                                     std::span<const std::string_view> names,
                                                     std::size_t count = 3);

@@ -2,6 +2,11 @@
 // Format: what a file of tensors is, as a value. Everything that is known about a format (its names, how it
 // is told from others, how it is read and written, what it can hold) is a row; formats Ballast does not know
 // can be handed to open() and save() in the same way.
+//
+// Throws: Errc::invalid_argument for names that are none, and what the functions say. Owns: rows and names
+// are constants; a row of your own must live as long as what was opened as it. Threads: every function may be
+// called from several at once, those of a row of your own too. Costs: a look into the table; no file is
+// touched.
 #pragma once
 
 #include <array>
@@ -30,7 +35,7 @@ struct FileHead {
   std::uint64_t size = 0;            ///< of the whole file
   std::string_view name;             ///< the path, or what else it is called by
 
-  /// The bytes as text.
+  /// The bytes as text, valid as long as those.
   [[nodiscard]] std::string_view text() const noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
@@ -83,7 +88,7 @@ class Format {
   /// Must not be none.
   constexpr const FormatRow* operator->() const noexcept { return row_; }
 
-  /// Empty for none.
+  /// Empty for none; lives as long as the row.
   [[nodiscard]] constexpr std::string_view name() const noexcept {
     return row_ == nullptr ? std::string_view() : row_->name;
   }
@@ -125,8 +130,8 @@ extern const FormatRow onnx;
 extern const FormatRow sharded;
 }  // namespace formats
 
-/// All of them, in the order in which they are asked whether a file is theirs. Part of ballast::import, as
-/// all that follows.
+/// All of them, in the order in which they are asked whether a file is theirs: constants. Part of
+/// ballast::import, as all that follows.
 [[nodiscard]] std::span<const Format> all_formats() noexcept;
 
 /// Those that save() writes.
@@ -136,7 +141,8 @@ extern const FormatRow sharded;
 [[nodiscard]] Format format_named(std::string_view name);
 
 /// What save() would write: `format` itself when there is one, else what the extension says.
-/// Errc::invalid_argument for an extension that says nothing.
+/// A ".age" behind it is left out. Errc::invalid_argument for an extension that says nothing, unsupported for
+/// ".onnx", which weights alone are not. The path need not be there.
 [[nodiscard]] Format format_for(const std::string& path, Format format = {});
 
 /// How tensors are made smaller inside Safetensors files and records, without loss
@@ -147,7 +153,7 @@ enum class Pack : std::uint8_t {
   small,  ///< F16 and F8 too; the smallest size
 };
 
-/// "none", "fast", "small".
+/// "none", "fast", "small": constants.
 [[nodiscard]] std::string_view name(Pack pack) noexcept;
 
 /// Errc::invalid_argument for a name that is none.

@@ -3,6 +3,11 @@
 // remember which operation made them; the sizes of dimensions with a name may differ from call to call, and
 // the graph says how everything follows from them. Part of ballast::nn; ballast/onnx.h writes a graph to a
 // file.
+//
+// Throws: what trace() says. Owns: a graph keeps the tensors whose values it knows; operations' rows live as
+// long as the program. Threads: several at once, each traces what its own thread calls. Costs: one run of
+// forward() by shapes, and some more where a dimension has a name; what depends on the inputs alone is not
+// computed.
 #pragma once
 
 #include <concepts>
@@ -185,7 +190,9 @@ std::vector<Tensor> call_forward(const Model& model, std::span<const Tensor> inp
 /// The graph of model.forward(), which is called with made-up inputs: once, or several times with other sizes
 /// when some dimension has a name. The model must have its weights; it is not changed. Errors:
 /// Errc::traced_value when the model's code reads a value that depends on the inputs, Errc::baked_dimension
-/// when a named dimension cannot vary.
+/// when a named dimension cannot vary; Errc::invalid_argument for no inputs, sizes below 1, a weight without
+/// data, and where forward() takes another number of tensors; bad_name and duplicate_key for names of inputs,
+/// too_many for names of dimensions; and what the model's operations throw.
 template <Module Model>
 [[nodiscard]] Graph trace(const Model& model, const std::vector<InputSpec>& inputs) {
   return detail::trace(

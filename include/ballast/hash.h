@@ -2,6 +2,9 @@
 // What a checkpoint holds, as SHA-256: one for each tensor over its name, dtype, shape and values, and a root
 // over all of them that depends on nothing else: not on the format, the order, the shards, the strides.
 // docs/proof.md has the bytes. Part of ballast::import.
+//
+// Throws: what the functions say. Owns: results are values. Threads: every function may be called from
+// several at once; each works on all threads of runtime.h. Costs: every byte is read once.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +36,7 @@ struct Manifest {
 
 /// Reads every byte, as many tensors at a time as there are threads, in a few hundred kilobytes of memory.
 /// Tied tensors that the metadata gives second names count under each. Errc::not_representable when a tensor
-/// has no data.
+/// has no data; file_changed when a file was written to since it was opened, and what reading throws.
 [[nodiscard]] Manifest hash(const Checkpoint& checkpoint, const Progress& progress = {});
 
 /// SHA-256 of a whole file, as sha256sum has it. Errc::file_not_found, permission_denied, io_error.

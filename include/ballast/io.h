@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of every format: open() tells them apart by their content, save() by the name it is given. Part of
 // ballast::import.
+//
+// Throws: what the functions say; a save() that throws leaves no new file behind, and the old one as it was.
+// Owns: what is opened keeps its file as long as a tensor of it lives. Threads: every function may be called
+// from several at once, writers for different paths; set_identities() holds for calls that begin after it.
+// Costs: open() reads headers and pickles, save() streams every byte once, or twice where checksums are
+// compared before.
 #pragma once
 
 #include <cstddef>
@@ -45,16 +51,19 @@ void set_identities(std::vector<std::string> identities, std::string passphrase_
 /// index or one model file in it. The content of a file decides its format, never its name. Costs what the
 /// header or the pickle costs, and no more memory than docs/limits.md says: tensors are views of the mapped
 /// file, read when they are needed. They keep it alive and may outlive the Checkpoint. Safe to call from
-/// several threads. Errc::file_not_found, permission_denied, unknown_format, forbidden_global (`inert`), and
-/// what docs/errors.md lists for files that are damaged or lie.
+/// several threads. Errc::file_not_found, permission_denied, unknown_format, forbidden_global (`inert`),
+/// missing_shard and index_mismatch of shards, cannot_decrypt, invalid_argument for an `expansion` below 0
+/// and a folder with several models in it, and what docs/errors.md lists for files that are damaged or lie.
 [[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
 
 /// The same for bytes that lie elsewhere: in memory, in a part of a file, on another machine (byte_source.h).
+/// Errc::invalid_argument for null; what lies beside a file (shards, external data) is Errc::unsupported.
 [[nodiscard]] Checkpoint open(const std::shared_ptr<const ByteSource>& source,
                               const OpenOptions& options = {});
 
 /// What a file holds besides tensors, or a JSON file, as a tree of values; `dotted` leads to a part of it
-/// ("config.optimizer.lr"). Errc::not_found when that is not there, or the format has no such thing.
+/// ("config.optimizer.lr"). Keeps what it needs alive. Errc::not_found when that is not there, or the format
+/// has no such thing; bad_json, and what open() throws.
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
 /// How save() writes, in the order of work.
@@ -84,9 +93,10 @@ struct SaveOptions {
 /// Atomic: the old file, or the whole new one, on the disk when it returns. Streams what the tensors show, so
 /// that memory stays flat; `path` may be a file they are read from. Errc::not_representable, before anything
 /// is written, for tensors the format cannot hold (metadata and other values are left out where it has no
-/// place for them); already_exists without `overwrite`; file_not_found when the
-/// folder is not there; no_space, io_error; bad_crc and file_changed when a source is not sound. Safe to call
-/// from several threads for different paths.
+/// place for them); unsupported for a format that is only read, and options it has not; invalid_argument for
+/// an extension that says no format, and recipients without ".age" or the other way round; already_exists
+/// without `overwrite`; file_not_found when the folder is not there; no_space, io_error; bad_crc and
+/// file_changed when a source is not sound. Safe to call from several threads for different paths.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// What one shard holds at most when nothing is said; a larger tensor gets its own.
@@ -103,28 +113,33 @@ struct SavedShards {
 /// there. All files are complete on the disk before the first gets its name, and the index gets its name
 /// last: whatever happens, `path`'s index leads to the old shards or to the new ones. Old shards go when the
 /// new index is there; where their names are taken, new ones are called model-v2-…. Without shard_bytes,
-/// kShardBytes; another format than Safetensors is Errc::unsupported. Encrypted, every file ends in ".age",
-/// the index too, in which the names of the tensors stand.
+/// kShardBytes. Encrypted, every file ends in ".age", the index too, in which the names of the tensors stand.
+/// Errc::unsupported for another format than Safetensors, invalid_argument for a `path` of another kind,
+/// too_many beyond 10,000 shards, and what save() throws.
 SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
                         const SaveOptions& options = {});
 
 /// The set of shards that save_shards() to `path` would replace: the index, and what it leads to. `encrypts`:
-/// as with recipients or a passphrase.
+/// as with recipients or a passphrase. Errc::invalid_argument for a `path` save_shards() does not take.
 [[nodiscard]] std::vector<std::string> shards_in_place(const std::string& path, bool encrypts = false);
 
 /// Before any work: every output is a file of its own, none of `inputs` (an index or a folder stands for all
-/// its files) and none of the other outputs, whatever names and links lead there (Errc::invalid_argument);
-/// its folder is there and its name is not too long.
+/// its files) and none of the other outputs, whatever names and links lead there, and its name is not
+/// too long (Errc::invalid_argument); its folder is there (Errc::file_not_found). Of inputs, indices are
+/// read.
 void require_apart(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
 /// Takes the next bytes of a file.
 using AppendBytes = std::function<void(std::span<const std::byte> bytes)>;
 
-/// A text of your own beside them: atomic, like every file Ballast writes.
+/// A text of your own beside them: atomic, like every file Ballast writes. Errc::already_exists without
+/// `overwrite`, file_not_found when the folder is not there, not_regular_file for a folder or a pipe,
+/// invalid_argument for no name, no_space, io_error.
 void save_text(std::string_view text, const std::string& path, bool overwrite = false);
 
 /// The same for a file that need not be in memory as a whole: `write` calls append(bytes) as often as it
-/// likes. When it throws, there is no new file, and the old one is as it was.
+/// likes. When it throws, there is no new file, and the old one is as it was; what it throws comes through as
+/// it is.
 void save_pieces(const std::string& path, bool overwrite,
                  const std::function<void(const AppendBytes& append)>& write);
 
@@ -137,7 +152,7 @@ struct NewIdentity {
   std::string recipient;  ///< "age1…"
 };
 
-/// From the system's source of randomness.
+/// From the system's source of randomness; Errc::unsupported when OpenSSL has none to give.
 [[nodiscard]] NewIdentity generate_identity();
 
 /// Removes the temporary files of saves still under way. Async-signal-safe: for a program's own SIGINT

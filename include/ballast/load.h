@@ -6,6 +6,11 @@
 // matching (exact key, the adapter's name for it, compacted positions of vectors), choice of variants,
 // adaption to the native layout, dtype policy, checks. Only then is the model touched: if anything is wrong,
 // LoadError is thrown and the model is as it was. LoadReport says what a load did, tensor by tensor.
+//
+// Throws: LoadError (Errc::load_failed) when model and file do not fit, and what the functions say; the model
+// is as it was then. Owns: the model's tensors keep the file's bytes; nothing else is kept. Threads: several
+// at once for different models; nobody else may use a model that is loaded meanwhile. Costs: names and shapes
+// are compared; bytes are read only where a step must compute a tensor.
 #pragma once
 
 #include <cstddef>
@@ -215,15 +220,17 @@ LoadReport load(const CollectSlots& collect, std::span<const Checkpoint> files, 
 
 /// Fills the model's tensors with views of the checkpoint's: no byte is copied unless a step must compute it,
 /// and the file stays mapped as long as one of them lives. Gives the report of every key. Throws LoadError
-/// when the model and the checkpoint do not fit, Errc::invalid_argument for options that make no sense; the
-/// model is as it was then. Nobody else may use the model meanwhile.
+/// when the model and the checkpoint do not fit; Errc::invalid_argument for options that make no sense and
+/// for several state dicts that fit, not_found for a `root` or an `include` that finds nothing, bad_crc with
+/// `verify`; the model is as it was then. Nobody else may use the model meanwhile.
 template <Module Model>
 LoadReport load(Model& model, const Checkpoint& checkpoint, const LoadOptions& options = {}) {
   return detail::load(detail::collector_of(model), {&checkpoint, 1}, options);
 }
 
 /// Several files make up one model: an encoder from one, a head from another. Each has its own root, found or
-/// named by the options; no key may be in two of them.
+/// named by the options; no key may be in two of them (Errc::duplicate_key); none at all are
+/// Errc::invalid_argument.
 template <Module Model>
 LoadReport load(Model& model, const std::vector<Checkpoint>& parts, const LoadOptions& options = {}) {
   return detail::load(detail::collector_of(model), parts, options);
@@ -231,7 +238,7 @@ LoadReport load(Model& model, const std::vector<Checkpoint>& parts, const LoadOp
 
 /// The model's tensors under the names and in the layouts of `adapter`; nothing is copied before it is
 /// written. Tied tensors are there once, with the other names in the metadata. Errc::invalid_argument when a
-/// tensor has no data.
+/// tensor has no data, not_found for a `keep_dtype` that matches none.
 template <Module Model>
 [[nodiscard]] Checkpoint to_checkpoint(const Model& model, Adapter adapter = Adapter::pytorch,
                                        const ModelCast& cast = {}) {

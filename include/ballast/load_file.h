@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // load(model, path), save(model, path) and load_config<T>(path): load.h and config.h for any file Ballast
 // reads or writes. Part of ballast::import.
+//
+// Throws: what open(), load() and save() throw. Owns: the model's tensors keep the mapped file. Threads:
+// several at once for different models and paths; nobody else may use a model that is loaded meanwhile.
+// Costs: as io.h and load.h.
 #pragma once
 
 #include <string>
@@ -40,7 +44,8 @@ LoadReport load(Model& model, const std::vector<std::string>& paths, const LoadO
 /// in Burn's formats, and those of `options.adapter` where it is set. Quantized are tensors of two dimensions
 /// and more; only save_record() takes a configuration. Atomic, and streamed: memory stays flat.
 /// Errc::already_exists without `overwrite`, invalid_argument when a tensor has no data or the extension says
-/// no format, not_representable for what the format cannot hold; nothing is written then.
+/// no format, not_representable for what the format cannot hold, and what save() of a checkpoint throws;
+/// nothing is written then.
 template <Module Model>
 void save(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
   detail::save_model(detail::collect_slots(model, detail::Collector::Alternatives::held_only), path, options);

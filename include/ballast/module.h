@@ -10,6 +10,12 @@
 //   - arithmetic types, enums, strings, std::function and containers of those: configuration, skipped,
 //   - Skip<T>: anything else that is none of the model's parameters.
 // A trailing underscore is not part of a name: `default_` has the key "default".
+// What cannot be such a member does not compile, with a sentence that says why.
+//
+// Throws: Errc::too_deep for members nested more than 64 deep (a cycle of pointers), and what the functions
+// say. Owns: a model its tensors, which keep their bytes; what is given are views of them. Threads: several
+// at once for different models, and for one that nobody changes. Costs: a walk over the members; copy() and
+// init() take memory, the others none.
 #pragma once
 
 #include <cstdint>
@@ -99,7 +105,7 @@ struct Parameter {
   Tensor tensor;     ///< a view of the model's
 };
 
-/// What training would change: every tensor but the buffers of the norms.
+/// What training would change: every tensor but the buffers of the norms, in order of declaration.
 template <Module Model>
 [[nodiscard]] std::vector<Parameter> parameters(const Model& model) {
   std::vector<Parameter> result;
@@ -120,7 +126,8 @@ void print(const Model& model, std::ostream& out) {
 /// original, not even through shared pointers. What is tied there (the same bytes under two names, as they
 /// are or transposed; one module behind two shared pointers) is tied here. Reads the bytes, and throws what
 /// that throws; tensors without bytes stay so. Members in Skip<T> and fields a class does not list are copied
-/// as C++ copies them. (Copying the struct itself copies views: both models look at the same weights.)
+/// as C++ copies them. Errc::unsupported for a pointer to a base that holds a derived class. (Copying the
+/// struct itself copies views: both models look at the same weights.)
 template <Module Model>
 [[nodiscard]] Model copy(const Model& model) {
   detail::TensorCopies copies(detail::collect_slots(model, detail::Collector::Alternatives::held_only));
@@ -133,6 +140,7 @@ std::vector<std::string> initialize(const Slots& slots, std::uint64_t seed);
 
 /// Gives every tensor that has no data yet its first value: what was loaded stays. The same seed gives the
 /// same model everywhere. Tensors outside layers become zeros. Returns the paths of those it filled.
+/// Errc::invalid_argument for a tensor without a shape.
 template <Module Model>
 std::vector<std::string> init(Model& model, std::uint64_t seed = 0) {
   return detail::initialize(detail::collect_slots(model, detail::Collector::Alternatives::held_only), seed);

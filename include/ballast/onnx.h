@@ -5,6 +5,10 @@
 //   {"logits"}});
 //
 // docs/onnx.md says what can be exported at which opset. Part of ballast::onnx.
+//
+// Throws: what the functions say; nothing is written then. Owns: results are values. Threads: several at
+// once, for different paths; the model is not changed. Costs: the model runs as trace() runs it; weights are
+// streamed once.
 #pragma once
 
 #include <cstddef>
@@ -94,7 +98,12 @@ void check(const std::string& path, const Options& options);
 /// Atomic. Initializers have PyTorch's names and layouts, as in files of ballast::save(). Everything is
 /// checked by ONNX's checker and its strict shape inference before the file gets its name.
 /// Errc::not_exportable names every operation that cannot be exported at once, with its place in the model;
-/// Errc::baked_dimension a dimension that was given a name and cannot vary.
+/// Errc::baked_dimension a dimension that was given a name and cannot vary; onnx_invalid what ONNX's checker
+/// refuses. Errc::unsupported for an opset outside [kOldestOpset, newest_opset()], and a dtype other than
+/// keep and half; invalid_argument for no inputs, or other names for results than there are; bad_name and
+/// duplicate_key for names, bad_dtype for inputs ONNX cannot have; of `weights` path_escape, not_found,
+/// shape_mismatch and index_mismatch when they are not the model's; already_exists without `overwrite`,
+/// no_space, io_error; and what trace() throws.
 template <Module Model>
 SaveReport save(const Model& model, const std::string& path, const Options& options) {
   detail::check(path, options);

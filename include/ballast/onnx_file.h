@@ -2,6 +2,9 @@
 // What an ONNX file says about itself, without its weights: what goes in and comes out, which operators it
 // needs, and where its tensors lie. The weights are open()'s business (io.h), which lists them like those of
 // any other file; writing ONNX is onnx.h's. Part of ballast::import.
+//
+// Throws: what the functions say. Owns: results are values. Threads: every function may be called from
+// several at once. Costs: the structure is read once, in proportion to its nodes; weights are not.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +88,8 @@ struct Info {
 };
 
 /// Reads the structure alone, never the weights; files with external data need not be there.
-/// Errc::unknown_format when it is no ONNX file, else what open() would say.
+/// Errc::unknown_format when it is no ONNX file, else what open() would say: file_not_found, bad_onnx,
+/// too_many, too_deep, ….
 [[nodiscard]] Info read_info(const std::string& path);
 
 /// One call of an operator.

@@ -9,6 +9,10 @@
 //   Tensor y = run(kSnake, x, 0.5);
 //
 // A row is const, and lives as long as the program: graphs point to it.
+//
+// Throws: what run() says. Owns: a call its attributes; references are valid as long as the call. Threads:
+// rows are constants; kernels and rules of yours may be called from several at once. Costs: a look at the
+// operands, and the kernel.
 #pragma once
 
 #include <array>
@@ -44,19 +48,22 @@ struct OperationCall {
   std::span<const Tensor> inputs;  ///< undefined where one was left out
   const Attributes& attributes;    ///< what is no tensor
 
-  /// The operation's.
+  /// The operation's; a constant.
   [[nodiscard]] const char* name() const noexcept;
 
   /// Whether input i was given.
   [[nodiscard]] bool has(std::size_t i) const { return i < inputs.size() && inputs[i].defined(); }
 
-  /// Of input i.
+  /// Of input i, valid as long as the call.
   [[nodiscard]] const Shape& shape(std::size_t i) const { return inputs[i].shape(); }
 
   /// Of input i.
   [[nodiscard]] DType dtype(std::size_t i) const { return inputs[i].dtype(); }
 
-  /// Of an attribute. Errc::unsupported when there is none of that name.
+  /// @name Attributes
+  /// By their names, valid as long as the call. Errc::unsupported when there is none of that name.
+
+  /// A whole number.
   [[nodiscard]] std::int64_t number(std::string_view attribute) const;
   /// A number that may have a fraction.
   [[nodiscard]] double real(std::string_view attribute) const;

@@ -2,6 +2,10 @@
 // 8-bit weights. dequantized(): the numbers behind PyTorch's quantized tensors. quantize_int8() and
 // dequantize(): a Checkpoint's weights as integers with one scale for each channel, and back; what is what
 // stands in the metadata (docs/formats/record.md), so that load() finds it by itself. Part of ballast::core.
+//
+// Throws: what the functions say. Owns: what is made keeps what it is computed from. Threads: every function
+// may be called from several at once. Costs: quantize_int8() reads the values twice, on all threads;
+// everything else reads nothing, and is computed when somebody reads it.
 #pragma once
 
 #include <cstdint>
@@ -52,14 +56,16 @@ struct QuantizeOptions {
 
 /// Symmetric: q = round(w / scale) with scale = absmax / 127 of the channel. `name` becomes I8 and
 /// `name_scale` (F32, one for each channel) joins it. The values are read twice, for the scales and for the
-/// errors; the integers are made when they are read. Errc::not_representable for values that are not finite.
+/// errors; the integers are made when they are read. Errc::not_representable for values that are not
+/// finite, invalid_argument when tensors are quantized already.
 [[nodiscard]] Quantized quantize_int8(const Checkpoint& in, const QuantizeOptions& options = {});
 
 /// Holds tensors that quantize_int8() made.
 [[nodiscard]] bool is_quantized(const Checkpoint& checkpoint);
 
 /// What quantize_int8() made, as floating-point tensors again, computed when they are read; a checkpoint
-/// without such tensors as it is.
+/// without such tensors as it is. Errc::bad_dtype, shape_mismatch and not_found when integers and scales are
+/// not what the metadata says, bad_json and unsupported for what it says.
 [[nodiscard]] Checkpoint dequantize(const Checkpoint& in);
 
 }  // namespace ballast

@@ -2,6 +2,11 @@
 // Records of models: convert once, ship the record, load it with nothing left to do. save_record() writes a
 // model's tensors in the native layout, load_record() maps them: no transposes, no copies, no importer. Part
 // of ballast::core.
+//
+// Throws: as load.h and detail/record_file.h, and what the functions say. Owns: as load(): the model's
+// tensors keep the mapped file. Threads: several at once for different models and paths; nobody else may use
+// a model that is loaded meanwhile. Costs: loading takes what the header takes; saving reads every byte
+// twice, quantized ones once more.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +39,8 @@ RecordReport save_record(const Slots& slots, const std::string& path, const Save
 
 /// The model's tensors under their own names and in the native layout; quantized are weights of linear,
 /// convolutional, embedding and recurrent layers. Atomic. Errc::invalid_argument for an adapter or a format
-/// of another kind.
+/// of another kind and for a tensor without data, already_exists without `overwrite`, and what
+/// safetensors::save() throws.
 template <Module Model>
 RecordReport save_record(const Model& model, const std::string& path, const SaveModelOptions& options = {}) {
   return detail::save_record(detail::collect_slots(model, detail::Collector::Alternatives::held_only), path,

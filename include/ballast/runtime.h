@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How work is done: how the bytes of a file come into memory, on how many threads, and how far it is.
+//
+// Throws: Errc::invalid_argument for what makes no sense. Owns: nothing; the number of threads is one for the
+// process. Threads: every function may be called from several at once. Costs: none; threads are started when
+// there is work for them, and stay.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,11 @@
 // The Safetensors format: read with the reference implementation's exact verdicts, written byte for byte as
 // it writes, streamed, and edited without rewriting the data. docs/formats/safetensors.md describes the
 // bytes. Part of ballast::core.
+//
+// Throws: what the functions say, each before it has changed anything that others see. Owns: what is read
+// keeps its file or memory as long as a tensor of it lives; a StreamWriter its unfinished file. Threads:
+// every function may be called from several at once, writers for different paths, StreamWriter::write() of
+// one writer too. Costs: reading takes what the header takes, writing streams each byte once.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +48,7 @@ struct ReadOptions {
 /// Errc::file_not_found, truncated, bad_json, size_mismatch, overlap, … (docs/formats/safetensors.md) for
 /// what the reference would refuse, duplicate_key where `strict`. Safe to call from several threads.
 [[nodiscard]] Checkpoint open(const std::string& path, const ReadOptions& options = {});
-/// The same for a file that lies in memory; tensors are views of it.
+/// The same for a file that lies in memory; tensors are views of it. Errc::invalid_argument for null.
 [[nodiscard]] Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options = {});
 
 /// How files are written.
@@ -57,8 +62,10 @@ struct SaveOptions {
 /// Atomic. Tensors in the reference's order: dtype, then name; whatever their strides, they are written
 /// row-major. Memory stays flat whatever the size; a source file that changed meanwhile is
 /// Errc::file_changed, and nothing is written under `path`, which may be a source itself.
+/// Errc::not_representable for dtypes the format has not and tensors without data, bad_name, bad_utf8 and
+/// duplicate_key for names, header_too_large, already_exists, file_not_found, no_space, io_error.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
-/// The same bytes, in memory.
+/// The same bytes, in memory: as many as the file would have. The same refusals, but those of a path.
 [[nodiscard]] std::vector<std::byte> serialize(const Checkpoint& checkpoint);
 
 /// Writes tensors that do not exist yet, or do not fit into memory: declare all of them, then bring their
@@ -81,11 +88,15 @@ class StreamWriter {
   ~StreamWriter();  ///< without finish(): nothing remains
 
   /// Bytes [offset, offset + bytes.size()) of the tensor's row-major form. Errc::overlap when some of them
-  /// came before.
+  /// came before, not_found for a name that was not declared, offset_out_of_range outside it,
+  /// invalid_argument after finish().
   void write(std::string_view name, std::uint64_t offset, std::span<const std::byte> bytes);
-  /// All of a tensor; its dtype and shape must be the declared ones.
+  /// All of a tensor; Errc::bad_dtype and shape_mismatch unless they are the declared ones, invalid_argument
+  /// without data.
   void write(std::string_view name, const Tensor& tensor);
-  /// Errc::gap, naming tensor and bytes, when some never came. Nothing may be called after it.
+  /// Waits for the disk. Errc::gap, naming tensor and bytes, when some never came; io_error when a write
+  /// failed before, invalid_argument while another is under way. Nothing may be called after it
+  /// (Errc::invalid_argument).
   void finish();
 
  private:
@@ -109,8 +120,10 @@ struct HeaderEdit {
 
 /// A copy of `in` with another header; the data stays in its order and goes from file to file inside the
 /// kernel. `in` and `out` may be one file: whatever happens, it is the old or the new one, and of two
-/// edits at once one comes after the other (Errc::file_changed when that would take long). True when only a
-/// sector was written (HeaderEdit::spare), in the file itself, which readers that have it open then see.
+/// edits at once one comes after the other (Errc::file_changed when that would take long). Errc::not_found
+/// for a name to be changed that is not there, duplicate_key when two tensors would have one name,
+/// invalid_argument to replace the metadata and remove it, and what open() and save() refuse. True when only
+/// a sector was written (HeaderEdit::spare), in the file itself, which readers that have it open then see.
 bool edit(const std::string& in, const std::string& out, const HeaderEdit& change,
           const SaveOptions& options = {});
 

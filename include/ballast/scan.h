@@ -2,6 +2,10 @@
 // What is in a file before anybody loads it: every global a pickle names, every call it makes, with the
 // verdict of the very parser that loads files, and whatever is odd about the container. Nothing is executed.
 // Part of ballast::import.
+//
+// Throws: Errc::file_not_found, permission_denied, not_regular_file and io_error of every path, and what the
+// functions say. Owns: results are values; names are constants. Threads: every function may be called from
+// several at once. Costs: pickles and directories are read whole, tensors only for checksums.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +36,9 @@ enum class Verdict : std::uint8_t {
   danger,   ///< known to run code, start a process, touch files or the network
 };
 
-/// "note", "warning", "danger".
+/// "note", "warning", "danger": constants.
 [[nodiscard]] std::string_view name(Severity severity) noexcept;
-/// "clean", "unknown", "danger".
+/// "clean", "unknown", "danger": constants.
 [[nodiscard]] std::string_view name(Verdict verdict) noexcept;
 
 /// Something in the file that somebody should know of.
@@ -84,8 +88,9 @@ struct ScanOptions {
   bool checksums = true;  ///< read every byte and compare every checksum the container holds
 };
 
-/// Throws when the file cannot be read at all or is no model file (Errc::unknown_format); a model file that
-/// Ballast refuses is a finding.
+/// Throws when the file cannot be read at all or is no model file (Errc::unknown_format; of shards also
+/// missing_shard and index_mismatch); a model file that Ballast refuses, also for a pickle too large to look
+/// into (header_too_large) or one that is not looked into (unsupported), is a finding with that code.
 [[nodiscard]] ScanReport scan(const std::string& path, const ScanOptions& options = {});
 
 /// A pickle of a file: an entry of its archive, or the file itself.
@@ -95,7 +100,8 @@ struct PickleEntry {
 };
 
 /// None where the file holds no pickle that is written down as one: Safetensors, arrays, ONNX. Of shards
-/// those of all, as "pytorch_model-00001-of-00002.bin: archive/data.pkl".
+/// those of all, as "pytorch_model-00001-of-00002.bin: archive/data.pkl". Errc::unknown_format,
+/// header_too_large for a pickle beyond the limit, and what open() says of the container.
 [[nodiscard]] std::vector<PickleEntry> pickle_entries(const std::string& path);
 
 /// One opcode.
@@ -112,7 +118,8 @@ struct PickleLines {
   std::optional<std::uint64_t> next = {};  ///< offset of the one after the last; none at the end
 };
 
-/// `entry` is a position in pickle_entries(). Errc::not_found when there is none.
+/// `entry` is a position in pickle_entries(). Errc::not_found when there is none, offset_out_of_range behind
+/// its end, header_too_large as there. Bytes that are no pickle end the list with the opcode "?".
 [[nodiscard]] PickleLines list_pickle(const std::string& path, std::size_t entry, std::uint64_t offset,
                                       std::size_t most);
 

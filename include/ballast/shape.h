@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape and Strides: short lists of 64-bit numbers that live inside the object up to six dimensions, which is
-// all but a handful of the tensors in the world, and on the heap beyond.
+// all but a handful of the tensors in the world, and on the heap beyond. And Index, by which Tensor::index()
+// takes a part of one.
+//
+// Throws: nothing but std::bad_alloc; positions outside a list are the caller's mistake and are not looked
+// for (a debug build of the standard library may stop there). Owns: a Shape its numbers; a ShapeView nothing.
+// Threads: reading one from several is safe, changing it is not. Costs: no allocation up to six numbers.
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -81,10 +87,10 @@ class Dims {
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
-  /// The first number; moved by whatever changes the length.
+  /// The first number; valid until the length changes.
   [[nodiscard]] std::int64_t* data() noexcept { return size_ <= kInline ? inline_ : heap_.data(); }
 
-  /// The first number; moved by whatever changes the length.
+  /// The first number; valid until the length changes.
   [[nodiscard]] const std::int64_t* data() const noexcept {
     return size_ <= kInline ? inline_ : heap_.data();
   }
@@ -140,6 +146,48 @@ std::ostream& operator<<(std::ostream& out, ShapeView shape);
 inline std::ostream& operator<<(std::ostream& out, const Dims& dims) {
   return out << ShapeView(dims);
 }
+
+/// Python's start:stop:step; what is absent means what it means there.
+struct Slice {
+  std::optional<std::int64_t> start = {};  ///< absent: the first, or the last where step is negative
+  std::optional<std::int64_t> stop = {};   ///< absent: to the end
+  std::optional<std::int64_t> step = {};   ///< absent: 1; never 0
+};
+
+/// NumPy's "...": as many whole dimensions as are left.
+struct Ellipsis {};
+
+/// NumPy's None: a new dimension of size 1.
+struct NewAxis {};
+
+/// The value to write in an index.
+inline constexpr Ellipsis ellipsis{};
+/// The value to write in an index.
+inline constexpr NewAxis new_axis{};
+
+/// One of the indices of Tensor::index().
+struct Index {
+  /// What an index is.
+  enum class Kind : std::uint8_t { number, slice, dots, axis };
+
+  /// One position: the dimension goes.
+  template <std::integral Number>
+  requires(!std::same_as<Number, bool>) Index(Number position)
+      : kind(Kind::number), number(static_cast<std::int64_t>(position)) {}
+
+  /// A part of a dimension.
+  Index(const Slice& part) : kind(Kind::slice), slice(part) {}
+
+  /// As many whole dimensions as are left.
+  Index(Ellipsis /*tag*/) : kind(Kind::dots) {}
+
+  /// A new dimension of size 1.
+  Index(NewAxis /*tag*/) : kind(Kind::axis) {}
+
+  Kind kind;                ///< what it is
+  std::int64_t number = 0;  ///< of Kind::number
+  Slice slice = {};         ///< of Kind::slice
+};
 
 }  // namespace ballast
 

@@ -3,6 +3,12 @@
 // (stats()), how they are distributed (summary()), and where they lie (Plane, pyramid()). Read by position,
 // piece by piece and on several threads, so that a tensor of any size needs a few megabytes and a file that
 // is cut off meanwhile is an Error.
+//
+// Throws: as elements of a Tensor: Errc::invalid_argument when it has no data, unsupported on another device,
+// file_changed when the file was written to since it was opened, and what reading throws. Owns: results are
+// values; a Plane and a Pyramid keep their tensors, and copies of one share its data. Threads: every function
+// may be called from several at once; each works on all threads of runtime.h, and the numbers do not depend
+// on how many. Costs: one pass over the bytes in a few megabytes, unless less is said.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +62,8 @@ struct TensorStats {
 [[nodiscard]] std::vector<TensorStats> stats(std::span<const Tensor> tensors, const Progress& progress = {});
 
 /// How many values lie in each of `bins` equal parts of [low, high]; `high` itself is in the last. What lies
-/// outside, and NaN, is not counted. Reads the tensor once more, on several threads.
+/// outside, and NaN, is not counted. Errc::invalid_argument for no bins, and unless low <= high are finite.
+/// Reads the tensor once more, on several threads.
 [[nodiscard]] std::vector<std::uint64_t> histogram(const Tensor& tensor, double low, double high,
                                                    std::size_t bins);
 
@@ -96,12 +103,13 @@ struct Summary {
   /// The smallest finite value that at least the share `q` of the finite values does not exceed, q in [0, 1]
   /// (numpy.quantile's method "inverted_cdf"): always a value that occurs, or, where buckets are wider, the
   /// middle of the bucket it is in. 0 and 1 are min and max. NaN when there is no finite value.
+  /// Errc::invalid_argument for a `q` that is none. Reads nothing, as histogram().
   [[nodiscard]] double quantile(double q) const;
 
   /// `bins` parts of [min, max] that are equal after asinh(v / c), c the median size of what is not zero:
   /// nearly equal around zero, growing with the size further out, so that one bin far away does not press all
   /// others into one. A bucket that an edge cuts in two is shared by the lengths of its parts. No bins when
-  /// there is no finite value; one value alone is one bin.
+  /// there is no finite value; one value alone is one bin. Errc::invalid_argument for 0 bins.
   [[nodiscard]] Histogram histogram(std::size_t bins = 256) const;
 };
 
@@ -182,15 +190,16 @@ class Plane {
   [[nodiscard]] std::optional<std::int64_t> fold() const noexcept;
   /// Level k has cells of 2^k x 2^k elements; at the last one everything is one tile.
   [[nodiscard]] int levels() const noexcept;
-  /// Those it shows.
+  /// Those it shows; valid as long as the plane.
   [[nodiscard]] const std::vector<std::int64_t>& axes() const noexcept;
-  /// The indices of the others.
+  /// The indices of the others; valid as long as the plane.
   [[nodiscard]] const std::vector<std::int64_t>& at() const noexcept;
   /// Whether it shows every element of its tensor.
   [[nodiscard]] bool whole() const noexcept;
 
   /// Tile number x to the right and y down. Exact up to level 3, and where the tile shows 16 MB and less;
-  /// above from some rows alone. Empty outside the picture.
+  /// above from some rows alone. Empty outside the picture; Errc::invalid_argument for a level below 0 or
+  /// above 62.
   [[nodiscard]] Tile tile(int level, std::int64_t x, std::int64_t y, CellStat stat = CellStat::absmax) const;
   /// Axis 0: one for each row, 1: for each column. Exact where the picture shows 16 MB and less.
   [[nodiscard]] Lines lines(int axis, LineStat of) const;

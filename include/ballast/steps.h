@@ -7,6 +7,11 @@
 // Patterns are RE2's, searched anywhere in the key unless anchored; they take linear time, whatever they are.
 // In replacements $1, ${1} and ${name} stand for groups, $$ for a dollar sign. A pattern or replacement that
 // makes no sense is Errc::invalid_argument.
+//
+// Throws: the same, and Errc::too_many or expansion_limit for patterns beyond all measure; in casts
+// Errc::bad_dtype for what is no floating dtype; and what the functions say. Owns: results share the tensors'
+// bytes with what they are made of, and keep them alive. Threads: every function may be called from several
+// at once. Costs: in proportion to the names; in_memory() alone reads bytes.
 #pragma once
 
 #include <cstddef>
@@ -127,8 +132,9 @@ struct Rule : std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack> {
 };
 
 /// The rules of a file: {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to": "$1.weight"}, …]}.
+/// Errc::bad_json for anything else, bad_dtype, file_not_found, permission_denied, io_error.
 [[nodiscard]] std::vector<Rule> read(const std::string& path);
-/// The same from text; `where` stands in messages.
+/// The same from text; `where` stands in messages. Errc::bad_json, bad_dtype.
 [[nodiscard]] std::vector<Rule> parse(std::string_view json, const std::string& where = "rules");
 /// What parse() makes the same rules of.
 [[nodiscard]] std::string to_json(const std::vector<Rule>& rules);
@@ -140,7 +146,11 @@ struct Applied {
   std::vector<std::string> unmatched;  ///< patterns that matched nothing
 };
 
-/// `count` grows as values that a rule casts are read.
+/// All rules in order, each on the result of the one before. Errc::duplicate_key when two tensors get one
+/// name, bad_name when nothing is left of one, shape_mismatch where a tensor has not the dimensions a rule
+/// speaks of, not_found for what is to be joined and is not there, invalid_argument for quantized integers
+/// that would change, expanded_view, too_many and too_deep for far more than there was. `count` grows as
+/// values that a rule casts are read.
 [[nodiscard]] Applied apply(const Checkpoint& in, const std::vector<Rule>& rules,
                             const std::shared_ptr<CastCount>& count = {});
 
@@ -194,8 +204,8 @@ struct RootCandidate {
 };
 
 /// Every mapping of names to tensors, and every module, down to three levels; optimizers, schedulers and the
-/// like are not looked into. Best first: the whole file, then the names people use (state_dict,
-/// model_state_dict, model, …), then all others.
+/// like are not looked into. None of a file without tensors. Best first: the whole file, then the names
+/// people use (state_dict, model_state_dict, model, …), then all others.
 [[nodiscard]] std::vector<RootCandidate> root_candidates(const Checkpoint& checkpoint);
 
 /// "\"model\" (3 tensors, 84 bytes), …", for messages.
@@ -215,7 +225,7 @@ struct FoundRoot {
 /// The only candidate; one under another name that is the same tensors does not count. A file without any is
 /// taken whole, and so is a dict of parts none of which has a name people use for a state dict, and one such
 /// part beside other tensors. Errc::invalid_argument lists them when there are several: a model and its EMA,
-/// a generator and its discriminator.
+/// a generator and its discriminator. Adds a note when it took a part.
 [[nodiscard]] FoundRoot find_root(const Checkpoint& checkpoint);
 
 /// A key before and after.
@@ -234,10 +244,11 @@ struct Renamed {
 };
 
 /// All rules in order, each on the result of the one before, every match in the key. Errc::duplicate_key when
-/// two keys land on one name.
+/// two keys land on one name, bad_name when nothing is left of one.
 [[nodiscard]] Renamed rename(const Checkpoint& in, const std::vector<RenameRule>& rules);
 
-/// `module.` (DataParallel) and `_orig_mod.` (torch.compile) in front of all keys, in any order and number.
+/// Removes "module." (DataParallel) and "_orig_mod." (torch.compile) in front of all keys, in any order and
+/// number; when one key has none, it removes nothing.
 [[nodiscard]] Renamed strip_common_prefixes(const Checkpoint& in);
 
 /// The numbers seen after each prefix, compacted in order: layers.0, layers.2, layers.4 → 0, 1, 2. Blind to
@@ -246,7 +257,7 @@ struct Renamed {
 [[nodiscard]] Renamed reindex(const Checkpoint& in, const std::vector<std::string>& prefixes = {},
                               const std::vector<std::string>& keep = {});
 
-/// Keys that match one of `include` (all, when empty) and none of `exclude`.
+/// Keys that match one of `include` (all, when empty) and none of `exclude`, in their order; perhaps none.
 [[nodiscard]] Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
                                 const std::vector<std::string>& exclude = {});
 
@@ -256,11 +267,12 @@ struct CastOptions {
   std::shared_ptr<CastCount> count = {};  ///< grows as values are read
 };
 
-/// Floating-point tensors only, and only when they are read. Tied tensors stay tied.
+/// Floating-point tensors only, and only when they are read. Tied tensors stay tied. Errc::invalid_argument
+/// for Precision::as_model.
 [[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision, const CastOptions& options = {});
 
 /// For each tensor, sorted by its key: the key before (`origins`, one for each tensor) and the key now, its
-/// shape and dtype; a few lines each.
+/// shape and dtype; a few lines each. As many origins as tensors.
 [[nodiscard]] std::string debug_keys(const Checkpoint& now, std::span<const std::string> origins);
 
 /// All tensors of all parts; Errc::duplicate_key when a name is in two of them, Errc::invalid_argument when
@@ -317,7 +329,8 @@ struct Stepped {
   std::shared_ptr<CastCount> count = std::make_shared<CastCount>();
 };
 
-/// Nothing is read yet but names. Errc::not_found when no tensor is left of some.
+/// Nothing is read yet but names. Errc::not_found when no tensor is left of some, or `root` is not there, and
+/// what the steps throw by themselves.
 [[nodiscard]] Stepped apply_steps(Checkpoint in, const Steps& steps);
 
 /// Those of the steps that `other` needs to be compared with what they make of a checkpoint: root, include

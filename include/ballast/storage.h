@@ -3,6 +3,12 @@
 // as long as one of them does. Bytes may be there already (heap, mapped file, the caller's memory) or come
 // into being when first asked for (a compressed entry, a cast): data() is what makes them exist, read()
 // streams them without keeping them.
+//
+// Throws: std::bad_alloc; data() and read() what bringing the bytes there throws (Errc::file_changed,
+// truncated, io_error, bad_crc, …, or what a caller's `fill` throws), again at every call until it succeeds.
+// Owns: a storage its bytes (a borrowed one only `release`), and what it makes them from until they are made;
+// pointers are valid as long as the storage. Threads: const functions from several at once; mutable_data(),
+// and writes through it, not beside readers of those bytes. Costs: making one reads nothing.
 #pragma once
 
 #include <atomic>
@@ -39,9 +45,10 @@ class Storage {
   Storage& operator=(const Storage&) = delete;
   virtual ~Storage() = default;
 
-  /// New memory, 64-byte aligned; not initialised unless `zeroed`.
+  /// New memory of `size` bytes, 64-byte aligned; not initialised unless `zeroed`.
   static std::shared_ptr<Storage> heap(std::uint64_t size, bool zeroed = false);
-  /// The caller's memory; `release` runs when the last tensor is gone (or never, when empty).
+  /// The caller's memory, never freed by Ballast; `release` runs when the last tensor is gone (or never, when
+  /// empty), on the thread that let it go, and must not throw.
   static std::shared_ptr<Storage> borrow(void* data, std::uint64_t size, std::function<void()> release = {},
                                          Device device = {});
   /// The caller's read-only memory.
@@ -64,10 +71,12 @@ class Storage {
   /// Where the bytes lie.
   [[nodiscard]] Device device() const noexcept { return device_; }
 
-  /// The first byte. Safe to call from several threads; may read a file or compute, so it may throw.
+  /// The first byte, valid as long as the storage; may be null when there are none. Safe to call from several
+  /// threads; may read a file or compute, so it may throw.
   [[nodiscard]] virtual const std::byte* data() const = 0;
 
-  /// Null when the bytes may not be written: a file's, the caller's read-only ones. That is for the storage
+  /// The first byte, valid as data() is, or null when the bytes may not be written: a file's, the caller's
+  /// read-only ones. That is for the storage
   /// to say, and not for the pointer a Tensor holds it by. Each call may be a write: it raises version().
   [[nodiscard]] std::byte* mutable_data() {
     version_.fetch_add(1, std::memory_order_relaxed);
@@ -84,6 +93,7 @@ class Storage {
   [[nodiscard]] virtual bool ready() const noexcept { return true; }
 
   /// Copies [offset, offset + out.size()), keeping nothing in memory when it can be avoided.
+  /// Errc::offset_out_of_range outside its size(), unsupported for another device's memory.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const;
 
   /// True when many unrelated tensors lie in it, as in the data of a Safetensors file: to be views of it does
@@ -110,10 +120,10 @@ class Storage {
   /// For those that are derived: `size` never changes.
   explicit Storage(std::uint64_t size, Device device = {}) noexcept : size_(size), device_(device) {}
 
-  /// The first byte, to be written to; null when that may not be.
+  /// The first byte, to be written to, valid as data() is; null when that may not be.
   [[nodiscard]] virtual std::byte* writable_data() { return nullptr; }
 
-  /// mutable_data() of a storage whose bytes are shown by this one.
+  /// mutable_data() of a storage whose bytes are shown by this one; valid as that is.
   [[nodiscard]] static std::byte* mutable_data_behind(const Storage& shown) {
     return shown.itself_->mutable_data();
   }
@@ -133,7 +143,7 @@ class Storage {
 };
 
 /// Bytes in memory as a source: open(memory_source(Storage::borrow(data, size), "model.pt")). `name`: see
-/// ByteSource::name(). They must not change while something reads them.
+/// ByteSource::name(). They must not change while something reads them. Keeps `bytes`, reads none of them.
 [[nodiscard]] std::shared_ptr<const ByteSource> memory_source(std::shared_ptr<const Storage> bytes,
                                                               std::string name);
 

@@ -2,6 +2,13 @@
 // Tensor: a view (dtype, shape, strides) of a Storage. Copying a Tensor copies the view, never the bytes;
 // transpose, permute, slice and most reshapes are views too. A tensor may have no bytes at all (shape only):
 // a model's parameters before they are loaded.
+//
+// Throws: where elements are wanted, Errc::invalid_argument when there are none (a shape alone, or
+// undefined), unsupported when they lie on another device, traced_value for a value of a trace (graph.h), and
+// what reading them throws (file_changed, truncated, io_error, bad_crc, …); std::bad_alloc. Owns: every
+// tensor, views too, keeps its storage alive: pointers and spans are valid as long as one of them is.
+// Threads: const functions from several at once. Costs: views copy some 200 bytes and read nothing; copies
+// take memory of their own.
 #pragma once
 
 #include <atomic>
@@ -27,48 +34,6 @@
 
 namespace ballast {
 
-/// Python's start:stop:step; what is absent means what it means there.
-struct Slice {
-  std::optional<std::int64_t> start = {};  ///< absent: the first, or the last where step is negative
-  std::optional<std::int64_t> stop = {};   ///< absent: to the end
-  std::optional<std::int64_t> step = {};   ///< absent: 1; never 0
-};
-
-/// NumPy's "...": as many whole dimensions as are left.
-struct Ellipsis {};
-
-/// NumPy's None: a new dimension of size 1.
-struct NewAxis {};
-
-/// The value to write in an index.
-inline constexpr Ellipsis ellipsis{};
-/// The value to write in an index.
-inline constexpr NewAxis new_axis{};
-
-/// One of the indices of Tensor::index().
-struct Index {
-  /// What an index is.
-  enum class Kind : std::uint8_t { number, slice, dots, axis };
-
-  /// One position: the dimension goes.
-  template <std::integral Number>
-  requires(!std::same_as<Number, bool>) Index(Number position)
-      : kind(Kind::number), number(static_cast<std::int64_t>(position)) {}
-
-  /// A part of a dimension.
-  Index(const Slice& part) : kind(Kind::slice), slice(part) {}
-
-  /// As many whole dimensions as are left.
-  Index(Ellipsis /*tag*/) : kind(Kind::dots) {}
-
-  /// A new dimension of size 1.
-  Index(NewAxis /*tag*/) : kind(Kind::axis) {}
-
-  Kind kind;                ///< what it is
-  std::int64_t number = 0;  ///< of Kind::number
-  Slice slice = {};         ///< of Kind::slice
-};
-
 /// What casts did to the values that were read through them; a value read twice counts twice.
 struct CastCount {
   std::atomic<std::uint64_t> rounded{0};     ///< finite before and after, and not the same value
@@ -78,7 +43,7 @@ struct CastCount {
 template <class T>
 class KeptSpan;
 
-/// A view (dtype, shape, strides) of a Storage. A value of some 100 bytes: copying one copies the view,
+/// A view (dtype, shape, strides) of a Storage. A value of some 200 bytes: copying one copies the view,
 /// never the elements. const functions are safe to call from several threads.
 class Tensor {
  public:
@@ -100,17 +65,20 @@ class Tensor {
                   "writes x into the elements");
   }
 
-  /// Shape only.
+  /// Shape only. Errc::size_overflow for a negative dimension, or more bits than 63 bits can count.
   Tensor(DType dtype, Shape shape);
-  /// A view of `storage` that starts `bit_offset` bits into it. Every element must lie inside the storage.
+  /// A view of `storage` that starts `bit_offset` bits into it; strides in elements.
+  /// Errc::offset_out_of_range when an element lies outside the storage, invalid_argument without a storage
+  /// or with more or fewer strides than dimensions, size_overflow. Reads nothing.
   Tensor(DType dtype, Shape shape, Strides strides, std::shared_ptr<const Storage> storage,
          std::uint64_t bit_offset = 0);
-  /// A row-major view that starts `byte_offset` bytes into the storage.
+  /// A row-major view that starts `byte_offset` bytes into the storage; Errc::size_overflow,
+  /// offset_out_of_range as of the constructor.
   static Tensor contiguous_view(DType dtype, Shape shape, std::shared_ptr<const Storage> storage,
                                 std::uint64_t byte_offset = 0);
-  /// New memory, not initialised.
+  /// New memory, not initialised. Errc::size_overflow as for a shape, std::bad_alloc.
   static Tensor empty(DType dtype, Shape shape);
-  /// New memory, all zeros.
+  /// New memory, all zeros; refused as by empty().
   static Tensor zeros(DType dtype, Shape shape);
 
   /// A copy of `values` in row-major order: a span, an initializer list, a std::vector, a std::array,
@@ -137,7 +105,8 @@ class Tensor {
   /// BOOL.
   static Tensor from(const std::vector<bool>& values, Shape shape);
 
-  /// The same with every value converted as to() does: how F16 and BF16 are made from floats.
+  /// The same with every value converted as to() does, by a second copy: how F16 and BF16 are made from
+  /// floats.
   template <class Values>
   requires requires(const Values& values) { from(values, Shape()); }
   static Tensor from(const Values& values, Shape shape, DType dtype) {
@@ -191,25 +160,31 @@ class Tensor {
   /// Same storage, same place, same view: one parameter under two names.
   [[nodiscard]] bool same_view(const Tensor& other) const noexcept;
 
-  // Bytes. All of these throw when the tensor has none.
-  /// The first element. Only for dtypes of whole bytes.
+  /// @name Elements
+  /// All of these throw when there are none, and read or compute them when that was still to be done.
+
+  /// The first element, valid as long as the storage; null of an empty storage. Errc::misaligned for a view
+  /// that begins inside a byte.
   [[nodiscard]] const std::byte* data() const;
   /// The first element, to be written to. The tensor keeps the memory alive; other views of it see the
   /// change, and Storage::version() goes up. Errc::invalid_argument for memory that may not be written
-  /// (a file's, unless it was opened as writable: clone() first), Errc::not_found for a shape alone.
+  /// (a file's, unless it was opened as writable: clone() first) and for a shape alone; misaligned as data().
   /// Not safe beside other threads that read the same elements.
   [[nodiscard]] std::byte* mutable_data();
-  /// Whether the bytes may be written, on whatever device. Asking counts as a write (Storage::version).
+  /// Whether the bytes may be written, on whatever device; false of a shape alone. Asking counts as a write
+  /// (Storage::version).
   [[nodiscard]] bool is_writable();
 
-  /// The elements of a contiguous tensor whose dtype is T; anything else is an error that says what it is.
+  /// The elements of a contiguous tensor whose dtype is T's, valid as long as the storage. Errc::bad_dtype,
+  /// shape_mismatch where it is not contiguous, misaligned where a file has them at an odd place: clone()
+  /// first.
   template <class T>
   [[nodiscard]] std::span<const T> span() const& {
     return {reinterpret_cast<const T*>(span_bytes(dtype_of<T>, alignof(T))),
             static_cast<std::size_t>(numel_)};
   }
 
-  /// The same to be written to, as mutable_data() allows.
+  /// The same to be written to, as mutable_data() allows; valid as long.
   template <class T>
   [[nodiscard]] std::span<T> mutable_span() & {
     span_bytes(dtype_of<T>, alignof(T));
@@ -225,14 +200,15 @@ class Tensor {
   [[nodiscard]] KeptSpan<T> mutable_span() &&;
 
   /// Bytes [first, first + out.size()) of the row-major form, whatever the strides. Keeps memory flat: for
-  /// streaming.
+  /// streaming. Errc::offset_out_of_range beyond size_bytes().
   void read(std::uint64_t first, std::span<std::byte> out) const;
-  /// The only element of a one-element real tensor.
+  /// The only element, as a double: as item<double>().
   [[nodiscard]] double item() const;
 
-  /// The same as a T: item<float>() of an F16, item<std::int64_t>() of an I64 beyond 2^53. Fractions are cut
-  /// off, floats rounded; Errc::not_representable when T has nothing near it (300 as std::uint8_t, NaN as an
-  /// integer, 1e300 as float).
+  /// The only element as a T: item<float>() of an F16, item<std::int64_t>() of an I64 beyond 2^53. Fractions
+  /// are cut off, floats rounded; Errc::not_representable when T has nothing near it (300 as std::uint8_t,
+  /// NaN as an integer, 1e300 as float), shape_mismatch when there is not one element, bad_dtype unless it is
+  /// real.
   template <class T>
   [[nodiscard]] T item() const {
     T value{};
@@ -240,7 +216,10 @@ class Tensor {
     return value;
   }
 
-  // Views.
+  /// @name Views
+  /// Of the same storage: nothing is read or copied, and a change through one is seen through all. Of a shape
+  /// alone they are shapes.
+
   /// Two dimensions change places; negative ones count from the last. Errc::shape_mismatch when there
   /// is none.
   [[nodiscard]] Tensor transpose(std::int64_t a, std::int64_t b) const;
@@ -256,9 +235,12 @@ class Tensor {
     return permute(std::span(order.begin(), order.size()));
   }
 
-  /// One dimension may be -1. A view where the strides allow it, else a copy.
+  /// One dimension may be -1. A view where the strides allow it, else a copy as clone() makes.
+  /// Errc::shape_mismatch unless it has as many elements.
   [[nodiscard]] Tensor reshape(Shape shape) const;
-  /// NumPy's indexing: x.index({Slice{1, {}, 2}, ellipsis, -1}).
+  /// NumPy's basic indexing: x.index({Slice{1, {}, 2}, ellipsis, -1}). Errc::offset_out_of_range for a number
+  /// outside its dimension (slices are cut to it, as in Python), shape_mismatch for more indices than
+  /// dimensions, invalid_argument for a step of 0 or two ellipses.
   [[nodiscard]] Tensor index(std::span<const Index> indices) const;
 
   /// The same of {Slice{1}, 0}.
@@ -270,27 +252,33 @@ class Tensor {
   /// Errc::offset_out_of_range outside it, Errc::shape_mismatch when there is no dimension.
   [[nodiscard]] Tensor operator[](std::int64_t position) const { return index({Index(position)}); }
 
-  /// `length` elements of `dim` from `start`, both inside the dimension.
+  /// `length` elements of `dim` from `start` on; Errc::shape_mismatch unless all lie inside the dimension.
   [[nodiscard]] Tensor narrow(std::int64_t dim, std::int64_t start, std::int64_t length) const;
-  /// A new dimension of size 1 before `dim`; -1: behind the last.
+  /// A new dimension of size 1 before `dim`; -1: behind the last. Errc::shape_mismatch outside [-rank - 1,
+  /// rank].
   [[nodiscard]] Tensor unsqueeze(std::int64_t dim) const;
-  /// Without dimension `dim` where it has size 1; else as it is.
+  /// Without dimension `dim` where it has size 1; else as it is. Errc::shape_mismatch when there is no such
+  /// one.
   [[nodiscard]] Tensor squeeze(std::int64_t dim) const;
   /// Dimensions of size 1 as often as `shape` says, and new ones before them; -1 keeps a size. No copy:
   /// the stride is 0. Errc::shape_mismatch.
   [[nodiscard]] Tensor expand(Shape shape) const;
 
-  // Copies.
-  /// Itself when it is row-major already, else a row-major copy.
+  /// @name Copies
+  /// Row-major, in memory of their own that may be written, made by several threads (runtime.h); of a shape
+  /// alone a shape alone. They throw what reading throws, and std::bad_alloc.
+
+  /// Itself, and no copy, when it is row-major already; else clone().
   [[nodiscard]] Tensor contiguous() const;
-  /// A row-major copy in memory of its own, which may be written.
+  /// Always a copy.
   [[nodiscard]] Tensor clone() const;
-  /// Every value converted; itself when the dtype is that already. Real dtypes only. To a floating dtype:
-  /// rounded to nearest even. To an integer: towards zero, and what lies outside becomes the nearest it has,
-  /// NaN becomes 0. (PyTorch's integers go round there, 300 is 44 in U8, and of floats it promises nothing.)
+  /// Every value converted; itself when the dtype is that already. Errc::bad_dtype unless both are real. To
+  /// floating: rounded to nearest even. To an integer: towards zero, and what lies outside becomes the
+  /// nearest it has, NaN becomes 0. (PyTorch's integers go round there, 300 is 44 in U8, and of floats it
+  /// promises nothing.)
   [[nodiscard]] Tensor to(DType dtype) const;
-  /// The same, but nothing is computed before somebody reads it.
-  /// `count`, when given, grows as values are read.
+  /// The same values and refusals, but nothing is computed before somebody reads it, nor kept by read();
+  /// until then it keeps this one's storage. `count`, when given, grows as values are read.
   [[nodiscard]] Tensor to_lazy(DType dtype, std::shared_ptr<CastCount> count = {}) const;
 
  private:

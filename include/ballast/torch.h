@@ -2,6 +2,11 @@
 // PyTorch files. Written: what torch.save would write, readable by torch.load(weights_only=True) and, with a
 // plain dict as its root, by libtorch. docs/formats/pytorch-writing.md describes the bytes and which Python
 // values can be written. Part of ballast::import.
+//
+// Throws: what the functions say; a save() that throws leaves no new file behind. Owns: values of an
+// optimizer keep the checkpoint's tree alive. Threads: every function may be called from several at once,
+// writers for different paths. Costs: save() streams every byte once in flat memory; optimizer_state() reads
+// none.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +48,9 @@ struct SaveOptions {
 /// A state dict of the checkpoint's tensors; or its whole tree, when it has one that is no pickled model and
 /// its tensors are still those of the tree (reset `tree` to write the tensors alone). Tensors on one storage
 /// stay on one storage, strides and offsets stay as they are. String metadata has no place in these files and
-/// is not written. Atomic; memory does not grow with the tensors.
+/// is not written. Atomic; memory does not grow with the tensors. Errc::not_representable for dtypes PyTorch
+/// has not, tensors without data, and values it would refuse; already_exists without `overwrite`,
+/// file_not_found, no_space, io_error, file_changed.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// Any tree of values: a training checkpoint with its epoch, model and optimizer. Shared parts and cycles
@@ -66,7 +73,7 @@ struct ParameterState {
   std::vector<std::pair<std::string, Value>>
       values;  ///< "exp_avg", "step", …; empty when it never had a gradient
 
-  /// Errc::not_found when there is no such value.
+  /// Errc::not_found when there is no such value; valid as long as the state it is asked of.
   [[nodiscard]] const Value& value(std::string_view key) const;
 };
 
@@ -77,7 +84,7 @@ struct OptimizerState {
   std::vector<std::vector<std::pair<std::string, Value>>> groups;  ///< hyper-parameters: lr, betas, …
   std::vector<ParameterState> parameters;                          ///< in the optimizer's order
 
-  /// Errc::not_found with the nearest names.
+  /// Errc::not_found with the nearest names; valid as long as the state.
   [[nodiscard]] const ParameterState& at(std::string_view name) const;
 };
 
@@ -85,7 +92,7 @@ struct OptimizerState {
 /// (Errc::not_found, Errc::invalid_argument otherwise). Names come from the file's own list (`param_names`),
 /// from a whole model, or from the state dict: in its order without batch-norm statistics, tied tensors once,
 /// or split by weights and biases where there are two groups. Errc::shape_mismatch when the shapes of moments
-/// do not fit.
+/// do not fit, type_mismatch when what lies there is no optimizer's state_dict().
 [[nodiscard]] OptimizerState optimizer_state(const Checkpoint& checkpoint, std::string_view path = {});
 
 }  // namespace ballast

@@ -3,6 +3,11 @@
 // numbers, text, lists, dicts with any keys, tensors, and objects of classes nobody has here, each with the
 // name of its Python class. A Value is a handle: copying it copies a pointer. Trees are immutable, may share
 // parts and may contain cycles; nothing here recurses.
+//
+// Throws: Errc::type_mismatch where a value is asked for what it is not, and what the functions say. Owns: a
+// Value keeps its whole tree alive, texts and bytes in it too; tensors keep their bytes without it. Threads:
+// every function may be called from several at once, on one tree too. Costs: an access takes constant time,
+// find() of a dict nearly so; no tensor's bytes are read.
 #pragma once
 
 #include <concepts>
@@ -42,7 +47,7 @@ enum class Kind : std::uint8_t {
   object
 };
 
-/// "none", "integer" and so on.
+/// "none", "integer" and so on: constants.
 [[nodiscard]] std::string_view name(Kind kind) noexcept;
 
 /// How the integers of a quantized tensor stand for numbers: (q - zero_point) * scale.
@@ -145,7 +150,7 @@ class Value {
   /// A text.
   Value(const char* text) : Value(std::string_view(text)) {}
 
-  /// A tensor, as a view.
+  /// A tensor, as a view. Errc::invalid_argument for an undefined one.
   Value(const Tensor& tensor);
   /// A tensor with what Python knew of it.
   Value(const TensorValue& tensor);
@@ -184,22 +189,25 @@ class Value {
   /// A number for this object among all of its tree: equal exactly where same_object() is true.
   [[nodiscard]] std::uint64_t identity() const noexcept { return ref_; }
 
-  // Leaves. Errc::type_mismatch, naming what it is, when it is something else.
+  /// @name Leaves
+  /// Errc::type_mismatch, naming what it is, when it is something else.
+
   /// A bool alone; numbers are none.
   [[nodiscard]] bool as_bool() const;
   /// Errc::size_overflow beyond 64 bits. A bool is 0 or 1.
   [[nodiscard]] std::int64_t as_int() const;
-  /// Integers too.
+  /// Integers too, rounded where a double has not all their digits; Errc::size_overflow beyond its range.
   [[nodiscard]] double as_float() const;
-  /// Floats and integers too.
+  /// Floats and integers too, as as_float().
   [[nodiscard]] Complex as_complex() const;
   /// Valid as long as a Value of this tree lives.
   [[nodiscard]] std::string_view as_string() const;
   /// Valid as long as a Value of this tree lives.
   [[nodiscard]] std::span<const std::byte> as_bytes() const;
-  /// Decimal digits of an integer of any size.
+  /// Decimal digits of an integer of any size, a bool as 0 or 1; Errc::size_overflow beyond 8192 bytes of it,
+  /// as Python refuses to print those.
   [[nodiscard]] std::string as_decimal() const;
-  /// An integer of 64 bits.
+  /// Whether as_int() has it: an integer of 64 bits, or a bool.
   [[nodiscard]] bool fits_int() const noexcept;
 
   /// The tensor alone, a view that keeps its bytes alive.
@@ -208,16 +216,19 @@ class Value {
   /// A tensor with what Python knew of it.
   [[nodiscard]] TensorValue tensor_value() const;
 
-  // Containers.
+  /// @name Containers
+  /// Values of the same tree, in the file's order.
+
   /// Elements of a list, tuple or set, pairs of a dict; 0 for everything else.
   [[nodiscard]] std::size_t size() const noexcept;
-  /// Errc::offset_out_of_range outside it.
+  /// Of a list, tuple or set, else Errc::type_mismatch; Errc::offset_out_of_range outside it.
   [[nodiscard]] Value element(std::size_t index) const;
-  /// Of a dict; Errc::offset_out_of_range outside it.
+  /// Of a dict, else Errc::type_mismatch; Errc::offset_out_of_range outside it.
   [[nodiscard]] Value key(std::size_t index) const;
-  /// Of a dict; Errc::offset_out_of_range outside it.
+  /// As key().
   [[nodiscard]] Value value(std::size_t index) const;
-  /// The value of a dict's text key (or integer key, by its decimal), an object's attribute.
+  /// The value of a dict's text key (or integer key, by its decimal), an object's attribute; nullopt when
+  /// there is none, and of all that has no keys.
   [[nodiscard]] std::optional<Value> find(std::string_view key) const;
 
   /// Whether find() finds something.
@@ -230,7 +241,9 @@ class Value {
   /// The same, and nullopt where at() throws.
   [[nodiscard]] std::optional<Value> find_path(std::string_view path) const;
 
-  // Objects.
+  /// @name Objects
+  /// None of everything else.
+
   /// A class or function itself, not an instance of it; type() is its name.
   [[nodiscard]] bool is_global() const noexcept;
   [[nodiscard]] Value args() const;    ///< tuple, or None

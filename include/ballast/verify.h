@@ -2,6 +2,11 @@
 // verify(): is this file sound? Its structure (by opening it), every checksum it holds, the receipt of the
 // conversion it comes from, and every value: NaN, infinities, tensors of nothing but zeros. And
 // verify_signature(): is it what somebody signed? Part of ballast::import.
+//
+// Throws: what opening and reading the files throws, and what the functions say; what is wrong with a model
+// that can be read is a finding. Owns: results are values; names are constants. Threads: every function may
+// be called from several at once; each works on all threads of runtime.h. Costs: every byte is read, once for
+// each thing that is looked for.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +52,7 @@ struct VerifyOptions {
 /// What is wrong with a tensor or a file.
 enum class Fault : std::uint8_t { nan, inf, zero, large, checksum, receipt };
 
-/// "nan", "inf", "zero", "large", "checksum", "receipt".
+/// "nan", "inf", "zero", "large", "checksum", "receipt": constants.
 [[nodiscard]] std::string_view name(Fault fault) noexcept;
 
 /// Something that is wrong.
@@ -74,8 +79,9 @@ struct VerifyReport {
   [[nodiscard]] bool clean() const noexcept { return findings.empty(); }
 };
 
-/// Throws when the file cannot be read, or is not what its format allows. Reads every byte, on all threads,
-/// in a few megabytes of memory.
+/// Throws when the file cannot be read, or is not what its format allows: what open() throws;
+/// Errc::invalid_argument for `tensors_only` without a receipt, and what the steps throw. A checksum that is
+/// wrong is a finding. Reads every byte, on all threads, in a few megabytes of memory.
 [[nodiscard]] VerifyReport verify(const std::string& path, const VerifyOptions& options = {});
 
 /// For sign() and verify_signature(), in the order of work.
@@ -97,7 +103,7 @@ struct SignatureOptions {
 /// What is wrong with a file that was signed.
 enum class SignatureFault : std::uint8_t { changed, missing, added };
 
-/// "changed", "missing", "added".
+/// "changed", "missing", "added": constants.
 [[nodiscard]] std::string_view name(SignatureFault fault) noexcept;
 
 /// A file that is not as it was signed.
@@ -122,11 +128,17 @@ struct SignatureReport {
 
 /// Signs the names and the bytes of all files of a folder, or of one file, as OpenSSF Model Signing 1.0 does
 /// (docs/seal.md), into a file of their own. Reads every byte, many files at a time.
+/// Errc::invalid_argument without a key, for a key or certificates that are not fit, and for no file to sign;
+/// already_exists without `overwrite`, and what is there must be a signature; bad_name for a file's name that
+/// is not UTF-8; file_changed when files change meanwhile; cannot_decrypt for a key whose passphrase is
+/// wrong.
 SignatureReport sign(const std::string& path, const std::string& signature, const SignatureOptions& options);
 
 /// Whether a folder or file is what was signed: files that changed, are missing or were added are findings.
 /// Throws Errc::wrong_signature, before any file is read, when the key or the certificates did not sign it;
-/// Errc::bad_bundle and Errc::unsupported for signatures that are no such bundle, or of another kind.
+/// Errc::bad_bundle and unsupported for signatures that are no such bundle, or of another kind;
+/// header_too_large for files no key or signature is; invalid_argument unless either a key or certificates
+/// are given; file_changed as sign().
 [[nodiscard]] SignatureReport verify_signature(const std::string& path, const std::string& signature,
                                                const SignatureOptions& options);
 

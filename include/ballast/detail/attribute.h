@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of an operation in a graph: {"dim", 1}, {"stride", Dims{2, 2}}, {"eps", 1e-5}.
+//
+// Throws: nothing but std::bad_alloc. Owns: its value. Threads: a value like any other. Costs: a copy of it.
 #pragma once
 
 #include <cstdint>

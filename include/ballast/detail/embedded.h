@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the headers made by `ballast embed` (and CMake's ballast_embed) stand on: a record linked into the
 // program, whose names, dtypes and sizes the compiler knows. Part of ballast::core.
+//
+// Throws: nothing; a name that is not there does not compile. Owns: nothing: the record is a part of the
+// program, and its values live as long. Threads: every function may be called from several at once. Costs:
+// none when the program runs.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +81,8 @@ consteval auto element() {
     return std::type_identity<std::byte>{};
 }
 
-/// The values of the tensor at `entries[at]`, as a span of their own type and number.
+/// The values of the tensor at `entries[at]`, as a span of their own type and number, valid as long as
+/// `record`.
 template <const auto& entries, std::size_t at>
 [[nodiscard]] auto values(std::span<const std::byte> record) noexcept {
   constexpr Entry kEntry = entries[at];

@@ -2,6 +2,9 @@
 // LayerKind: what a layer is to the adapters, that is, which convention its parameters follow in PyTorch,
 // Burn, Flax or Keras. A layer says it with `static constexpr LayerKind kind = LayerKind::linear;`, and so
 // can a layer of your own.
+//
+// Throws: nothing. Owns: names are constants. Threads: every function may be called from several at once.
+// Costs: none.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +41,7 @@ enum class LayerKind : std::uint8_t {
 /// How many there are.
 inline constexpr std::size_t kLayerKindCount = 16;
 
-/// "linear", "batch_norm".
+/// "linear", "batch_norm": constants.
 [[nodiscard]] std::string_view name(LayerKind kind) noexcept;
 std::ostream& operator<<(std::ostream& out, LayerKind kind);
 

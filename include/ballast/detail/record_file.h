@@ -2,6 +2,11 @@
 // Ballast records as files: Safetensors files with everything aligned, a checksum for each tensor, and a few
 // words about themselves in the metadata. docs/formats/record.md is their specification. record.h has the
 // same for models. Part of ballast::core.
+//
+// Throws: as safetensors::open() and safetensors::save(), and what the functions say. Owns: what is opened
+// keeps its file as long as a tensor of it lives; bytes that are given must live as long themselves. Threads:
+// every function may be called from several at once, writers for different paths. Costs: reading takes what
+// the header takes, writing one pass for the checksums and one for the file.
 #pragma once
 
 #include <cstddef>
@@ -49,11 +54,12 @@ struct RecordFault {
   std::string found;         ///< what its bytes give
 };
 
-/// Compares all checksums, on several threads; empty when everything is as it was written.
+/// Compares all checksums, on several threads, which reads every byte; empty when everything is as it was
+/// written.
 [[nodiscard]] std::vector<RecordFault> check_record(const Checkpoint& checkpoint,
                                                     const Progress& progress = {});
 
-/// The configuration in it. Errc::not_found when there is none.
+/// The configuration in it. Errc::not_found when there is none, bad_json when it is no JSON.
 [[nodiscard]] Value record_config_value(const Checkpoint& checkpoint);
 
 }  // namespace ballast

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations. PReLU is the only one with a parameter. Those with activation() can be applied by
 // the layer before them: conv.forward(x, relu.activation()), which is what Sequential does.
+//
+// Throws: as nn.h says, forward() as the function of its name in ops.h: Errc::bad_dtype, shape_mismatch,
+// invalid_argument.
 #pragma once
 
 #include <cstdint>

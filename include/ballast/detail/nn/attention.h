@@ -2,6 +2,10 @@
 // Attention and the transformer layers built on it, with PyTorch's member names. MultiheadAttention holds its
 // projections apart: query, key, value and output, each like a Linear; PyTorch's packed in_proj_weight
 // becomes three views of it.
+//
+// Throws: constructors Errc::invalid_argument for heads that do not divide the features, and a number of
+// layers below 0; forward() Errc::shape_mismatch for queries, keys, values and masks that do not belong
+// together, unsupported for `causal` with add_bias_kv or add_zero_attn, bad_dtype for F64 and integers.
 #pragma once
 
 #include <cstdint>
@@ -54,14 +58,16 @@ class KVCache {
   ~KVCache() = default;
 
   /// Takes in keys and values [batch, heads, tokens, features] and returns all there are: views, whose
-  /// elements stay as they are until truncate(). In a trace the cache must be made (or copied) by the code
-  /// that is traced, or be empty: what a trace appends has no values afterwards (Errc::traced_value).
+  /// elements stay as they are until truncate(). Errc::shape_mismatch unless they follow what is there. In a
+  /// trace the cache must be made (or copied) by the code that is traced, or be empty: what a trace appends
+  /// has no values afterwards (Errc::traced_value).
   Seen append(const Tensor& keys, const Tensor& values);
 
   /// Tokens seen.
   [[nodiscard]] std::int64_t length() const noexcept { return length_; }
 
   /// Forgets the tokens from this one on; views of them are overwritten by the next append().
+  /// Errc::invalid_argument unless there are as many.
   void truncate(std::int64_t length);
 
  private:

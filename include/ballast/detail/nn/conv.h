@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions. Weights as in PyTorch: [out, in / groups, kernel…], transposed ones [in, out / groups,
 // kernel…].
+//
+// Throws: constructors Errc::invalid_argument for groups that do not divide the channels, and a padding by a
+// name other than "same" and "valid"; forward() what conv() and conv_transpose() throw.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropouts.
+//
+// Throws: nothing: forward() gives x itself.
 #pragma once
 
 #include "ballast/module.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch norms folded into the layers before them: y = (w x + b - mean) / sqrt(var + eps) * gamma + beta is
 // again a w x + b. The last step before a model is used; the norms cost nothing afterwards.
+//
+// Throws: fuse() with an input Errc::invalid_argument when the model gives other results than before, and
+// what forward() throws; the model is as it was then. Tensors without data are not folded. Nobody else may
+// use the model meanwhile.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a layer knows besides its parameters: where it stands in its model, for messages, and what its
 // operation prepared for the next call.
+//
+// Throws: run() what the work throws, with the layer's path before it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers without parameters that move elements: padding, shuffles, patches. Padding is in PyTorch's order,
 // {left, right, top, bottom, front, back}, or one number for all.
+//
+// Throws: forward() what the functions of detail/ops/movement.h throw: Errc::shape_mismatch for an x of other
+// dimensions than the layer is for, bad_dtype, invalid_argument.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,10 @@
 // Recurrent layers, with PyTorch's parameter names (weight_ih_l0, weight_hh_l0_reverse, …) and, like Linear,
 // weights stored [in, out]. Gates lie side by side in PyTorch's order: LSTM input, forget, cell, output; GRU
 // reset, update, new.
+//
+// Throws: constructors Errc::invalid_argument for fewer than one layer, a projection that is not smaller than
+// the hidden size, and options of another layer; forward() Errc::shape_mismatch for an x or a state that does
+// not fit, bad_dtype for F64 and integers.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,8 @@
 // Layers in a row. Every one owns its index, with parameters or without, as in PyTorch: Sequential<Linear,
 // ReLU, Linear> has the keys 0.weight and 2.weight, and they are matched exactly. An activation is applied by
 // the layer before it where that layer can.
+//
+// Throws: forward() what the layers throw. Elements are valid as long as the Sequential.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +31,13 @@ struct Sequential {
       requires(sizeof...(Layers) > 0)
       : layers(std::move(each)...) {}
 
+  /// Layer I, valid as long as the Sequential.
   template <std::size_t I>
   [[nodiscard]] auto& get() {
     return std::get<I>(layers);
   }
 
+  /// Layer I, valid as long as the Sequential.
   template <std::size_t I>
   [[nodiscard]] const auto& get() const {
     return std::get<I>(layers);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sizes as PyTorch's layers take them: one number for all spatial dimensions, or one for each.
+//
+// Throws: nothing; Padding Errc::invalid_argument for a name other than "same" and "valid".
 #pragma once
 
 #include <array>

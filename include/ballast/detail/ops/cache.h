@@ -2,6 +2,8 @@
 // What an operation prepared and can use again: the compiled kernel for these shapes, the weights in the
 // order it wants. A layer owns one and hands it to its operation; the second call with the same shapes does
 // no set-up.
+//
+// Throws: nothing but std::bad_alloc.
 #pragma once
 
 #include <atomic>
@@ -28,7 +30,8 @@ class OpCache {
 
   struct State;
 
-  [[nodiscard]] State& state() const;  ///< the operations' own; made when first asked for
+  [[nodiscard]] State& state() const;  ///< the operations' own; made when first asked for, valid until
+                                       ///< clear()
 
  private:
   mutable std::atomic<State*> state_{nullptr};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operand: what operations take, a tensor or a number. What they all have in common stands in ops.h.
+//
+// Throws: nothing but std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +17,14 @@ namespace ballast {
 /// A tensor or a number.
 class Operand {
  public:
+  /// A tensor.
   Operand(Tensor tensor) : tensor_(std::move(tensor)) {}  // add(x, y)
+  /// A number: true and false are BOOL, other whole ones I64, fractions F64 that widen nothing.
   template <class Number>
   requires std::is_arithmetic_v<Number> Operand(Number number);  // add(x, 2)
 
-  [[nodiscard]] const Tensor& tensor() const noexcept {
-    return tensor_;
-  }  ///< of a number: a tensor without dimensions
+  /// Of a number a tensor without dimensions; valid as long as the operand.
+  [[nodiscard]] const Tensor& tensor() const noexcept { return tensor_; }
 
   [[nodiscard]] bool is_number() const noexcept { return is_number_; }
 
