@@ -93,8 +93,8 @@ class Checkpoint {
   [[nodiscard]] std::uint64_t total_bytes() const noexcept;
 
   /// Appends a view; the name is copied. Errc::duplicate_key when the name is taken, invalid_argument for an
-  /// undefined tensor. A shape alone is taken, and refused by save(). Entries and iterators of before end
-  /// here.
+  /// undefined tensor. A shape alone is taken, and by save() refused, but for PyTorch's formats. Entries and
+  /// iterators of before end here.
   void add(std::string_view name, const Tensor& tensor);
   /// Room for so many, so that add() moves nothing.
   void reserve(std::size_t tensors);

@@ -10,16 +10,16 @@
 // broadcasting. NaN and infinities flow as they do in PyTorch. There are no gradients.
 //
 // Throws: Errc::shape_mismatch for shapes that do not fit and dimensions that are not there; bad_dtype
-// (complex, quantized and 8-bit floating dtypes are computed by none); invalid_argument for an undefined
-// operand, one without data, and numbers out of their range; offset_out_of_range for an index; size_overflow
-// for results beyond all measure; unsupported for operands on two devices, or on one without a kernel;
-// traced_value in a trace (graph.h) where values are read; and std::bad_alloc. where() names the operation,
-// and its layer. Nothing is changed then. Owns: results are row-major, in memory of their own that may be
-// written; a function that has nothing to change (a floor of integers, a reshape) gives a view of its
-// operand. Operands are not kept. Threads: every function may be called from several at once, on the same
-// tensors too; each works on ballast::thread_count() threads. Costs: computed at once; what a file or a cast
-// left to be read is read. Memory for the result, and for copies of operands that are not dense or of F16 and
-// BF16.
+// (complex, quantized and 8-bit floating dtypes are computed by none); invalid_argument for an operand that
+// is undefined (shape_mismatch where its shape is looked at first) or has no data, and for numbers out of
+// their range; offset_out_of_range for an index; size_overflow for results beyond all measure; unsupported
+// for operands on two devices, or on one without a kernel; traced_value in a trace (graph.h) where values are
+// read; and std::bad_alloc. where() names the operation, and its layer. Nothing is changed then. Owns:
+// results are row-major, in memory of their own that may be written; a function that has nothing to change (a
+// floor of integers, a reshape) gives a view of its operand. Operands are not kept. Threads: every function
+// may be called from several at once, on the same tensors too; each works on ballast::thread_count() threads.
+// Costs: computed at once; what a file or a cast left to be read is read. Memory for the result, and for
+// copies of operands that are not dense or of F16 and BF16.
 //
 // By the part of detail/ops/ they are declared in:
 //   create.h       zeros, ones, full, arange, …

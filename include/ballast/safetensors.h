@@ -45,8 +45,9 @@ struct ReadOptions {
 };
 
 /// Header checked whole, data left where it is: tensors are views of the mapped file and keep it alive.
-/// Errc::file_not_found, truncated, bad_json, size_mismatch, overlap, … (docs/formats/safetensors.md) for
-/// what the reference would refuse, duplicate_key where `strict`. Safe to call from several threads.
+/// Errc::file_not_found, unknown_format, truncated, bad_json, size_mismatch, overlap, …
+/// (docs/formats/safetensors.md) for what the reference would refuse, duplicate_key where `strict`. Safe to
+/// call from several threads.
 [[nodiscard]] Checkpoint open(const std::string& path, const ReadOptions& options = {});
 /// The same for a file that lies in memory; tensors are views of it. Errc::invalid_argument for null.
 [[nodiscard]] Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options = {});

@@ -48,9 +48,9 @@ struct SaveOptions {
 /// A state dict of the checkpoint's tensors; or its whole tree, when it has one that is no pickled model and
 /// its tensors are still those of the tree (reset `tree` to write the tensors alone). Tensors on one storage
 /// stay on one storage, strides and offsets stay as they are. String metadata has no place in these files and
-/// is not written. Atomic; memory does not grow with the tensors. Errc::not_representable for dtypes PyTorch
-/// has not, tensors without data, and values it would refuse; already_exists without `overwrite`,
-/// file_not_found, no_space, io_error, file_changed.
+/// is not written. Atomic; memory does not grow with the tensors. A shape alone is written as PyTorch's meta
+/// tensors are. Errc::not_representable for dtypes PyTorch has not, and values it would refuse;
+/// already_exists without `overwrite`, file_not_found, no_space, io_error, file_changed.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// Any tree of values: a training checkpoint with its epoch, model and optimizer. Shared parts and cycles

@@ -5,9 +5,9 @@
 // parts and may contain cycles; nothing here recurses.
 //
 // Throws: Errc::type_mismatch where a value is asked for what it is not, and what the functions say. Owns: a
-// Value keeps its whole tree alive, texts and bytes in it too; tensors keep their bytes without it. Threads:
-// every function may be called from several at once, on one tree too. Costs: an access takes constant time,
-// find() of a dict nearly so; no tensor's bytes are read.
+// Value keeps its whole tree alive, texts and bytes in it too (None, a bool and a small integer belong to
+// none); tensors keep their bytes without it. Threads: every function may be called from several at once, on
+// one tree too. Costs: an access takes constant time, find() of a dict nearly so; no tensor's bytes are read.
 #pragma once
 
 #include <concepts>

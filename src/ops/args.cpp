@@ -97,8 +97,12 @@ Shape broadcast(const char* op, ShapeView a, ShapeView b) {
   return shape;
 }
 
-void require_computable(const char* op, const Tensor& x) {
+void require_defined(const char* op, const Tensor& x) {
   if (!x.defined()) fail(Errc::invalid_argument, op, "an operand is an undefined tensor");
+}
+
+void require_computable(const char* op, const Tensor& x) {
+  require_defined(op, x);
   if (!computable(x.dtype())) fail(Errc::bad_dtype, op, "does not compute with {}; use to() first", form(x));
 }
 
@@ -134,7 +138,7 @@ Tensor dense(const Tensor& x) {
 }
 
 Tensor floats(const char* op, const Tensor& x) {
-  if (!x.defined()) fail(Errc::invalid_argument, op, "an operand is an undefined tensor");
+  require_defined(op, x);
   if (x.dtype() != DType::f32 && x.dtype() != DType::f16 && x.dtype() != DType::bf16) {
     fail(Errc::bad_dtype, op, "computes with F32, F16 and BF16, not with {}; use to(DType::f32) first",
          form(x));

@@ -39,6 +39,7 @@ void require_measurable(const char* op, const Tensor& x, std::size_t spatial);
 
 /// PyTorch's result dtype.
 [[nodiscard]] DType promoted(const char* op, const Operand& a, const Operand& b);
+void require_defined(const char* op, const Tensor& x);
 /// Refuses dtypes operations do not compute with (F8, complex, quantized, …).
 void require_computable(const char* op, const Tensor& x);
 /// The dtype values of `dtype` are computed in: F32, F64 or I64.

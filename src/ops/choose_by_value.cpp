@@ -90,6 +90,7 @@ Tensor nonzero(const Tensor& x) {
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
+  ops::require_defined("masked_select", x);
   if (mask.dtype() != DType::boolean)
     fail(Errc::bad_dtype, "masked_select", "the mask is {}, must be BOOL", ops::form(mask));
   const Shape shape = ops::broadcast("masked_select", x.shape(), mask.shape());

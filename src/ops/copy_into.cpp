@@ -10,7 +10,7 @@
 namespace ballast::ops {
 
 void require_movable(const char* op, const Tensor& x) {
-  if (!x.defined()) fail(Errc::invalid_argument, op, "an operand is an undefined tensor");
+  require_defined(op, x);
   if (info(x.dtype()).bits % 8 != 0)
     fail(Errc::bad_dtype, op, "does not move elements of less than a byte: {}", form(x));
 }

@@ -146,14 +146,17 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, double alpha, dou
 }
 
 Tensor zeros_like(const Tensor& x) {
+  ops::require_defined("zeros_like", x);
   return zeros(x.shape(), x.dtype());
 }
 
 Tensor ones_like(const Tensor& x) {
+  ops::require_defined("ones_like", x);
   return ones(x.shape(), x.dtype());
 }
 
 Tensor full_like(const Tensor& x, double value) {
+  ops::require_defined("full_like", x);
   return full(x.shape(), value, x.dtype());
 }
 

@@ -49,16 +49,19 @@ Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement, 
 }
 
 Tensor rand_like(const Tensor& x, Generator& generator) {
+  ops::require_defined("rand_like", x);
   if (!is_floating(x.dtype())) fail(Errc::bad_dtype, "rand_like", "{} is not floating", ops::form(x));
   return rand(x.shape(), generator).to(x.dtype());
 }
 
 Tensor randn_like(const Tensor& x, Generator& generator) {
+  ops::require_defined("randn_like", x);
   if (!is_floating(x.dtype())) fail(Errc::bad_dtype, "randn_like", "{} is not floating", ops::form(x));
   return randn(x.shape(), generator).to(x.dtype());
 }
 
 Tensor randint_like(const Tensor& x, std::int64_t low, std::int64_t high, Generator& generator) {
+  ops::require_defined("randint_like", x);
   return randint(low, high, x.shape(), generator).to(x.dtype());
 }
 

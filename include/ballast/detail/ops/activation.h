@@ -3,8 +3,8 @@
 //
 // Throws: Errc::bad_dtype unless the dtype is floating (sigmoid() and tanh() make F32 of integers and BOOL);
 // shape_mismatch for a dimension that is not there, one that glu() cannot halve, and an `alpha` of another
-// size; invalid_argument for bounds the wrong way round, an alpha of 0 in celu(), a lambda below 0 in
-// softshrink(), and an undefined operand.
+// size; invalid_argument for bounds the wrong way round, an alpha of 0 in celu(), and a lambda below 0 in
+// softshrink().
 #pragma once
 
 #include <cstdint>

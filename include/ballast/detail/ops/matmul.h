@@ -3,8 +3,8 @@
 //
 // Throws: Errc::shape_mismatch for sizes that do not fit each other, or a tensor without dimensions;
 // bad_dtype for operands of two dtypes, and of attention and rotary embedding for F64 and integers;
-// invalid_argument for an equation of einsum() that makes no sense or has another number of operands, sizes
-// of rotary_tables() below 1, and an undefined operand.
+// invalid_argument for an equation of einsum() that makes no sense or has another number of operands, and
+// sizes of rotary_tables() below 1.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,7 @@
 //
 // Throws: Errc::shape_mismatch for parameters of another size, and an x without the dimensions that are
 // meant; bad_dtype for F64 and integers in batch_norm(), layer_norm(), rms_norm(), group_norm() and
-// instance_norm(), for integers in the others; invalid_argument for groups or a size below 1, and an
-// undefined operand.
+// instance_norm(), for integers in the others; invalid_argument for groups or a size below 1.
 #pragma once
 
 #include <cstdint>
