@@ -5,9 +5,10 @@
 // parts and may contain cycles; nothing here recurses.
 //
 // Throws: Errc::type_mismatch where a value is asked for what it is not, and what the functions say. Owns: a
-// Value keeps its whole tree alive, texts and bytes in it too (None, a bool and a small integer belong to
-// none); tensors keep their bytes without it. Threads: every function may be called from several at once, on
-// one tree too. Costs: an access takes constant time, find() of a dict nearly so; no tensor's bytes are read.
+// Value keeps alive what lies in it, texts and bytes too; one of a file the file's whole tree (but not None,
+// a bool or a small integer, which are no part of it); tensors keep their bytes without it. Threads: every
+// function may be called from several at once, on one tree too. Costs: an access takes constant time, find()
+// of a dict nearly so; no tensor's bytes are read.
 #pragma once
 
 #include <concepts>
@@ -176,8 +177,8 @@ class Value {
 
   /// What it is made of.
   [[nodiscard]] Kind kind() const noexcept;
-  /// "int", "collections.OrderedDict", "numpy.float64", "__main__.Net". Valid as long as a Value of this tree
-  /// lives.
+  /// "int", "collections.OrderedDict", "numpy.float64", "__main__.Net". Valid as long as this value, or one
+  /// it lies in.
   [[nodiscard]] std::string_view type() const noexcept;
 
   /// Python's None.
@@ -200,9 +201,9 @@ class Value {
   [[nodiscard]] double as_float() const;
   /// Floats and integers too, as as_float().
   [[nodiscard]] Complex as_complex() const;
-  /// Valid as long as a Value of this tree lives.
+  /// Valid as long as this value, or one it lies in.
   [[nodiscard]] std::string_view as_string() const;
-  /// Valid as long as a Value of this tree lives.
+  /// Valid as long as this value, or one it lies in.
   [[nodiscard]] std::span<const std::byte> as_bytes() const;
   /// Decimal digits of an integer of any size, a bool as 0 or 1; Errc::size_overflow beyond 8192 bytes of it,
   /// as Python refuses to print those.

@@ -168,15 +168,31 @@ TEST(CheckpointSays, ATensorOutlivesIt) {
   EXPECT_EQ(kept.span<float>()[1], 2);
 }
 
-TEST(ValueSays, ATextLivesAsLongAsAValueOfItsTree) {
-  std::string_view text;
-  Value element;
+TEST(ValueSays, ATextLivesAsLongAsItsValueOrOneItLiesIn) {
+  constexpr std::string_view kWords = "some words that are long enough for a heap";
+  Value list;
+  std::string_view inside;
   {
-    const Value list = Value::list({Value("some words that are long enough for a heap"), Value("another")});
-    text = list.element(0).as_string();
-    element = list.element(1);
+    const Value text(kWords);
+    list = Value::list({text});
+    inside = text.as_string();
   }
-  EXPECT_EQ(text, "some words that are long enough for a heap");
+  EXPECT_EQ(inside, kWords);
+  const Value alone = list.element(0);
+  list = Value();
+  EXPECT_EQ(inside, kWords);
+}
+
+TEST(ValueSays, AnyValueOfAFileKeepsItsWholeTree) {
+  std::string_view key;
+  Value inner;
+  {
+    const Value tree = open_value(BALLAST_TEST_DATA "/fixtures/import/two_models.pt");
+    key = tree.key(0).as_string();
+    inner = tree.value(0);
+  }
+  EXPECT_EQ(inner.kind(), Kind::dict);
+  EXPECT_EQ(key, "teacher");
 }
 
 TEST(StepsSay, NoneButInMemoryReadsBytes) {
