@@ -5,6 +5,7 @@
 The words a header opens with become those of a group that holds all of it. Members that mean the same in every class get their words here, once, where the
 header has none of its own; of the layers (detail/nn) and operations (detail/ops), which are PyTorch's by name, every member that has none is said to be
 what PyTorch calls so. What is generated for the compiler alone (copies, moves, iterators' types) is hidden."""
+import pathlib
 import re
 import sys
 
@@ -29,7 +30,6 @@ EVERYWHERE = [
     (r"std::string match;", "The pattern on names: which tensors the rule takes."),
     (r"std::string to(?: = \{\})?;", "The name it gets; $1 stands for a group of the pattern."),
     (r"std::int64_t dim = 0;", "Along which dimension; a negative one counts from the last."),
-    (r"KeptSpan<.*> Tensor::", "As declared."),
     (r"Progress progress\b", "Called as work is done; see Progress."),
     (r"bool overwrite\b", "An output that exists is replaced; else Errc::already_exists."),
     (r"std::optional<std::string> passphrase_file\b|std::string passphrase_file\b", "A file whose first line opens what is encrypted."),
@@ -42,7 +42,7 @@ MEMBERS = {"gamma": "What scales, [features]; undefined where there is none.", "
 # nn.h stand in theirs.
 GROUPS = {"errors": "error", "tensors": "tensor shape dtype storage dlpack stats", "proof": "diff hash verify scan", "graphs": "graph onnx",
           "files": "checkpoint value io format safetensors torch record record_file convert steps byte_source quantized onnx_file embedded",
-          "models": "load load_file module config adapter layer_kind", "running": "nn ops runtime operation attribute ballast name_tree"}
+          "models": "load load_file module config adapter layer_kind", "running": "nn ops runtime operation attribute ballast"}
 
 
 def group_of(path):
@@ -71,9 +71,23 @@ def opening_words(lines, path):
                 out[-1] += " @code{.cpp}" if line[-1] in ";{" else " @code{.unparsed}"
         ends = "@endcode " if block == "code" and not indented else ""
         block = block if indented else None
-        out.append(ends + re.sub(r"\b(Throws|Owns|Threads|Costs):(?= |$)", r"<br>**\1:**", line[3:]))
+        text = re.sub(r"\b(Throws|Owns|Threads|Costs):(?= |$)", r"<br><b>\1:</b>", line[3:])
+        text = re.sub(r"^([a-z]\w*\(.*?\))", r"`\1`", text) if len(out) == 1 else text  # or it would get a capital
+        out.append(ends + (text.removeprefix("<br>") if out[-1] == "" else text))
     out[-1] += (" @endcode" if block == "code" else "") + f" @ingroup {parent} */"
     return out
+
+
+# {"sum": ("`torch.sum`", "F32 F64 …")}: what docs/operations.md says of a function, which the tests hold against torch.
+TORCH = {name: (torch, dtypes) for name, torch, dtypes in re.findall(
+    r"^\| `(\w+)` \| ([^|]*?) \| ([^|]*?) \|", (pathlib.Path(__file__).resolve().parent.parent / "docs/operations.md").read_text(encoding="utf-8"), re.M)}
+
+
+def as_in_torch(name):
+    """"PyTorch's `torch.sum`, compared with it in F32, F64." """
+    torch, dtypes = TORCH.get(name, ("", ""))
+    compared = f"compared with it in {', '.join(dtypes.split())}" if dtypes else "made of other operations"
+    return f"PyTorch's {torch}, {compared}." if torch else "PyTorch has no such function."
 
 
 def torch_words(path, scope, name, is_type):
@@ -89,9 +103,11 @@ def torch_words(path, scope, name, is_type):
         return MEMBERS.get(name, f"PyTorch's `{name}`.")
     if is_type:
         return "The arguments of the operation: PyTorch's by their names." if name.endswith("Args") else f"{name}, of the operations below."
+    if name == scope:
+        return "Of what is given."
     if name.startswith("operator"):
         return "Element by element, with broadcasting, as in PyTorch."
-    return f"PyTorch's `{name}`." if scope else f"PyTorch's `torch.{name}`: the same values, dtypes and shapes (docs/operations.md); the group says what it throws."
+    return f"PyTorch's `{name}`." if scope else as_in_torch(name)
 
 
 def declared(line):
@@ -108,10 +124,22 @@ def declared(line):
     return (found.group(1), False) if found else None
 
 
+def is_body_outside(lines):
+    """Whether a member's body begins here, outside of its class, where what it is was said."""
+    if not lines[0] or lines[0].startswith((" ", "/", "#", "}")):
+        return False
+    head = ""
+    for line in lines:
+        head += line + " "
+        if line.endswith(("{", ";")):
+            break
+    return re.match(r"(template <[^>]*> )?\s*(requires .*? )?(?!using|struct|class|template|static|return)[^=({]*\b[A-Z]\w*(<[^>]*>)?::~?\w+\([^;]*\{ $", head) is not None
+
+
 def main(path):
     lines = open(path, encoding="utf-8").read().splitlines()
     begin = next(number for number, line in enumerate(lines) if not line.startswith("//"))
-    out, scopes, named = opening_words(lines[:begin], path), [], []
+    out, scopes, named, bodies = opening_words(lines[:begin], path), [], [], False
     of_torch = "/detail/nn/" in path or "/detail/ops/" in path
     pending = None  # where words for the next declaration belong: before its template line
     for number, line in enumerate(lines[begin:], begin):
@@ -123,8 +151,15 @@ def main(path):
             out.append(f"/** @}} */ {line}")
             continue
         level = len(line) - len(line.lstrip())
+        if bodies or is_body_outside(lines[number:number + 4]):
+            out.append(line if bodies else f"/** @cond */ {line}")
+            bodies = line != "}"
+            out[-1] += "" if bodies else " /** @endcond */"
+            continue
         # Members under @name, up to the next one or the end of what can be seen.
-        if named and (text.startswith("/// @name") or text == "private:" or (text == "};" and level < named[-1])):
+        if named and text.startswith("/// @name"):
+            out[-1] = "/** @} */"
+        elif named and (text == "private:" or (text == "};" and level < named[-1])):
             line, named = f"/** @}} */ {line.strip()}", []
         if text.startswith("/// @name"):
             named = [level]
@@ -155,6 +190,10 @@ def main(path):
         name = declared(text) if at_member else None
         if pattern is None and name and of_torch:
             words = torch_words(path, scopes[-1][0] if scopes else "", *name)
+        is_function = name and not name[1] and not scopes and "/detail/ops/" in path and "(" in text and not name[0].startswith("operator")
+        if is_function and has_words and TORCH.get(name[0], ("",))[0]:  # behind the words it has
+            at = max(number for number, said in enumerate(out) if said.strip().startswith("///"))
+            out[at] += " " + as_in_torch(name[0])
         if words and not has_words and pending != -1:
             if pending is None:
                 line = f"/** {words} */ {text}"  # on the same line: lines keep their numbers

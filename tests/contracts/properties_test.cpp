@@ -315,6 +315,21 @@ TEST(OperationsSay, MovementGivesViewsWhereTheyAreEnough) {
     EXPECT_EQ(view.storage(), x.storage());
 }
 
+TEST(OperationsSay, SumsDoNotDependOnTheThreads) {
+  Generator generator(1);
+  const Tensor x = randn({300, 5000}, generator);
+  const int before = thread_count();
+  std::vector<std::vector<float>> seen;
+  for (const int threads : {1, 2, 5}) {
+    set_thread_count(threads);
+    seen.push_back({sum(x).item<float>(), mean(x).item<float>(), sum(x, 0)[17].item<float>(),
+                    norm(x).item<float>(), var(x, 1)[3].item<float>()});
+  }
+  set_thread_count(before);
+  EXPECT_EQ(seen[0], seen[1]);
+  EXPECT_EQ(seen[0], seen[2]);
+}
+
 TEST(OperationsSay, ARefusalInPlaceChangesNothing) {
   Tensor x = floats({1, 2});
   EXPECT_EQ(code_of([&] { x += of({3}); }), Errc::shape_mismatch);

@@ -54,6 +54,7 @@ namespace ballast {
 /// Dimension `dim` made several, one of them perhaps -1.
 [[nodiscard]] Tensor unflatten(const Tensor& x, std::int64_t dim, const Dims& sizes);
 
+/// What pad() puts at the edges.
 enum class PadMode : std::uint8_t { constant, reflect, replicate, circular };
 /// PyTorch's order: {left, right} of the last dimension, then of the one before it, … Negative amounts cut
 /// (constant mode).
@@ -111,6 +112,7 @@ struct UnfoldArgs {
 [[nodiscard]] Tensor fold(const Tensor& x, const Dims& output, const Dims& kernel,
                           const UnfoldArgs& args = {});
 
+/// What embedding_bag() makes of a bag.
 enum class BagMode : std::uint8_t { sum, mean, max };
 
 struct EmbeddingBagArgs {

@@ -26,8 +26,9 @@ struct MaxPoolArgs {
 
 [[nodiscard]] Tensor max_pool(const Tensor& x, const Dims& kernel, const MaxPoolArgs& args = {});
 
+/// What max_pool_with_indices() gives.
 struct MaxPooled {
-  Tensor values;
+  Tensor values;   ///< the largest of each window
   Tensor indices;  ///< I64: the place of each in its image, in row-major order; of equal values the first
 };
 

@@ -60,8 +60,9 @@ struct Axes : Dims {
 [[nodiscard]] Tensor cumsum(const Tensor& x, std::int64_t dim);
 [[nodiscard]] Tensor cumprod(const Tensor& x, std::int64_t dim);
 
+/// What sort() and topk() give.
 struct Sorted {
-  Tensor values;
+  Tensor values;   ///< of x's dtype
   Tensor indices;  ///< I64
 };
 

@@ -16,6 +16,7 @@
 
 namespace ballast {
 
+/// What resize() puts between pixels.
 enum class ResizeMode : std::uint8_t { nearest, linear, cubic };
 
 struct ResizeArgs {
@@ -28,6 +29,7 @@ struct ResizeArgs {
 
 [[nodiscard]] Tensor resize(const Tensor& x, const ResizeArgs& args);
 
+/// What grid_sample() puts between pixels.
 enum class GridMode : std::uint8_t { linear, nearest, cubic };
 /// What lies outside x: zeros, the border's value, or x mirrored.
 enum class GridPadding : std::uint8_t { zeros, border, reflection };

@@ -32,17 +32,20 @@ struct RecurrentArgs {
   OpCache* cache = nullptr;
 };
 
+/// What lstm() gives.
 struct LstmResult {
   Tensor output;  ///< [steps, batch, directions * hidden], or batch first
   Tensor hidden;  ///< [layers * directions, batch, hidden]
   Tensor cell;
 };
 
+/// What gru() and rnn() give.
 struct RecurrentResult {
-  Tensor output;
-  Tensor hidden;
+  Tensor output;  ///< as LstmResult's
+  Tensor hidden;  ///< as LstmResult's
 };
 
+/// What rnn() does with the sums.
 enum class RnnNonlinearity : std::uint8_t { tanh, relu };
 
 /// x is [steps, batch, in], [batch, steps, in] with batch_first, or [steps, in]. `weights`: layer by layer,
