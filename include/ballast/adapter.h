@@ -82,8 +82,8 @@ struct Adapted {
 /// Embedding, a vector alone a norm or a PReLU: what neither `layers`, `like`, its neighbours nor its name
 /// decides is Errc::unsupported, with a list,
 /// as are layouts other than PyTorch's, Burn's and Ballast's own, and quantized tensors; invalid_argument
-/// when `like` has another layout than `to`, shape_mismatch when it has other shapes. Nothing is read but
-/// names and shapes.
+/// when `like` was opened and has another layout than `to`, shape_mismatch when it has other shapes. Nothing
+/// is read but names and shapes.
 [[nodiscard]] Adapted adapt(const Checkpoint& in, const AdaptOptions& options);
 
 }  // namespace ballast

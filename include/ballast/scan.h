@@ -88,9 +88,10 @@ struct ScanOptions {
   bool checksums = true;  ///< read every byte and compare every checksum the container holds
 };
 
-/// Throws when the file cannot be read at all or is no model file (Errc::unknown_format; of shards also
-/// missing_shard and index_mismatch); a model file that Ballast refuses, also for a pickle too large to look
-/// into (header_too_large) or one that is not looked into (unsupported), is a finding with that code.
+/// Throws when the file cannot be read at all or is no model file (Errc::unknown_format). What Ballast
+/// refuses in a model file is a finding with its code, Errc::missing_shard and index_mismatch of shards,
+/// header_too_large for a pickle that nobody looked into and unsupported for what is not looked into among
+/// them.
 [[nodiscard]] ScanReport scan(const std::string& path, const ScanOptions& options = {});
 
 /// A pickle of a file: an entry of its archive, or the file itself.
@@ -100,8 +101,9 @@ struct PickleEntry {
 };
 
 /// None where the file holds no pickle that is written down as one: Safetensors, arrays, ONNX. Of shards
-/// those of all, as "pytorch_model-00001-of-00002.bin: archive/data.pkl". Errc::unknown_format,
-/// header_too_large for a pickle beyond the limit, and what open() says of the container.
+/// those of all, as "pytorch_model-00001-of-00002.bin: archive/data.pkl". Throws what its container is
+/// refused as: Errc::bad_zip, truncated, bad_tar, missing_shard, …; a pickle that is too large to be listed
+/// (Errc::header_too_large) is there.
 [[nodiscard]] std::vector<PickleEntry> pickle_entries(const std::string& path);
 
 /// One opcode.
@@ -119,7 +121,7 @@ struct PickleLines {
 };
 
 /// `entry` is a position in pickle_entries(). Errc::not_found when there is none, offset_out_of_range behind
-/// its end, header_too_large as there. Bytes that are no pickle end the list with the opcode "?".
+/// its end, header_too_large beyond the limit. Bytes that are no pickle end the list with the opcode "?".
 [[nodiscard]] PickleLines list_pickle(const std::string& path, std::size_t entry, std::uint64_t offset,
                                       std::size_t most);
 

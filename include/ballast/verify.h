@@ -128,10 +128,9 @@ struct SignatureReport {
 
 /// Signs the names and the bytes of all files of a folder, or of one file, as OpenSSF Model Signing 1.0 does
 /// (docs/seal.md), into a file of their own. Reads every byte, many files at a time.
-/// Errc::invalid_argument without a key, for a key or certificates that are not fit, and for no file to sign;
-/// already_exists without `overwrite`, and what is there must be a signature; bad_name for a file's name that
-/// is not UTF-8; file_changed when files change meanwhile; cannot_decrypt for a key whose passphrase is
-/// wrong.
+/// Errc::invalid_argument without a key, for a key or certificates that are not fit or not opened by the
+/// passphrase, and for no file to sign; already_exists without `overwrite`, and what is there must be a
+/// signature; bad_name for a file's name that is not UTF-8; file_changed when files change meanwhile.
 SignatureReport sign(const std::string& path, const std::string& signature, const SignatureOptions& options);
 
 /// Whether a folder or file is what was signed: files that changed, are missing or were added are findings.
