@@ -3,6 +3,8 @@
 // name, and work that must end in it. scripts/check-contracts looks for the code in the words.
 #pragma once
 
+#include <cctype>
+#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +42,10 @@ struct Row {
   Errc code;
   void (*provoke)(const Place& at);
 };
+
+inline std::ostream& operator<<(std::ostream& out, const Row& row) {
+  return out << row.name;
+}
 
 /// For results nobody wants.
 template <class... Results>
