@@ -4,10 +4,10 @@
 //
 // Dtypes: results have the dtype PyTorch gives them (F16 + F32 is F32, I64 / I64 is F32, a number never
 // widens a tensor of its kind). F16 and BF16 are computed in F32 and rounded once at the end. F64 is computed
-// in F64 by elementwise operations, reductions, movement, softmax, products, convolutions and losses; other
-// operations of layers (attention, pooling, norms, …) compute in F32 and refuse F64. BOOL, U8, I8, I16, I32,
-// I64 where they make sense; docs/operations.md lists those compared with PyTorch. Shapes: NumPy's
-// broadcasting. NaN and infinities flow as they do in PyTorch. There are no gradients.
+// in F64 by elementwise operations, reductions, movement, softmax, products (but bilinear), convolutions and
+// losses; other operations of layers (attention, pooling, norms, …) compute in F32 and refuse F64. BOOL, U8,
+// I8, I16, I32, I64 where they make sense; docs/operations.md lists those compared with PyTorch. Shapes:
+// NumPy's broadcasting. NaN and infinities flow as they do in PyTorch. There are no gradients.
 //
 // Throws: Errc::shape_mismatch for shapes that do not fit and dimensions that are not there; bad_dtype
 // (complex, quantized and 8-bit floating dtypes are computed by none); invalid_argument for an operand that

@@ -2,8 +2,8 @@
 // Normalisations. Native names: gamma scales, beta shifts.
 //
 // Throws: constructors Errc::invalid_argument for groups that do not divide the channels; forward()
-// shape_mismatch for an x without the dimensions the layer is for, bad_dtype for F64 and integers,
-// invalid_argument for a size below 1.
+// shape_mismatch for an x without the dimensions the layer is for, bad_dtype as the functions of
+// detail/ops/norm.h, invalid_argument for a size below 1.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // Products of matrices, and attention, which is made of them.
 //
 // Throws: Errc::shape_mismatch for sizes that do not fit each other, or a tensor without dimensions;
-// bad_dtype for operands of two dtypes, and of attention and rotary embedding for F64 and integers;
+// bad_dtype for operands of two dtypes, integers (einsum() takes I64), and F64 in bilinear() and attention;
 // invalid_argument for an equation of einsum() that makes no sense or has another number of operands, and
 // sizes of rotary_tables() below 1.
 #pragma once

@@ -3,9 +3,10 @@
 // size…].
 //
 // Throws: Errc::shape_mismatch for an x with too few dimensions, a window that does not fit, lists of another
-// length than the kernel, and indices or sizes unpooling cannot have; bad_dtype for F64 and integers;
-// invalid_argument for a kernel of other than 1 to 3 dimensions, numbers below 1, a padding of more than half
-// the kernel, a divisor or norm_type of 0; offset_out_of_range for an index outside the image; size_overflow.
+// length than the kernel, and indices or sizes unpooling cannot have; bad_dtype for F64 (max_unpool() takes
+// it) and integers (lp_pool() and max_unpool() take them); invalid_argument for a kernel of other than 1 to 3
+// dimensions, numbers below 1, a padding of more than half the kernel, a divisor or norm_type of 0;
+// offset_out_of_range for an index outside the image; size_overflow.
 #pragma once
 
 #include <cstdint>

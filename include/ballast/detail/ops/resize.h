@@ -2,7 +2,7 @@
 // Other sizes for x [batch, channels, size…], as torch.nn.functional.interpolate computes them.
 //
 // Throws: Errc::shape_mismatch for an x, grid or theta of another number of dimensions, factors that do not
-// fit, and sizes that leave nothing; bad_dtype for F64 and integers, and a grid of another dtype;
+// fit, and sizes that leave nothing; bad_dtype for integers, F64 in resize(), and a grid of another dtype;
 // invalid_argument unless there is either a size or a scale, and for align_corners of nearest; unsupported
 // for cubic of a grid with a depth.
 #pragma once

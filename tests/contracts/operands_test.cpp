@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An undefined operand, given to every operation.
+// What no operation takes: an undefined operand, and the dtypes its header says.
 #include <gmock/gmock.h>
 
 #include "ballast/ops.h"
@@ -179,6 +179,81 @@ TEST(OperationsTake, NoUndefinedOperand) {
     EXPECT_THAT(code_of([&, function = function] { function(Tensor()); }),
                 testing::AnyOf(Errc::invalid_argument, Errc::shape_mismatch))
         << call;
+}
+
+// Zeros of a dtype.
+Tensor of(Shape shape, DType d) {
+  return Tensor::zeros(d, std::move(shape));
+}
+
+using OfDType = void (*)(DType d);
+#define BALLAST_CALL(call)             \
+  {                                    \
+#call, [](DType d) { drop(call); } \
+  }
+
+constexpr std::pair<const char*, OfDType> kNeitherF64NorIntegers[] = {
+    BALLAST_CALL(batch_norm(of({1, 2, 3}, d), of({2}, DType::f32), of({2}, DType::f32))),
+    BALLAST_CALL(layer_norm(of({2, 3}, d), {3})),
+    BALLAST_CALL(rms_norm(of({2, 3}, d), {3})),
+    BALLAST_CALL(group_norm(of({1, 2, 3}, d), 2)),
+    BALLAST_CALL(instance_norm(of({1, 2, 3}, d))),
+    BALLAST_CALL(local_response_norm(of({1, 2, 3}, d), 2)),
+    BALLAST_CALL(max_pool(of({1, 1, 4}, d), {2})),
+    BALLAST_CALL(max_pool_with_indices(of({1, 1, 4}, d), {2})),
+    BALLAST_CALL(avg_pool(of({1, 1, 4}, d), {2})),
+    BALLAST_CALL(adaptive_avg_pool(of({1, 1, 4}, d), {2})),
+    BALLAST_CALL(adaptive_max_pool(of({1, 1, 4}, d), {2})),
+    BALLAST_CALL(global_avg_pool(of({1, 1, 4}, d))),
+    BALLAST_CALL(global_max_pool(of({1, 1, 4}, d))),
+    BALLAST_CALL(resize(of({1, 1, 2}, d), {.size = {4}})),
+    BALLAST_CALL(bilinear(of({1, 2}, d), of({1, 2}, d), of({2, 2, 2}, d))),
+    BALLAST_CALL(scaled_dot_product_attention(of({2, 4}, d), of({2, 4}, d), of({2, 4}, d))),
+    BALLAST_CALL(conv(of({1, 1, 4}, DType::f32), of({1, 1, 2}, d)))};
+
+constexpr std::pair<const char*, OfDType> kNoIntegers[] = {
+    BALLAST_CALL(normalize(of({2, 3}, d))),
+    BALLAST_CALL(cosine_similarity(of({2, 3}, d), of({2, 3}, d))),
+    BALLAST_CALL(grid_sample(of({1, 1, 2, 2}, d), of({1, 2, 2, 2}, d))),
+    BALLAST_CALL(affine_grid(of({1, 2, 3}, d), {1, 1, 2, 2})),
+    BALLAST_CALL(matmul(of({2, 2}, d), of({2, 2}, d))),
+    BALLAST_CALL(linear(of({2, 2}, d), of({2, 2}, d))),
+    BALLAST_CALL(conv(of({1, 1, 4}, d), of({1, 1, 2}, d))),
+    BALLAST_CALL(conv_transpose(of({1, 1, 4}, d), of({1, 1, 2}, d))),
+    BALLAST_CALL(fft(of({4, 2}, d))),
+    BALLAST_CALL(mse_loss(of({2}, d), of({2}, d))),
+    BALLAST_CALL(kl_div(of({2}, d), of({2}, d))),
+    BALLAST_CALL(softmax(of({2}, d))),
+    BALLAST_CALL(gelu(of({2}, d))),
+    BALLAST_CALL(elu(of({2}, d))),
+    BALLAST_CALL(mean(of({2}, d))),
+    BALLAST_CALL(logsumexp(of({2}, d))),
+    BALLAST_CALL(var(of({2}, d)))};
+
+constexpr std::pair<const char*, OfDType> kBoth[] = {
+    BALLAST_CALL(pairwise_distance(of({2, 3}, d), of({2, 3}, d))),
+    BALLAST_CALL(max_unpool(of({1, 1, 1}, d), of({1, 1, 1}, DType::i64), {2})),
+    BALLAST_CALL(einsum("ij,jk", {of({2, 2}, d), of({2, 2}, d)})),
+    BALLAST_CALL(sigmoid(of({2}, d))),
+    BALLAST_CALL(tanh(of({2}, d))),
+    BALLAST_CALL(sum(of({2}, d)))};
+
+#undef BALLAST_CALL
+
+TEST(OperationsTake, TheDTypesTheirHeadersSay) {
+  const auto refused = [](OfDType call, DType d) { return name(code_of([=] { call(d); })); };
+  for (const auto& [call, function] : kNeitherF64NorIntegers) {
+    EXPECT_EQ(refused(function, DType::f64), "bad-dtype") << call;
+    EXPECT_EQ(refused(function, DType::i64), "bad-dtype") << call;
+  }
+  for (const auto& [call, function] : kNoIntegers) {
+    EXPECT_NO_THROW(function(DType::f64)) << call;
+    EXPECT_EQ(refused(function, DType::i64), "bad-dtype") << call;
+  }
+  for (const auto& [call, function] : kBoth) {
+    EXPECT_NO_THROW(function(DType::f64)) << call;
+    EXPECT_NO_THROW(function(DType::i64)) << call;
+  }
 }
 
 }  // namespace
