@@ -48,11 +48,31 @@ auto has(const ValueNode* dict, std::string_view key) {
   return [=](std::size_t pair) { return KeyText(dict->refs[pair * 2]).text() == key; };
 }
 
+// Equal keys: the later one is found.
+const Ref* find_by_looking(const ValueNode* dict, std::string_view key) {
+  for (std::size_t i = dict->size; i-- > 0;) {
+    if (KeyText(dict->refs[i * 2]).text() == key) return &dict->refs[i * 2 + 1];
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-// Equal keys: the later one is found.
+// Most dicts are searched for a few keys, if at all: looking through one costs less than learning it.
 struct ValueTree::DictIndex {
-  explicit DictIndex(const ValueNode* dict) {
+  [[nodiscard]] const Ref* find(const ValueNode* dict, std::string_view key) {
+    constexpr std::uint64_t kFewLooks = 4;
+    if (looks_ < kFewLooks) {
+      ++looks_;
+      return find_by_looking(dict, key);
+    }
+    if (looks_++ == kFewLooks) learn(dict);
+    const auto pair = pairs_.find(hash_name(key), has(dict, key));
+    return pair ? &dict->refs[*pair * 2 + 1] : nullptr;
+  }
+
+ private:
+  void learn(const ValueNode* dict) {
     pairs_.reserve(dict->size);
     for (std::size_t i = 0; i < dict->size; ++i) {
       const KeyText key(dict->refs[i * 2]);
@@ -60,11 +80,7 @@ struct ValueTree::DictIndex {
     }
   }
 
-  [[nodiscard]] std::optional<std::size_t> find(const ValueNode* dict, std::string_view key) const {
-    return pairs_.find(hash_name(key), has(dict, key));
-  }
-
- private:
+  std::uint64_t looks_ = 0;
   detail::NameIndex pairs_;
 };
 
@@ -285,17 +301,11 @@ TypeId ValueTree::type_id(std::string_view name) {
 }
 
 const Ref* ValueTree::find(const ValueNode* dict, std::string_view key) const {
-  if (dict->size < kIndexedFrom) {
-    for (std::size_t i = dict->size; i-- > 0;) {
-      if (KeyText(dict->refs[i * 2]).text() == key) return &dict->refs[i * 2 + 1];
-    }
-    return nullptr;
-  }
+  if (dict->size < kIndexedFrom) return find_by_looking(dict, key);
   const std::scoped_lock lock(index_mutex_);
   auto& index = indices_[dict];
-  if (!index) index = std::make_unique<DictIndex>(dict);
-  const auto pair = index->find(dict, key);
-  return pair ? &dict->refs[*pair * 2 + 1] : nullptr;
+  if (!index) index = std::make_unique<DictIndex>();
+  return index->find(dict, key);
 }
 
 void ValueTree::forget_indices() {

@@ -22,12 +22,17 @@ inline constexpr std::uint64_t kMaxExpansion = 200;
 }
 
 /// What the tensors of a file show together, by strides of 0, by many names for one, by many places that
-/// point to the same bytes, against the `held` bytes they lie in. Errc::expanded_view above 64 MiB and
-/// `expansion` times as much (OpenOptions::expansion).
+/// point to the same bytes, against the `held` bytes they lie in: no more than 64 MiB and `expansion` times
+/// as much (OpenOptions::expansion).
+[[nodiscard]] inline bool may_show(std::uint64_t shown, std::uint64_t held, double expansion) {
+  return static_cast<double>(shown) <=
+         static_cast<double>(kPlainlyHonest) + expansion * static_cast<double>(held);
+}
+
+/// Errc::expanded_view otherwise.
 inline void require_shown(std::uint64_t shown, std::uint64_t held, double expansion,
                           const std::string& where) {
-  const double most = static_cast<double>(kPlainlyHonest) + expansion * static_cast<double>(held);
-  if (static_cast<double>(shown) <= most) return;
+  if (may_show(shown, held, expansion)) return;
   fail(Errc::expanded_view, where,
        "its tensors show {} bytes, more than 64 MiB and {} times the {} bytes of the file (made large by "
        "strides, zeros or many names? open it with a larger expansion if it is meant to be)",

@@ -17,7 +17,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,12 +62,31 @@ struct ZipEnd {
 /// Adds to `anomalies` what is unusual about them.
 [[nodiscard]] ZipEnd find_zip_end(const ByteSource& source, std::vector<std::string>& anomalies);
 
+/// Which entry has a name, in whatever case. PyTorch's records are numbers in one folder ("archive/data/12"),
+/// by the hundred thousand: those stand in a table, the others are hashed.
+class ZipNameIndex {
+ public:
+  /// `again(i, j)` hears that j has the name of i.
+  void build(std::span<const ZipEntry> entries, const std::function<void(std::size_t, std::size_t)>& again);
+  [[nodiscard]] std::optional<std::size_t> find(std::span<const ZipEntry> entries,
+                                                std::string_view name) const;
+
+ private:
+  /// Of a name in the folder of numbers, as large as the table.
+  [[nodiscard]] std::optional<std::size_t> number_of(std::string_view name) const;
+
+  std::string_view folder_;              // with its slash
+  std::vector<std::uint32_t> numbered_;  // 1 + the entry's position; 0: none
+  std::vector<std::uint32_t> others_;    // positions
+  detail::NameIndex hashed_;             // of the others, by their names in lower case
+};
+
 /// The checked directory of an archive.
 struct ZipDirectory {
   std::unique_ptr<char[]> bytes;        // the central directory; names are views of it
   std::vector<ZipEntry> entries;        // in the directory's order
   std::vector<std::uint32_t> by_place;  // entries by their place in the file; empty when that is their order
-  detail::NameIndex index;              // by the name in lower case
+  ZipNameIndex names;
   std::vector<std::string> anomalies;
   std::uint64_t start = 0;  // of the directory
 };

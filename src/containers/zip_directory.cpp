@@ -46,7 +46,8 @@ class DirectoryReader {
   }
 
   void read_entries(const ZipEnd& end);
-  [[nodiscard]] ZipEntry read_entry(ByteReader& reader) const;
+  [[nodiscard]] ZipEntry read_entry(ByteReader& reader);
+  void check_name(const ZipEntry& entry);
   void check_kind(const ZipEntry& entry, std::uint32_t attributes) const;
   void check_extra(const ZipEntry& entry, std::span<const std::byte> extra) const;
   void apply_zip64(ZipEntry& entry, std::span<const std::byte> extra) const;
@@ -59,6 +60,7 @@ class DirectoryReader {
 
   const ByteSource& source_;
   ZipDirectory out_;
+  std::string_view plain_folder_;  // with its slash, of names without anything odd
 };
 
 void DirectoryReader::read_entries(const ZipEnd& end) {
@@ -81,7 +83,7 @@ void DirectoryReader::read_entries(const ZipEnd& end) {
   }
 }
 
-ZipEntry DirectoryReader::read_entry(ByteReader& reader) const {
+ZipEntry DirectoryReader::read_entry(ByteReader& reader) {
   const std::uint64_t position = reader.file_offset();
   const std::byte* header = reader.take(kCentralSize).data();
   if (load_le<std::uint32_t>(header) != kCentralSignature) {
@@ -108,7 +110,7 @@ ZipEntry DirectoryReader::read_entry(ByteReader& reader) const {
   static_cast<void>(reader.take(comment_size));
   const auto attributes = load_le<std::uint32_t>(header + 38);
 
-  check_zip_name(entry.name, (entry.flags & kUtf8Flag) != 0, source_.where());
+  check_name(entry);
   if ((entry.flags & ~kKnownFlags) != 0) {
     fail(Errc::encrypted_flag, where(entry.name),
          "flags {:#06x}: encrypted, or marked so that scanners skip it", entry.flags);
@@ -124,6 +126,16 @@ ZipEntry DirectoryReader::read_entry(ByteReader& reader) const {
   check_kind(entry, attributes);
   check_extra(entry, extra);
   return entry;
+}
+
+// A number in the folder of the last plain name is one, too.
+void DirectoryReader::check_name(const ZipEntry& entry) {
+  const std::string_view folder = plain_folder_;
+  if (!folder.empty() && entry.name.size() > folder.size() && entry.name.starts_with(folder) &&
+      all_digits(entry.name.substr(folder.size())))
+    return;
+  check_zip_name(entry.name, (entry.flags & kUtf8Flag) != 0, source_.where());
+  plain_folder_ = is_plain_zip_name(entry.name) ? zip_folder_of(entry.name) : std::string_view();
 }
 
 // A file is a file to every reader: some go by the slash at the end, some by the attributes of DOS or Unix.
@@ -147,6 +159,7 @@ void DirectoryReader::check_kind(const ZipEntry& entry, std::uint32_t attributes
 // Fields end where the extra field ends, and none gives the entry another name.
 void DirectoryReader::check_extra(const ZipEntry& entry, std::span<const std::byte> extra) const {
   constexpr std::size_t kUnicodeLead = 5;  // a version and the checksum of the other name
+  if (extra.size() < 4) return;
   ByteReader fields(extra, where(entry.name));
   int wide = 0;
   while (fields.left() >= 4) {
@@ -243,25 +256,15 @@ void DirectoryReader::check_growth() const {
 
 void DirectoryReader::build_index() {
   const std::vector<ZipEntry>& entries = out_.entries;
-  std::string folded;
-  out_.index.put_all(
-      entries.size(),
-      [&](std::size_t i) {
-        fold_case(entries[i].name, folded);
-        return hash_name(folded);
-      },
-      [&](std::size_t i, std::size_t j) { return equal_any_case(entries[i].name, entries[j].name); },
-      [&](std::size_t i, std::size_t j) {
-        fail(Errc::duplicate_entry, where(entries[j].name),
-             "is there twice (the other is {}): readers differ in which one they take",
-             quoted(entries[i].name));
-      });
+  out_.names.build(entries, [&](std::size_t i, std::size_t j) {
+    fail(Errc::duplicate_entry, where(entries[j].name),
+         "is there twice (the other is {}): readers differ in which one they take", quoted(entries[i].name));
+  });
 }
 
 // A file "a" and a file "a/b", or a folder "a/": they cannot both be unpacked.
 void DirectoryReader::check_folders() const {
   std::string_view last;
-  std::string folded;
   std::uint64_t work = 0;
   for (const ZipEntry& entry : out_.entries) {
     std::string_view parent = entry.name.substr(0, entry.name.size() - 1);
@@ -273,10 +276,7 @@ void DirectoryReader::check_folders() const {
          parent = parent.substr(0, parent.rfind('/') == std::string_view::npos ? 0 : parent.rfind('/'))) {
       work += parent.size();
       if (work > kMostFolderWork) return check_sorted_folders();
-      fold_case(parent, folded);
-      const auto found = out_.index.find(
-          hash_name(folded), [&](std::size_t i) { return equal_any_case(out_.entries[i].name, parent); });
-      if (found)
+      if (out_.names.find(out_.entries, parent))
         fail(Errc::zip_ambiguous, where(entry.name), "lies below {}, which is a file", quoted(parent));
     }
   }

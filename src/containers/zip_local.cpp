@@ -115,8 +115,9 @@ class RecordChecker {
   void check_sizes(const ZipEntry& entry, const std::byte* header, std::span<const std::byte> extra) const {
     std::uint64_t packed = load_le<std::uint32_t>(header + 18);
     std::uint64_t plain = load_le<std::uint32_t>(header + 22);
-    ByteReader fields(extra, source_.where());
-    while ((packed == kMarker32 || plain == kMarker32) && fields.left() >= 4) {
+    const bool defers = packed == kMarker32 || plain == kMarker32;
+    ByteReader fields(extra, defers ? source_.where() : std::string());
+    while (defers && fields.left() >= 4) {
       const auto id = fields.take_le<std::uint16_t>();
       const auto size = fields.take_le<std::uint16_t>();
       if (size > fields.left()) break;

@@ -39,7 +39,18 @@ bool is_drive(std::string_view name) {
 
 }  // namespace
 
+bool is_plain_zip_name(std::string_view name) noexcept {
+  char before = '/';
+  for (const char c : name) {
+    const bool plain = (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '_';
+    if (!plain && (c != '/' || before == '/')) return false;
+    before = c;
+  }
+  return !name.empty();
+}
+
 void check_zip_name(std::string_view name, bool utf8, const std::string& where) {
+  if (is_plain_zip_name(name)) return;
   if (name.empty()) fail(Errc::bad_name, where, "an entry without a name");
   if (name.front() == '/' || name.front() == '\\' || is_drive(name) || has_parent_component(name)) {
     fail(Errc::path_escape, where, "entry {} would lie outside the archive's folder", quoted(name));

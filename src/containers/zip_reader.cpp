@@ -128,13 +128,9 @@ std::string ZipArchive::where(const ZipEntry& entry) const {
 
 const ZipEntry* ZipArchive::find(std::string_view name, bool any_case) const noexcept {
   const ZipDirectory& directory = state_->directory;
-  std::string folded;
-  fold_case(name, folded);
-  const auto found = directory.index.find(hash_name(folded), [&](std::size_t i) {
-    const std::string_view other = directory.entries[i].name;
-    return other == name || (any_case && equal_any_case(other, name));
-  });
-  return found ? &directory.entries[*found] : nullptr;
+  const auto found = directory.names.find(directory.entries, name);
+  if (!found || (!any_case && directory.entries[*found].name != name)) return nullptr;
+  return &directory.entries[*found];
 }
 
 std::shared_ptr<const Storage> ZipArchive::storage(const ZipEntry& entry, Access access) const {

@@ -21,6 +21,7 @@ Machine::Machine(Objects& objects, std::span<const std::byte> code, Stream strea
       p_(begin_),
       limit_(end_),
       op_(begin_),
+      reads_runs_(stream_.storage && objects.settings().report == nullptr),
       number_(++objects.streams),
       outer_(objects.machine) {
   objects_.machine = this;

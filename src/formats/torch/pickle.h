@@ -19,10 +19,13 @@
 #include <vector>
 
 #include "checkpoint/value_tree.h"
+#include "formats/torch/storage_id.h"
 
 namespace ballast::torch {
 
 class Objects;
+struct StorageInfo;
+struct TensorRun;
 
 inline constexpr std::uint64_t kMaxPickleBytes = std::uint64_t{512} << 20U;
 inline constexpr std::size_t kMaxDepth = 1000;        // Python's own pickler gives up near this
@@ -35,6 +38,8 @@ struct Stream {
   std::uint64_t base = 0;  ///< of the bytes in the file or entry: offsets in messages count from there
   std::function<Ref(Ref id)> persistent =
       {};  ///< what a persistent id stands for; empty: there are none in this stream
+  /// The same for a storage's, without the values it is made of; empty: tensors are read opcode by opcode.
+  std::function<StorageInfo(const StorageId& id)> storage = {};
 };
 
 class Machine {
@@ -130,6 +135,13 @@ class Machine {
   void put(std::uint64_t index);
   void get(std::uint64_t index);
 
+  // A tensor as torch.save writes it, all at once (tensor_run.h).
+  void take_tensor();
+  [[nodiscard]] bool understand(const TensorRun& run);
+  [[nodiscard]] Ref memoized(std::uint32_t slot) const;
+  void make_deferred(std::size_t slot);
+  void make_all_deferred();
+
   // Opcodes of more than a few lines.
   void op_int();
   void op_long();
@@ -162,10 +174,18 @@ class Machine {
   std::uint64_t ops_ = 0;
   std::vector<Ref> stack_;
   std::vector<std::size_t> marks_;
-  std::vector<Ref> memo_;
-  std::size_t memoized_ = 0;  // slots that hold something: what MEMOIZE counts
-  unsigned protocol_ = 0;     // what PROTO said last
-  std::uint64_t taken_ = 0;   // of the budget, by the stack, the marks and the memo
+  std::vector<Ref> memo_;        // of a tensor that was read at once: where its run begins, see is_deferred()
+  std::size_t memoized_ = 0;     // slots that hold something: what MEMOIZE counts
+  unsigned protocol_ = 0;        // what PROTO said last
+  std::uint64_t taken_ = 0;      // of the budget, by the stack, the marks and the memo
+  bool reads_runs_ = false;      // tensors may be read at once
+  bool makes_deferred_ = false;  // a run is gone through again
+  // Of the last run: values that are named again by the next, and what they say of its storage.
+  Ref kind_;
+  Ref storage_class_;
+  Ref location_;
+  Ref hooks_;
+  StorageId storage_;
   std::uint32_t number_;
   Machine* outer_;  // the machine whose call made us read a stream inside its stream
 };

@@ -9,6 +9,7 @@
 #include "formats/torch/objects.h"
 #include "formats/torch/pickle.h"
 #include "formats/torch/pickle_text.h"
+#include "formats/torch/tensor_run.h"
 
 namespace ballast::torch {
 namespace {
@@ -76,7 +77,10 @@ void Machine::put(std::uint64_t index) {
     grow(memo_, slot + 1);
     memo_.resize(slot + 1, Ref(nullptr));
   }
-  if (memo_[slot] == Ref(nullptr)) ++memoized_;
+  if (memo_[slot] == Ref(nullptr))
+    ++memoized_;
+  else if (!makes_deferred_)
+    make_all_deferred();
   memo_[slot] = stack_.back();
 }
 
@@ -84,7 +88,11 @@ void Machine::get(std::uint64_t index) {
   if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)] == Ref(nullptr)) {
     fail(Errc::memo_range, location(), "memo slot {} was never set", index);
   }
-  push(memo_[static_cast<std::size_t>(index)]);
+  const auto slot = static_cast<std::size_t>(index);
+  if (is_deferred(memo_[slot])) make_deferred(slot);
+  push(memo_[slot]);
+  const ValueNode* global = reads_runs_ ? as_kind(memo_[slot], NodeKind::global) : nullptr;
+  if (global != nullptr && static_cast<Role>(global->role) == Role::tensor_v2) take_tensor();
 }
 
 void Machine::push_text(std::string_view text) {

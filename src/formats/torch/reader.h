@@ -11,6 +11,7 @@
 #include "ballast/io.h"
 #include "formats/torch/objects.h"
 #include "formats/torch/script.h"
+#include "formats/torch/storage_id.h"
 #include "tensor/source_storage.h"
 
 namespace ballast::torch {
@@ -48,17 +49,6 @@ class Reader {
 [[nodiscard]] Ref read_tar(Objects& objects, const ByteSource& source, Document& document);
 /// A legacy stream, or a bare pickle.
 [[nodiscard]] Ref read_pickles(Objects& objects, const ByteSource& source, Document& document);
-
-/// What a persistent id ('storage', class, key, location, count, view) says.
-struct StorageId {
-  std::optional<DType> dtype;
-  TypeId type = 0;
-  std::string key;
-  TypeId location = 0;
-  std::uint64_t numel = 0;
-  std::uint64_t bytes = 0;
-  Ref view;  // old files: (key, offset, count), or None
-};
 
 /// What a storage of some key was first said to be: some releases of PyTorch go by that, whatever a later
 /// mention says, and others do not.

@@ -81,7 +81,7 @@ class Archive {
   [[noreturn]] void not_a_checkpoint() const;
   [[nodiscard]] std::string text_of(const ZipEntry& entry) const;
   [[nodiscard]] Ref run(const ZipEntry& entry, const char* folder);
-  Ref load_storage(Ref id, const std::string& folder);
+  [[nodiscard]] StorageInfo load_storage(const StorageId& storage, const std::string& folder);
   void check_expansion(const ZipEntry& entry) const;
   void read_script(Document& document);
   void find_strangers();
@@ -89,8 +89,7 @@ class Archive {
   [[nodiscard]] bool is_number(const ZipEntry& entry) const;
   [[nodiscard]] bool keeps_promise() const;
 
-  [[nodiscard]] const ZipEntry* find_storage(const std::string& folder, std::string_view key) const;
-  void number_storages();
+  void note_entries();
 
   Objects& objects_;
   const ByteSource& source_;
@@ -98,10 +97,9 @@ class Archive {
   const ZipArchive& zip_;
   std::string prefix_;  // "archive/", or empty
   bool big_endian_ = false;
-  std::vector<std::uint32_t> numbered_;  // data/<number>: 1 + its entry
-  std::vector<std::uint32_t> loaded_;    // by entry: 1 + its storage in the tree
-  std::vector<FirstMention> mentions_;   // by entry, of those
-  std::string name_;                     // scratch
+  std::vector<std::uint32_t> loaded_;   // by entry: 1 + its storage in the tree
+  std::vector<FirstMention> mentions_;  // by entry, of those
+  std::string name_;                    // of the record that is looked for
 };
 
 // The folder of data.pkl; it is named after the file it was first saved as, and deeper when somebody zipped
@@ -179,12 +177,17 @@ Ref Archive::run(const ZipEntry& entry, const char* folder) {
       fail(Errc::bad_crc, zip_.where(entry),
            "the pickle is not what its checksum says (damaged, or changed by hand?)");
   }
-  return run_whole_pickle(
-      objects_, bytes,
-      {.where = zip_.where(entry),
-       .entry = std::string(entry.name),
-       .base = 0,
-       .persistent = [this, name = prefix_ + folder](Ref id) { return load_storage(id, name); }});
+  const auto load = [this, name = prefix_ + folder](const StorageId& id) { return load_storage(id, name); };
+  return run_whole_pickle(objects_, bytes,
+                          {.where = zip_.where(entry),
+                           .entry = std::string(entry.name),
+                           .base = 0,
+                           .persistent =
+                               [this, load](Ref id) {
+                                 const StorageId storage = parse_storage_id(objects_, id);
+                                 return objects_.views().storage(load(storage), storage.type);
+                               },
+                           .storage = load});
 }
 
 // A number as keys are written: digits without a leading zero.
@@ -198,37 +201,20 @@ std::optional<std::size_t> key_number(std::string_view key) {
   return number;
 }
 
-// Keys are "0", "1", … in all but old files: a table then spares a look into the archive's index for each.
-void Archive::number_storages() {
-  const std::string folder = prefix_ + "data/";
+void Archive::note_entries() {
   const auto entries = zip_.entries();
   for (const ZipEntry& entry : entries) objects_.budget().admit(kDirectoryRow + entry.name.size());
   loaded_.assign(entries.size(), 0);
   mentions_.assign(entries.size(), {});
-  numbered_.assign(entries.size(), 0);
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i].name.starts_with(folder)) continue;
-    const auto number = key_number(entries[i].name.substr(folder.size()));
-    if (number && *number < numbered_.size()) numbered_[*number] = static_cast<std::uint32_t>(i + 1);
-  }
 }
 
-const ZipEntry* Archive::find_storage(const std::string& folder, std::string_view key) const {
-  if (folder.ends_with("data/")) {
-    const auto number = key_number(key);
-    if (number && *number < numbered_.size() && numbered_[*number] != 0)
-      return &zip_.entries()[numbered_[*number] - 1];
-  }
-  return zip_.find(folder + std::string(key), true);
-}
-
-Ref Archive::load_storage(Ref id, const std::string& folder) {
-  const StorageId storage = parse_storage_id(objects_, id);
-  const ZipEntry* entry = find_storage(folder, storage.key);
+StorageInfo Archive::load_storage(const StorageId& storage, const std::string& folder) {
+  name_.assign(folder).append(storage.key);
+  const ZipEntry* entry = zip_.find(name_, true);
   if (entry == nullptr) {
     objects_.refuse(Errc::missing_storage,
                     "storage {} of {} bytes is not in the archive (there is no record {})",
-                    quoted(storage.key), storage.bytes, quoted(folder + storage.key));
+                    quoted(storage.key), storage.bytes, quoted(name_));
   }
   if (entry->size != storage.bytes) {
     objects_.refuse(Errc::size_mismatch, "storage {} needs {} bytes, {} are in record {}",
@@ -246,13 +232,12 @@ Ref Archive::load_storage(Ref id, const std::string& folder) {
     objects_.tree().storages.emplace_back(pool_, &made);
     loaded = static_cast<std::uint32_t>(objects_.tree().storages.size());
   }
-  return objects_.views().storage({.dtype = storage.dtype,
-                                   .location = storage.location,
-                                   .numel = storage.numel,
-                                   .offset = 0,
-                                   .index = loaded - 1,
-                                   .big_endian = big_endian_},
-                                  storage.type);
+  return {.dtype = storage.dtype,
+          .location = storage.location,
+          .numel = storage.numel,
+          .offset = 0,
+          .index = loaded - 1,
+          .big_endian = big_endian_};
 }
 
 // Where PyTorch's writer puts the content of a record whose header it begins at `cursor`: behind an extra
@@ -347,7 +332,7 @@ void Archive::read_script(Document& document) {
 
 Ref Archive::read(Document& document) {
   find_prefix();
-  number_storages();
+  note_entries();
   document.format = formats::torch_zip;
   for (const std::string& anomaly : zip_.anomalies()) {
     document.notes.push_back(anomaly);

@@ -66,6 +66,7 @@ Ref Views::storage(const StorageInfo& info, TypeId type) {
 // All of them together: a file of a kilobyte must not become a terabyte because it says so often enough.
 void Views::check_expansion(std::uint64_t shown) const {
   const Settings& settings = reading_.settings();
+  if (containers::may_show(shown, settings.input_bytes, settings.expansion)) return;
   containers::require_shown(shown, settings.input_bytes, settings.expansion, reading_.location());
 }
 
@@ -136,18 +137,28 @@ Ref Views::tensor(Ref storage, const ViewArguments& view, std::optional<DType> w
     reading_.refuse(Errc::type_mismatch, "{} where a storage belongs", reading_.describe(storage));
   const StorageInfo info = info_of(storage);
   const DType dtype = wanted ? *wanted : info.dtype.value_or(DType::u8);
-  ViewDims dims = read_dims(view);
+  return make(info, view.offset, read_dims(view), dtype, requires_grad);
+}
+
+Ref Views::tensor(const StorageInfo& info, std::int64_t offset, std::span<const std::int64_t> dims,
+                  bool requires_grad) {
+  auto* held = reading_.tree().allocate_array<std::int64_t>(dims.size());
+  std::ranges::copy(dims, held);
+  return make(info, offset, {held, dims.size() / 2}, info.dtype.value_or(DType::u8), requires_grad);
+}
+
+Ref Views::make(const StorageInfo& info, std::int64_t offset, ViewDims dims, DType dtype,
+                bool requires_grad) {
   const std::uint64_t item = item_bytes(dtype);
   // Float4 counts in pairs: twice as many of them must fit, too.
   const std::optional<std::int64_t> count = try_count(dims.sizes(), dtype == DType::f4 ? item * 2 : item);
   if (!count)
     reading_.refuse(Errc::size_overflow, "a tensor of sizes {} has more bytes than 64 bits can count",
                     shape_text(dims.sizes()));
-  require_inside(info, dtype, dims, view.offset, *count);
+  require_inside(info, dtype, dims, offset, *count);
   declare(static_cast<std::uint64_t>(*count) * item);
   const std::uint64_t begin = info.offset * item_bytes(info.dtype);
-  const std::uint64_t bit_offset =
-      *count > 0 ? (begin + static_cast<std::uint64_t>(view.offset) * item) * 8 : 0;
+  const std::uint64_t bit_offset = *count > 0 ? (begin + static_cast<std::uint64_t>(offset) * item) * 8 : 0;
   if (dtype == DType::f4) dims = numbers_of_pairs(dims);
   // PyTorch swaps a storage by its own class, when it is loaded.
   if (info.big_endian && swap_unit(dtype) != swap_unit(info.dtype.value_or(DType::u8)))

@@ -48,6 +48,9 @@ class Views {
   [[nodiscard]] std::optional<DType> dtype_of_class(Ref global) const;
   /// A checked view; `storage` must be one.
   Ref tensor(Ref storage, const ViewArguments& view, std::optional<DType> dtype, bool requires_grad);
+  /// The same of a storage's own dtype, with sizes, none of them negative, and as many strides behind them.
+  Ref tensor(const StorageInfo& info, std::int64_t offset, std::span<const std::int64_t> dims,
+             bool requires_grad);
 
   /// Tensors that show so many bytes more.
   void declare(std::uint64_t bytes) {
@@ -70,6 +73,7 @@ class Views {
   };
 
   [[nodiscard]] ViewDims read_dims(const ViewArguments& view) const;
+  Ref make(const StorageInfo& info, std::int64_t offset, ViewDims dims, DType dtype, bool requires_grad);
   void require_inside(const StorageInfo& info, DType dtype, const ViewDims& dims, std::int64_t offset,
                       std::int64_t count) const;
   [[nodiscard]] ViewDims numbers_of_pairs(const ViewDims& pairs) const;
