@@ -3,6 +3,7 @@
 // a vector of variants, each holding what stands at its place.
 #pragma once
 
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -32,8 +33,8 @@ struct InvertedResidual {
   bool adds_input;
 
   Tensor forward(const Tensor& x) const {
-    const Tensor y = std::visit([&x](const auto& layers) { return layers.forward(x); }, conv);
-    return adds_input ? x + y : y;
+    Tensor y = std::visit([&x](const auto& layers) { return layers.forward(x); }, conv);
+    return adds_input ? x + std::move(y) : y;
   }
 
   static InvertedResidual make(std::int64_t in, std::int64_t out, std::int64_t stride,

@@ -55,8 +55,8 @@ struct Bottleneck {
   Tensor forward(const Tensor& x) const {
     const Tensor narrow = nn::conv_norm(conv1, bn1, x, Activation::Kind::relu);
     const Tensor mixed = nn::conv_norm(conv2, bn2, narrow, Activation::Kind::relu);
-    const Tensor wide = nn::conv_norm(conv3, bn3, mixed);
-    return ballast::add(wide, downsample ? downsample->forward(x) : x, Activation::Kind::relu);
+    return ballast::add(nn::conv_norm(conv3, bn3, mixed), downsample ? downsample->forward(x) : x,
+                        Activation::Kind::relu);
   }
 
   static Bottleneck make(std::int64_t in, std::int64_t width, std::int64_t stride) {

@@ -2,10 +2,12 @@
 // The public elementwise operations, by their names.
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "ballast/detail/ops/elementwise.h"
 #include "ops/args.h"
 #include "ops/elementwise.h"
+#include "ops/native.h"
 #include "ops/walk.h"
 #include "tensor/trace.h"
 
@@ -176,12 +178,15 @@ constinit const TwoNumbers clamp = {about("clamp", {"x"}, {"low", "high"}, forms
 
 }  // namespace operations
 
-Tensor add(const Operand& a, const Operand& b) {
-  return run(operations::add, a, b, Activation{});
+Tensor add(Operand a, Operand b) {
+  return add(std::move(a), std::move(b), Activation{});
 }
 
-Tensor add(const Operand& a, const Operand& b, Activation activation) {
-  return ops::run_activated(operations::add, activation, a, b);
+// The operands are this call's own: what they alone look at, the caller has given up.
+Tensor add(Operand a, Operand b, Activation activation) {
+  Tensor memory = ops::last_use_of(a.tensor());
+  if (!memory.defined()) memory = ops::last_use_of(b.tensor());
+  return ops::run_activated(operations::add, activation, a, b, &memory);
 }
 
 Tensor sub(const Operand& a, const Operand& b) {

@@ -43,7 +43,8 @@ struct PreparedConv {
   dnnl::memory weight = {};
   Tensor plain_weight;
   Tensor bias;
-  Activation left;
+  bool bias_left = false;  // to be added by us
+  Activation left = {};
 };
 
 // The weight as oneDNN counts its dimensions: groups (when there are several), out, in, kernel.
@@ -118,16 +119,20 @@ PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& inpu
   const Tensor w = ops::dense_floats(op, weight);
   const Tensor b = ops::parameter(op, "bias", bias, shapes.out_channels);
   const ops::Desc given = weight_desc(shapes, w, transposed);
-  ops::Attributes attributes = ops::attributes_for(activation, finite);
-  PreparedConv prepared{.plain_weight = w, .bias = b, .left = attributes.left};
+  PreparedConv prepared{.plain_weight = w, .bias = b};
   const ops::ThreadScope threads;
   for (const auto& [in, out] : orders_for(input, shapes.output)) {
     prepared.in = in;
     prepared.out = out;
+    // oneDNN adds the bias of a transposed convolution with channels last one value at a time.
+    prepared.bias_left = transposed && b.defined() && out == ImageOrder::channels_last;
+    ops::Attributes attributes = ops::attributes_for(prepared.bias_left ? Activation{} : activation, finite);
+    prepared.left = prepared.bias_left ? activation : attributes.left;
     try {
-      const Descs descs{image_desc(input, in), ops::any_order(Dims(given.dims())),
-                        b.defined() ? ops::strided({shapes.out_channels}, {1}) : ops::Desc(),
-                        image_desc(shapes.output, out)};
+      const Descs descs{
+          image_desc(input, in), ops::any_order(Dims(given.dims())),
+          b.defined() && !prepared.bias_left ? ops::strided({shapes.out_channels}, {1}) : ops::Desc(),
+          image_desc(shapes.output, out)};
       prepared.source = descs.source;
       prepared.target = descs.target;
       prepared.bias_desc = descs.bias;
@@ -142,10 +147,12 @@ PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& inpu
     }
     if (prepared.primitive) break;
   }
-  if (prepared.primitive)
+  if (prepared.primitive) {
     prepared.plain_weight = {};
-  else
+  } else {
+    prepared.bias_left = false;
     prepared.left = activation;
+  }
   return prepared;
 }
 
@@ -154,15 +161,18 @@ void run(const PreparedConv& ready, const ConvShapes& shapes, const Tensor& in, 
   if (!ready.primitive) {
     ops::plain_conv(shapes, in, ready.plain_weight, ready.bias, out, transposed);
   } else {
-    std::unordered_map<int, dnnl::memory> arguments = {
-        {DNNL_ARG_SRC, ops::memory_of(ready.source, in.data())},
-        {DNNL_ARG_WEIGHTS, ready.weight},
-        {DNNL_ARG_DST, ops::memory_of(ready.target, out.mutable_data())}};
-    if (ready.bias.defined())
-      arguments.emplace(DNNL_ARG_BIAS, ops::memory_of(ready.bias_desc, ready.bias.data()));
-    ops::execute(*ready.primitive, ready.scratch, std::move(arguments));
+    const bool has_bias = ready.bias.defined() && !ready.bias_left;
+    ops::execute(
+        *ready.primitive, ready.scratch,
+        {{DNNL_ARG_SRC, ops::memory_of(ready.source, in.data())},
+         {DNNL_ARG_WEIGHTS, ready.weight},
+         {DNNL_ARG_DST, ops::memory_of(ready.target, out.mutable_data())},
+         {DNNL_ARG_BIAS, has_bias ? ops::memory_of(ready.bias_desc, ready.bias.data()) : dnnl::memory()}});
   }
-  ops::activate_in_place(out, ready.left);
+  if (ready.bias_left)
+    ops::add_bias(out, ready.bias, ready.left);
+  else
+    ops::activate_in_place(out, ready.left);
 }
 
 struct Call {
@@ -183,24 +193,35 @@ Tensor image_for(const char* op, ImageOrder order, const Tensor& x) {
   return ops::to_channels_last(ops::floats(op, ops::native_view(x)));
 }
 
+// A transposed convolution's weight as [out, …], all that one output is made of in a row.
+Tensor by_outputs(const Tensor& weight, std::int64_t groups) {
+  const Shape& shape = weight.shape();
+  return weight.reshape({groups, shape[0] / groups, shape[1], -1})
+      .transpose(1, 2)
+      .contiguous()
+      .reshape({groups * shape[1], -1});
+}
+
 // What the weights make of the largest value; looked at once for a layer.
-ops::Gain gain_of(const Call& call) {
-  if (call.cache == nullptr || call.transposed) return {};
+ops::Gain gain_of(const Call& call, std::int64_t groups) {
+  if (call.cache == nullptr || call.weight.numel() == 0) return {};
   ops::CacheKey key;
   key.add(call.weight).add(call.bias);
   return *ops::cached<ops::Gain>(call.cache, key, [&] {
     const Tensor bias = call.bias.defined() ? ops::dense_floats(call.op, call.bias) : Tensor();
-    return ops::gain_of(ops::dense_floats(call.op, call.weight), bias);
+    const Tensor weight = ops::dense_floats(call.op, call.weight);
+    return ops::gain_of(call.transposed ? by_outputs(weight, groups) : weight, bias);
   });
 }
 
 // Of the results before the activation: by what is known of x, or, where that keeps a step of oneDNN's from
 // being used, by its values.
-double result_bound(const Call& call, const Tensor& x) {
+double result_bound(const Call& call, const Tensor& x, std::int64_t groups) {
   const double known = ops::bound_of(x);
-  const bool may_look = ops::is_step_when_finite(call.activation) && x.dtype() == DType::f32;
+  const bool may_look =
+      !call.transposed && ops::is_step_when_finite(call.activation) && x.dtype() == DType::f32;
   if (!std::isfinite(known) && !may_look) return ops::kUnbounded;
-  const ops::Gain gain = gain_of(call);
+  const ops::Gain gain = gain_of(call, groups);
   const double bound = gain.of(known);
   if (ops::stays_finite(bound) || !may_look || !std::isfinite(gain.factor)) return bound;
   return gain.of(ops::largest_magnitude(x));
@@ -232,7 +253,7 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
   }
   if (try_numel(shapes.output) == 0) return Tensor::empty(x.dtype(), shapes.output);
   if (x.dtype() == DType::f64) return convolved_wide(call, shapes, x);
-  const double bound = ops::guarded(call.op, [&] { return result_bound(call, x); });
+  const double bound = ops::guarded(call.op, [&] { return result_bound(call, x, shapes.groups); });
   const bool finite = ops::stays_finite(bound);
   ops::CacheKey key;
   key.add(x.shape())

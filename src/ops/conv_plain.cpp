@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <vector>
 
+#include "ops/activation.h"
 #include "ops/args.h"
 #include "ops/conv_shapes.h"
 #include "ops/parallel.h"
@@ -118,6 +120,28 @@ void run(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, const 
 void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, const Tensor& bias,
                 Tensor& out, bool transposed) {
   (out.dtype() == DType::f64 ? run<double> : run<float>)(shapes, x, weight, bias, out, transposed);
+}
+
+void add_bias(Tensor& out, const Tensor& bias, Activation activation) {
+  constexpr std::int64_t kStretch = 4096;  // of several pixels: a few channels are not worth a kernel's call
+  const std::int64_t channels = bias.numel();
+  const std::int64_t stretch = std::max<std::int64_t>(kStretch / channels, 1) * channels;
+  std::vector<float> repeated(static_cast<std::size_t>(stretch));
+  for (std::size_t i = 0; i < repeated.size(); ++i)
+    repeated[i] = data_of(bias)[i % static_cast<std::size_t>(channels)];
+  const auto sum = kernels().binary[static_cast<std::size_t>(Binary::add)];
+  const ActivationKernel then = kernel_of(activation);
+  const auto finish = kernels().unary[static_cast<std::size_t>(then.which)];
+  const std::int64_t count = out.numel();
+  float* const to = data_of(out);
+  parallel((count - 1) / stretch + 1, 4, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin * stretch; at < std::min(end * stretch, count); at += stretch) {
+      const std::int64_t n = std::min(stretch, count - at);
+      sum(to + at, 1, repeated.data(), 1, to + at, n);
+      if (activation.kind != Activation::Kind::none)
+        finish(to + at, to + at, n, static_cast<float>(then.p), static_cast<float>(then.q));
+    }
+  });
 }
 
 }  // namespace ballast::ops

@@ -31,4 +31,7 @@ struct ConvShapes {
 void plain_conv(const ConvShapes& shapes, const Tensor& x, const Tensor& weight, const Tensor& bias,
                 Tensor& out, bool transposed);
 
+/// activation(out + bias) in place; out is F32 and dense with channels last.
+void add_bias(Tensor& out, const Tensor& bias, Activation activation);
+
 }  // namespace ballast::ops

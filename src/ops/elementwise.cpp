@@ -92,8 +92,14 @@ struct Floats {
   Tensor y;
   bool blocks;
 
-  [[nodiscard]] Tensor new_result() const {
-    return result_like(DType::f32, x.shape(), is_channels_last(x) ? x : y);
+  /// In `memory`, which no one else looks at, when one of the two lies there in the result's order.
+  [[nodiscard]] Tensor new_result(const Tensor* memory = nullptr) const {
+    const Tensor& like = is_channels_last(x) ? x : y;
+    for (const Tensor* operand : {&x, &y}) {
+      if (memory == nullptr || !memory->defined() || operand->storage() != memory->storage()) continue;
+      if (is_channels_last(like) ? is_channels_last(*operand) : operand->is_contiguous()) return *operand;
+    }
+    return result_like(DType::f32, x.shape(), like);
   }
 
   [[nodiscard]] Tensor in_order(const Tensor& out, const Shape& shape, double bound) const {
@@ -186,23 +192,24 @@ Tensor number_for(const Operand& operand, DType dtype, const Shape& shape, bool 
 
 }  // namespace
 
-Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, Activation activation) {
-  if (activation.kind == Activation::Kind::none) return arithmetic(op.name, Binary::add, a, b);
+Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, const Tensor* memory,
+               Activation activation) {
   const DType dtype = promoted(op.name, a, b);
   const Shape shape = broadcast(op.name, a.tensor().shape(), b.tensor().shape());
   if (compute_dtype(dtype) != DType::f32 || try_numel(shape) == 0)
     return activate(arithmetic(op.name, Binary::add, a, b), activation);
   const Floats in = float_operands(a, b, shape);
-  Tensor out = in.new_result();
+  Tensor out = in.new_result(memory);
   const auto sum = kernels().binary[static_cast<std::size_t>(Binary::add)];
   const ActivationKernel then = kernel_of(activation);
   const auto finish = kernels().unary[static_cast<std::size_t>(then.which)];
+  const bool finishes = activation.kind != Activation::Kind::none;
   binary_rows<float, float>(
       [=, p = static_cast<float>(then.p), q = static_cast<float>(then.q)](const float* l, std::int64_t l_step,
                                                                           const float* r, std::int64_t r_step,
                                                                           float* to, std::int64_t n) {
         sum(l, l_step, r, r_step, to, n);
-        finish(to, to, n, p, q);
+        if (finishes) finish(to, to, n, p, q);
       },
       in.x, in.y, out);
   const Tensor result = in.in_order(out, shape, bound_of_sum(a, b, activation));

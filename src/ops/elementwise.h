@@ -55,8 +55,9 @@ constexpr operations::Comparison comparison_row(const char* name) {
   return {operations::about(name, {"a", "b"}, {"dtype"}, forms::comparison), {comparison_cpu<which>}};
 }
 
-/// activation(a + b), each piece of it in one go.
-[[nodiscard]] Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, Activation activation);
+/// activation(a + b), each piece of it in one go; `memory`: that of an operand which may be written over.
+[[nodiscard]] Tensor sum_cpu(const Operation& op, const Operand& a, const Operand& b, const Tensor* memory,
+                             Activation activation);
 /// On F32 memory that is the operation's own.
 void unary_in_place(Unary which, Tensor& x, double p = 0, double q = 0);
 

@@ -116,12 +116,12 @@ void apply_prepared(const Tensor& x, const Tensor& weight, const Tensor& bias, c
   key.add(x.shape()[0]).add(weight).add(bias).add(args.activation).add(ops::usable_threads());
   const auto ready = ops::cached<PreparedLinear>(
       args.cache, key, [&] { return prepare(x.shape()[0], weight, bias, args.activation); });
-  std::unordered_map<int, dnnl::memory> arguments = {
-      {DNNL_ARG_SRC, ops::memory_of(ready->source, x.data())},
-      {DNNL_ARG_WEIGHTS, ready->weight},
-      {DNNL_ARG_DST, ops::memory_of(ready->target, out.mutable_data())}};
-  if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, ops::memory_of(ready->bias_desc, ready->bias.data()));
-  ops::execute(ready->primitive, ready->scratch, std::move(arguments));
+  ops::execute(ready->primitive, ready->scratch,
+               {{DNNL_ARG_SRC, ops::memory_of(ready->source, x.data())},
+                {DNNL_ARG_WEIGHTS, ready->weight},
+                {DNNL_ARG_DST, ops::memory_of(ready->target, out.mutable_data())},
+                {DNNL_ARG_BIAS,
+                 bias.defined() ? ops::memory_of(ready->bias_desc, ready->bias.data()) : dnnl::memory()}});
   ops::activate_in_place(out, ready->left);
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/memory.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -10,7 +13,20 @@ namespace ballast::ops {
 namespace {
 
 constexpr std::uint64_t kLeast = 64 << 10;  // smaller blocks malloc is good at
-constexpr std::uint64_t kMost = 128 << 20;  // bytes kept for results to come, in the whole process
+
+// Bytes kept for results to come, in the whole process: a sixteenth of the machine's memory, within bounds.
+// A batch of large images holds hundreds of megabytes at a time, and fresh pages for them at every call were
+// a quarter of its time.
+std::uint64_t most_kept() {
+  static const std::uint64_t most = [] {
+    constexpr std::uint64_t kFew = 128 << 20;
+    constexpr std::uint64_t kMany = 1 << 30;
+    const auto memory = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L)) *
+                        static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
+    return std::clamp(memory / 16, kFew, kMany);
+  }();
+  return most;
+}
 
 using Block = std::shared_ptr<Storage>;
 
@@ -38,7 +54,7 @@ class Pool {
       const std::lock_guard lock(mutex_);
       kept_ += block->size();
       blocks_.push_front(std::move(block));
-      while (kept_ > kMost) {
+      while (kept_ > most_kept()) {
         kept_ -= blocks_.back()->size();
         dropped.splice(dropped.begin(), blocks_, std::prev(blocks_.end()));
       }
@@ -83,10 +99,14 @@ constexpr bool kPooled = true;
 
 }  // namespace
 
+bool is_from_pool(const Storage& storage) {
+  return dynamic_cast<const PooledStorage*>(&storage) != nullptr;
+}
+
 Tensor new_tensor(DType dtype, const Shape& shape) {
   const Tensor form(dtype, shape);  // checks the shape
   const std::uint64_t size = form.size_bytes();
-  if (!kPooled || size < kLeast || size > kMost) return Tensor::empty(dtype, shape);
+  if (!kPooled || size < kLeast || size > most_kept()) return Tensor::empty(dtype, shape);
   Block block = pool().take(size);
   if (!block) block = Storage::heap(size);
   return Tensor::contiguous_view(dtype, shape, std::make_shared<PooledStorage>(size, std::move(block)));

@@ -14,4 +14,7 @@ namespace ballast::ops {
   return new_tensor(DType::f32, shape);
 }
 
+/// Whether it is such memory, which no caller of ours can have an address of once its last tensor is gone.
+[[nodiscard]] bool is_from_pool(const Storage& storage);
+
 }  // namespace ballast::ops

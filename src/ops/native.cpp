@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/native.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "ops/args.h"
 #include "ops/memory.h"
 #include "ops/onednn.h"
+#include "ops/parallel.h"
 #include "tensor/copy.h"
 
 namespace ballast::ops {
@@ -66,6 +68,11 @@ class NativeStorage final : public Storage {
 
   [[nodiscard]] const Tensor& blocks() const noexcept { return blocks_; }
 
+  /// As it lies: the channels-last or the blocked one.
+  [[nodiscard]] const Tensor& memory() const noexcept { return native_.defined() ? native_ : blocks_; }
+
+  static constexpr long kViews = 2;  ///< how many tensors of its own look at that memory
+
   [[nodiscard]] double bound() const noexcept { return bound_; }
 
  private:
@@ -106,6 +113,15 @@ Tensor native_view(const Tensor& x) {
   return storage == nullptr ? x : storage->native();
 }
 
+Tensor last_use_of(const Tensor& x) {
+  if (x.storage().use_count() != 1) return {};
+  const NativeStorage* storage = native_storage(x);
+  if (storage == nullptr) return is_from_pool(*x.storage()) ? x : Tensor();
+  const Tensor& memory = storage->memory();
+  const bool lent = memory.storage().use_count() == NativeStorage::kViews && is_from_pool(*memory.storage());
+  return lent ? memory : Tensor();
+}
+
 Tensor row_major(const Tensor& native, double bound) {
   if (native.is_contiguous()) {
     return {native.dtype(), native.shape(), contiguous_strides(native.shape()), native.storage(),
@@ -136,6 +152,22 @@ Tensor new_channels_last(DType dtype, const Shape& shape) {
   return {dtype, shape, channels_last_strides(shape), memory.storage(), memory.bit_offset()};
 }
 
+// The colours of row-major images beside each other.
+template <std::int64_t channels>
+static void interleave(const Tensor& x, Tensor& out) {
+  const std::int64_t plane = product(x.shape(), 2, x.rank());
+  const float* from = data_of(x);
+  float* to = data_of(out);
+  parallel(x.shape()[0] * plane, 16384 / channels, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end;) {
+      const std::int64_t image = i / plane;
+      const float* pixel = from + image * plane * (channels - 1) + i;
+      for (; i < std::min(end, (image + 1) * plane); ++i, ++pixel)
+        for (std::int64_t c = 0; c < channels; ++c) to[i * channels + c] = pixel[c * plane];
+    }
+  });
+}
+
 bool is_channels_last(const Tensor& x, bool either) {
   if (x.rank() < 3 || (!either && x.is_contiguous())) return false;
   const Strides expected = channels_last_strides(x.shape());
@@ -148,6 +180,12 @@ bool is_channels_last(const Tensor& x, bool either) {
 Tensor to_channels_last(const Tensor& x) {
   if (is_channels_last(x, true))
     return {x.dtype(), x.shape(), channels_last_strides(x.shape()), x.storage(), x.bit_offset()};
+  if (x.dtype() == DType::f32 && x.is_contiguous() && is_aligned(x) && x.numel() > 0 &&
+      (x.shape()[1] == 3 || x.shape()[1] == 4)) {
+    Tensor out = new_channels_last(x.dtype(), x.shape());
+    x.shape()[1] == 3 ? interleave<3>(x, out) : interleave<4>(x, out);
+    return out;
+  }
   // Channels to the end, a row-major copy, and back.
   Dims order = {0};
   Dims back = {0, static_cast<std::int64_t>(x.rank()) - 1};

@@ -17,6 +17,11 @@ namespace ballast::ops {
 /// else writes to. None of them is larger than `bound` in magnitude.
 [[nodiscard]] Tensor row_major(const Tensor& native, double bound = kUnbounded);
 
+/// x's memory, as native_view() or blocks_of() gives it, when it came from new_tensor() and nothing but x
+/// looks at it: then the result of the last operation that takes x may be written over it. Undefined when
+/// not.
+[[nodiscard]] Tensor last_use_of(const Tensor& x);
+
 /// What is known of the largest magnitude in x, without looking: from how x was made.
 [[nodiscard]] double bound_of(const Tensor& x);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/onednn.h"
 
-#include <unordered_map>
+#include <array>
 
 #include "ops/parallel.h"
 
@@ -80,11 +80,19 @@ Attributes attributes_for(Activation activation, bool finite) {
   return result;
 }
 
+// By the interface for C: the other one takes a hash table, made and thrown away at every call.
 void execute(const dnnl::primitive& primitive, const Desc& scratch,
-             std::unordered_map<int, dnnl::memory> arguments) {
+             std::initializer_list<Argument> arguments) {
+  constexpr std::size_t kMost = 8;
   const ThreadScope threads;
-  arguments.emplace(DNNL_ARG_SCRATCHPAD, memory_of(scratch, scratch_of(scratch.get_size())));
-  primitive.execute(stream(), arguments);
+  const dnnl::memory own = memory_of(scratch, scratch_of(scratch.get_size()));
+  std::array<dnnl_exec_arg_t, kMost> given{{{DNNL_ARG_SCRATCHPAD, own.get()}}};
+  std::size_t count = 1;
+  for (const Argument& argument : arguments)
+    if (argument.memory) given.at(count++) = {argument.index, argument.memory.get()};
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive.get(), stream().get(), static_cast<int>(count), given.data()),
+      "could not execute a primitive");
   stream().wait();
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <dnnl.hpp>
+#include <initializer_list>
 #include <new>
-#include <unordered_map>
 
 #include "ballast/detail/ops/activation.h"
 #include "ballast/tensor.h"
@@ -59,8 +59,14 @@ auto guarded(const char* op, const Work& work) {
 /// The calling thread's memory for work that ends with the call: of at least this size, 64 bytes aligned.
 [[nodiscard]] void* scratch_of(std::size_t size);
 
-/// Runs a primitive on the calling thread's stream, with scratch memory of that thread.
+struct Argument {
+  int index;  ///< DNNL_ARG_…
+  dnnl::memory memory;
+};
+
+/// Runs a primitive on the calling thread's stream, with scratch memory of that thread. Arguments without
+/// memory are left out.
 void execute(const dnnl::primitive& primitive, const Desc& scratch,
-             std::unordered_map<int, dnnl::memory> arguments);
+             std::initializer_list<Argument> arguments);
 
 }  // namespace ballast::ops

@@ -74,7 +74,8 @@ using OneNumber = OperationOf<Tensor(const Tensor&, double)>;
 using TwoNumbers = OperationOf<Tensor(const Tensor&, double, double)>;
 using Along = OperationOf<Tensor(const Tensor&, std::int64_t)>;
 using Arithmetic = OperationOf<Tensor(const Operand&, const Operand&)>;
-using Sum = OperationOf<Tensor(const Operand&, const Operand&, Activation)>;
+// Over the memory of one of them, where it is not undefined: nobody looks at it any more.
+using Sum = OperationOf<Tensor(const Operand&, const Operand&, const Tensor*, Activation)>;
 using Comparison = OperationOf<Tensor(const Operand&, const Operand&, DType)>;
 using ThreeOperands = OperationOf<Tensor(const Tensor&, const Operand&, const Operand&)>;
 using Reduction = OperationOf<Tensor(const Tensor&, const Dims&, bool)>;

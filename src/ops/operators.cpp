@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "ballast/detail/ops/elementwise.h"
 
 namespace ballast {
 
-Tensor operator+(const Operand& a, const Operand& b) {
-  return add(a, b);
+Tensor operator+(Operand a, Operand b) {
+  return add(std::move(a), std::move(b));
 }
 
 Tensor operator-(const Operand& a, const Operand& b) {

@@ -181,13 +181,23 @@ void pool_images(const Job& job) {
                 });
 }
 
+// Of the pooled values. The largest of a window is one of its values, if it has any: that of none is minus
+// infinity. Averages stay unknown, for what they are divided by may be anything.
+double bound_of_pooled(const Tensor& x, const Plan& plan) {
+  bool empty = plan.kind != Pooling::max;
+  for (const Windows& windows : plan.windows)
+    for (const Window& window : windows) empty = empty || window.begin >= window.end;
+  return empty ? ops::kUnbounded : ops::bound_of(x);
+}
+
 // Pools the last `spatial` dimensions of x by `plan`.
 Tensor pooled(const char* op, const Tensor& x, std::size_t spatial, Plan plan) {
+  const double bound = bound_of_pooled(x, plan);
   if (const Tensor blocks = ops::blocks_of(x); blocks.defined() && spatial == 2) {
     // Images of one pixel are row-major as well, and what is made of them may be that alone.
     const Tensor out =
         ops::to_channels_last(ops::native_view(pooled(op, ops::row_major(blocks), spatial, std::move(plan))));
-    return ops::from_blocks(out, {x.shape()[0], x.shape()[1], out.shape()[2], out.shape()[3]});
+    return ops::from_blocks(out, {x.shape()[0], x.shape()[1], out.shape()[2], out.shape()[3]}, bound);
   }
   Shape shape = x.shape();
   const std::size_t first = x.rank() - spatial;
@@ -209,7 +219,7 @@ Tensor pooled(const char* op, const Tensor& x, std::size_t spatial, Plan plan) {
     job.to = data_of(out);
     pool_images(job);
   }
-  return ops::row_major(out).to(x.dtype());
+  return ops::row_major(out, bound).to(x.dtype());
 }
 
 Plan empty_plan(Pooling kind) {

@@ -36,9 +36,15 @@ Tensor activated(const Tensor& x, Activation::Kind kind) {
   return kind == Activation::Kind::relu ? relu(x) : relu6(x);
 }
 
-// Joined with itself and added to itself between the layers: what is known of values goes through both.
+// Added to itself between the layers, pooled, and made larger: what is known of values goes through all of
+// it.
 Tensor between(const Tensor& y, bool last) {
-  return last ? y : add(y, y, Activation::Kind::relu);
+  if (last) return y;
+  static OpCache cache;
+  const Tensor sum = add(y, y, Activation::Kind::relu);
+  const Tensor largest = max_pool(sum, {2, 2}, {.stride = {1}, .padding = {1}});
+  return conv_transpose(largest, full({y.shape()[1], y.shape()[1], 2, 2}, 0.25), full({y.shape()[1]}, 0.5),
+                        {.cache = &cache});
 }
 
 Tensor apart(const Net& net, Activation::Kind kind) {
@@ -122,6 +128,27 @@ TEST(FusedRelu, GivesWhatTheFunctionGivesAfterTheConvolutionWhateverTheValues) {
     }
   }
   EXPECT_EQ(cases, 2 * 12 * 7 * 6);
+}
+
+// The largest value of a window that lies in the padding altogether is minus infinity, however small the
+// image.
+TEST(FusedRelu, GivesWhatTheFunctionGivesAfterWindowsOfPaddingAlone) {
+  Generator generator(4);
+  const Tensor x = randn({1, 3, 9, 7}, generator);
+  const Layer first = layer(generator, 3, 8, 3, {.padding = {1}});
+  const Layer second = layer(generator, 8, 8, 3, {.padding = {1}});
+  std::vector<OpCache> caches(2);
+  const auto run = [&](Activation activation, OpCache* a, OpCache* b) {
+    const Tensor y =
+        conv(x, first.weight, first.bias, {.padding = {1}, .activation = activation, .cache = a});
+    const Tensor pooled = max_pool(y, {1, 2}, {.stride = {1}, .padding = {0, 1}, .dilation = {1, 8}});
+    EXPECT_EQ(pooled.shape(), Shape({1, 8, 9, 1}));
+    EXPECT_EQ(max(pooled).item(), -INFINITY);
+    return conv(pooled, second.weight, second.bias, {.padding = {1}, .activation = activation, .cache = b});
+  };
+  const Tensor fused = run(Activation::Kind::relu, &caches[0], &caches[1]);
+  EXPECT_EQ(differences(fused, relu(run({}, nullptr, nullptr))), 0);
+  EXPECT_TRUE(any(isnan(fused)).item<bool>());
 }
 
 }  // namespace

@@ -17,9 +17,10 @@
 
 namespace ballast {
 
-[[nodiscard]] Tensor add(const Operand& a, const Operand& b);
+/// A result nobody else holds (`add(conv.forward(x), x)`, or std::move of one) lends its memory to the sum.
+[[nodiscard]] Tensor add(Operand a, Operand b);
 /// With the activation applied to the sum: the end of a residual block.
-[[nodiscard]] Tensor add(const Operand& a, const Operand& b, Activation activation);
+[[nodiscard]] Tensor add(Operand a, Operand b, Activation activation);
 [[nodiscard]] Tensor sub(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor mul(const Operand& a, const Operand& b);
 /// True division: of integers it gives F32.
@@ -34,7 +35,7 @@ namespace ballast {
 [[nodiscard]] Tensor minimum(const Operand& a, const Operand& b);
 [[nodiscard]] Tensor maximum(const Operand& a, const Operand& b);
 
-[[nodiscard]] Tensor operator+(const Operand& a, const Operand& b);
+[[nodiscard]] Tensor operator+(Operand a, Operand b);
 
 [[nodiscard]] Tensor operator-(const Operand& a, const Operand& b);
 
