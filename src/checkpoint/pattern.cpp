@@ -26,16 +26,23 @@ bool is_word(char c) {
 }
 
 void append_expanded(std::string& out, const Pattern::Replacement& by,
-                     const std::vector<re2::StringPiece>& groups) {
+                     const std::vector<re2::StringPiece>& groups, NameRoom* room) {
   for (const auto& part : by.parts) {
-    if (part.group < 0)
-      out += part.text;
-    else
-      out += view(groups[static_cast<std::size_t>(part.group)]);
+    const std::string_view text =
+        part.group < 0 ? std::string_view(part.text) : view(groups[static_cast<std::size_t>(part.group)]);
+    if (room != nullptr) room->take(0, text.size());
+    out += text;
   }
 }
 
 }  // namespace
+
+void NameRoom::take(std::uint64_t names, std::uint64_t bytes) {
+  if (names > names_ || bytes > bytes_)
+    fail(Errc::too_many, "names", "more of them, or longer ones, are made by one rule than are taken");
+  names_ -= names;
+  bytes_ -= bytes;
+}
 
 Pattern::Pattern(const std::string& text, std::int64_t memory) : text_(text) {
   re2::RE2::Options options;
@@ -115,7 +122,8 @@ Pattern::Replacement Pattern::replacement(std::string_view text) const {
   return result;
 }
 
-std::optional<std::string> Pattern::replace_all(std::string_view key, const Replacement& by) const {
+std::optional<std::string> Pattern::replace_all(std::string_view key, const Replacement& by,
+                                                NameRoom* room) const {
   std::vector<re2::StringPiece> groups(static_cast<std::size_t>(regex_->NumberOfCapturingGroups()) + 1);
   std::string out;
   std::size_t position = 0;
@@ -128,7 +136,7 @@ std::optional<std::string> Pattern::replace_all(std::string_view key, const Repl
     // An empty match right behind the last one is that one's end, not a match of its own.
     if (begin != end || !found || begin != copied) {
       out += key.substr(copied, begin - copied);
-      append_expanded(out, by, groups);
+      append_expanded(out, by, groups, room);
       copied = end;
       found = true;
     }
@@ -144,8 +152,8 @@ std::optional<std::string> Pattern::replace_all(std::string_view key, const Repl
   return out;
 }
 
-std::vector<std::string> Pattern::replace_first(std::string_view key,
-                                                const std::vector<Replacement>& by) const {
+std::vector<std::string> Pattern::replace_first(std::string_view key, const std::vector<Replacement>& by,
+                                                NameRoom* room) const {
   std::vector<re2::StringPiece> groups(static_cast<std::size_t>(regex_->NumberOfCapturingGroups()) + 1);
   if (!regex_->Match(piece(key), 0, key.size(), re2::RE2::UNANCHORED, groups.data(),
                      static_cast<int>(groups.size())))
@@ -153,8 +161,9 @@ std::vector<std::string> Pattern::replace_first(std::string_view key,
   const auto begin = static_cast<std::size_t>(groups[0].data() - key.data());
   std::vector<std::string> results;
   for (const Replacement& replacement : by) {
+    if (room != nullptr) room->take(1, key.size() - groups[0].size());
     std::string out(key.substr(0, begin));
-    append_expanded(out, replacement, groups);
+    append_expanded(out, replacement, groups, room);
     out += key.substr(begin + groups[0].size());
     results.push_back(std::move(out));
   }

@@ -15,6 +15,19 @@ class RE2;
 
 namespace ballast {
 
+/// What may be made of names by one rule. A short template makes a long name of a long one, and there may be
+/// many of both.
+class NameRoom {
+ public:
+  NameRoom(std::uint64_t names, std::uint64_t bytes) : names_(names), bytes_(bytes) {}
+  /// Errc::too_many, before the text is made.
+  void take(std::uint64_t names, std::uint64_t bytes);
+
+ private:
+  std::uint64_t names_;
+  std::uint64_t bytes_;
+};
+
 class Pattern {
  public:
   static constexpr std::int64_t kUsualMemory = std::int64_t{1} << 20U;
@@ -45,10 +58,12 @@ class Pattern {
   [[nodiscard]] Replacement replacement(std::string_view text) const;
 
   /// Every match replaced; nullopt when there is none.
-  [[nodiscard]] std::optional<std::string> replace_all(std::string_view key, const Replacement& by) const;
+  [[nodiscard]] std::optional<std::string> replace_all(std::string_view key, const Replacement& by,
+                                                       NameRoom* room = nullptr) const;
   /// The first match replaced, once for each of `by`; empty when there is none.
   [[nodiscard]] std::vector<std::string> replace_first(std::string_view key,
-                                                       const std::vector<Replacement>& by) const;
+                                                       const std::vector<Replacement>& by,
+                                                       NameRoom* room = nullptr) const;
 
  private:
   std::string text_;

@@ -66,12 +66,15 @@ class Runner {
   Runner(std::vector<Item>& items, std::shared_ptr<CastCount> count)
       : items_(items), count_(std::move(count)) {}
 
+  /// What the next rule may make.
+  void give(const NameRoom& room) { room_ = room; }
+
   bool operator()(const Rename& rule) {
     const Pattern pattern(rule.match);
     const auto to = pattern.replacement(rule.to);
     bool matched = false;
     for (Item& item : items_) {
-      if (auto name = pattern.replace_all(item.name, to)) {
+      if (auto name = pattern.replace_all(item.name, to, &room_)) {
         item.name = std::move(*name);
         matched = true;
       }
@@ -126,10 +129,12 @@ class Runner {
           if (dim < 0 || dim >= rank)
             fail(Errc::shape_mismatch, "split", "shape {} has no dimension {}",
                  to_string(item.tensor.shape()), rule.dim);
+          const std::int64_t size = item.tensor.shape()[static_cast<std::size_t>(dim)];
+          require_whole(rule, size);
           std::int64_t start = 0;
           for (std::size_t i = 0; i < names.size(); ++i) {
             const std::int64_t length =
-                size_of_part(rule, item.tensor.shape()[static_cast<std::size_t>(dim)], i);
+                rule.sizes.empty() ? size / static_cast<std::int64_t>(names.size()) : rule.sizes[i];
             out.push_back({names[i], item.tensor.narrow(dim, start, length), item.origin, item.layers});
             start += length;
           }
@@ -159,8 +164,9 @@ class Runner {
     std::vector<bool> gone(items_.size(), false);
     bool matched = false;
     for (std::size_t i = 0; i < items_.size(); ++i) {
-      const auto names = pattern.replace_first(items_[i].name, templates);
-      if (names.empty() || gone[i]) continue;
+      if (gone[i]) continue;
+      const auto names = pattern.replace_first(items_[i].name, templates, &room_);
+      if (names.empty()) continue;
       matched = true;
       std::vector<Tensor> parts{items_[i].tensor};
       for (std::size_t k = 0; k + 1 < names.size(); ++k) {
@@ -183,13 +189,13 @@ class Runner {
     return matched;
   }
 
-  static std::int64_t size_of_part(const Split& rule, std::int64_t size, std::size_t part) {
+  static void require_whole(const Split& rule, std::int64_t size) {
     const auto parts = static_cast<std::int64_t>(rule.to.size());
     if (rule.sizes.empty()) {
       if (size % parts != 0)
         fail(Errc::shape_mismatch, "split " + quoted(rule.match), "{} cannot be split into {} equal parts",
              size, parts);
-      return size / parts;
+      return;
     }
     std::int64_t sum = 0;
     for (const std::int64_t each : rule.sizes) sum += each;
@@ -197,7 +203,6 @@ class Runner {
       fail(Errc::shape_mismatch, "split " + quoted(rule.match), "sizes {} for {} names do not make up {}",
            to_string(ShapeView(rule.sizes)), parts, size);
     }
-    return rule.sizes[part];
   }
 
   // work(item, names made from `to`, output); items that do not match stay as they are. Errors name the
@@ -218,7 +223,7 @@ class Runner {
       matched = true;
       const std::string name = item.name;
       try {
-        work(item, pattern.replace_first(name, templates), out);
+        work(item, pattern.replace_first(name, templates, &room_), out);
       } catch (const Error& error) {
         fail(error.code(), "rule " + quoted(match) + " on " + quoted(name), "{}", error.what());
       }
@@ -229,6 +234,7 @@ class Runner {
 
   std::vector<Item>& items_;
   std::shared_ptr<CastCount> count_;
+  NameRoom room_{0, 0};
 };
 
 // What rules make of a few names is bounded by what was there: a file of rules may be a stranger's.
@@ -241,6 +247,8 @@ class Limits {
       most_bytes_ += 16 * static_cast<double>(item.tensor.size_bytes());
     }
   }
+
+  [[nodiscard]] NameRoom room() const { return {most_items_, most_text_}; }
 
   void check(const std::vector<Item>& items, const std::string& match) {
     std::uint64_t text = 0;
@@ -315,6 +323,7 @@ Applied apply(const Checkpoint& given, const std::vector<Rule>& rules,
   Runner run(items, count);
   Limits limits(items, display(in.path));
   for (const Rule& rule : rules) {
+    run.give(limits.room());
     const bool matched = std::visit(run, rule);
     limits.check(items, match_of(rule));
     if (!matched) {

@@ -292,6 +292,27 @@ TEST(Rules, CannotPileUpWithoutEnd) {
   EXPECT_EQ(rules::apply(in, {rules::Rename{.match = groups.substr(4), .to = "x"}}).checkpoint.size(), 1U);
 }
 
+// A short template makes a long name of a long one, and there may be many of both: what is too much is
+// refused before it is made.
+TEST(Rules, MakeNoMoreTextThanIsTaken) {
+  Checkpoint in;
+  in.add(std::string(60'000, 'a'), Tensor::zeros(DType::f32, {0}));
+  std::string repeated;
+  for (int i = 0; i < 200'000; ++i) repeated += "$0";  // 12 GB
+  const std::vector<std::string> many(200'000, "$0");
+  const std::vector<std::int64_t> sizes(many.size(), 0);
+  const auto code = [&](const rules::Rule& rule) {
+    return code_of([&] { static_cast<void>(rules::apply(in, {rule})); });
+  };
+  EXPECT_EQ(code(rules::Rename{.match = "^a+$", .to = repeated}), Errc::too_many);
+  EXPECT_EQ(code(rules::Alias{.match = "^a+$", .to = repeated}), Errc::too_many);
+  EXPECT_EQ(code(rules::Change{.match = "^a+$", .operations = {rules::Cast{DType::f16}}, .to = repeated}),
+            Errc::too_many);
+  EXPECT_EQ(code(rules::Split{.match = "^a+$", .to = many, .dim = 0, .sizes = sizes}), Errc::too_many);
+  EXPECT_EQ(code(rules::Concat{.match = "^a+$", .with = many, .to = "b"}), Errc::too_many);
+  EXPECT_EQ(code(rules::Stack{.match = "^a+$", .with = many, .to = "b"}), Errc::too_many);
+}
+
 // Each of many patterns looks through each of many names.
 TEST(Rules, LookThroughNamesSoOftenAndNoMore) {
   Checkpoint in;
