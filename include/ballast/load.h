@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "ballast/adapter.h"
 #include "ballast/checkpoint.h"
 #include "ballast/config.h"
+#include "ballast/detail/function.h"
 #include "ballast/error.h"
 #include "ballast/module.h"
 #include "ballast/quantized.h"
@@ -191,7 +191,7 @@ struct SaveModelOptions {
 
 namespace detail {
 /// The model's slots with all alternatives, null pointers followed as far as the file goes.
-using CollectSlots = std::function<Slots(const FileHas& file_has)>;
+using CollectSlots = Function<Slots(const FileHas& file_has)>;
 
 template <Module Model>
 CollectSlots collector_of(Model& model) {

@@ -79,14 +79,10 @@ struct ScanReport {
   [[nodiscard]] bool clean() const noexcept { return verdict() == Verdict::clean; }
 };
 
-/// What scan() looks at.
-struct ScanOptions {
-  bool checksums = true;  ///< read every byte and compare every checksum the container holds
-};
-
 /// Throws when the file cannot be read at all or is no model file (Errc::unknown_format); a model file that
-/// Ballast refuses is a finding.
-[[nodiscard]] ScanReport scan(const std::string& path, const ScanOptions& options = {});
+/// Ballast refuses is a finding. `checksums`: read every byte, too, and compare every checksum the container
+/// holds.
+[[nodiscard]] ScanReport scan(const std::string& path, bool checksums = true);
 
 /// A pickle of a file: an entry of its archive, or the file itself.
 struct PickleEntry {
