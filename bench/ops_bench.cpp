@@ -2,6 +2,7 @@
 // Operations at the sizes of ResNet-50, MobileNet and GPT-2. Alone it prints a table; with --serve it times
 // the case named on each line it reads, so that bench/run.py can take turns with a peer.
 //   ops_bench [--threads N] [--callers N] [--busy] [--seconds S] [--serve] [CASE…]
+#include <functional>
 #include <memory>
 #include <string>
 

@@ -19,7 +19,7 @@ namespace {
 using namespace ballast;
 using namespace ballast::safetensors;
 
-std::string outcome(const std::string& path, std::string_view file, const ReadOptions& options) {
+std::string outcome(const std::string& path, std::string_view file, const OpenOptions& options) {
   try {
     const Checkpoint checkpoint =
         path.empty() ? parse(Storage::borrow(static_cast<const void*>(file.data()), file.size()), options)

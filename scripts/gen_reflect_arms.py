@@ -9,7 +9,8 @@ OUT = pathlib.Path(__file__).resolve().parent.parent / "include/ballast/detail/r
 
 def arm(count: int) -> str:
     names = ", ".join(f"a{i}" for i in range(count))
-    return f"else if constexpr (n == {count}) {{ auto& [{names}] = object; BALLAST_DETAIL_TIE({names}) }}\n"
+    tie = "BALLAST_DETAIL_TIE" if count <= 16 else "BALLAST_DETAIL_TIE_MANY"
+    return f"else if constexpr (n == {count}) {{ auto& [{names}] = object; {tie}({names}) }}\n"
 
 
 lines = ["// Made by scripts/gen_reflect_arms.py; included in the middle of tie_fields() of reflect.h.\n"]

@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/detail/file_options.h"
 #include "ballast/detail/reflect.h"
 #include "ballast/value.h"
 
@@ -255,7 +256,7 @@ template <class T>
   return out.take();
 }
 
-void save_config_text(std::string text, const std::string& path, bool overwrite);
+void save_config_text(std::string text, const std::string& path, const SaveOptions& options);
 
 }  // namespace detail
 
@@ -268,16 +269,11 @@ template <class T>
   return config;
 }
 
-/// How save_config() writes.
-struct SaveConfigOptions {
-  bool overwrite = false;
-};
-
 /// JSON that load_config() reads. Atomic. Errc::not_representable for numbers JSON does not have,
-/// already_exists without `overwrite`, and what save_text() throws.
+/// already_exists without `overwrite`, the only option it knows, and what save_text() throws.
 template <class T>
-void save_config(const T& config, const std::string& path, const SaveConfigOptions& options = {}) {
-  detail::save_config_text(detail::config_text(config, path), path, options.overwrite);
+void save_config(const T& config, const std::string& path, const SaveOptions& options = {}) {
+  detail::save_config_text(detail::config_text(config, path), path, options);
 }
 
 }  // namespace ballast

@@ -12,13 +12,13 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ballast/detail/function.h"
 #include "ballast/detail/slots.h"
 #include "ballast/module.h"
 #include "ballast/operation.h"
@@ -135,7 +135,7 @@ inline void print(const Graph& graph, std::ostream& out) {
 }
 
 /// A model without its struct: inputs to outputs.
-using ForwardFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+using ForwardFunction = Function<std::vector<Tensor>(std::span<const Tensor>)>;
 
 namespace detail {
 

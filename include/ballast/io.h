@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,27 +19,14 @@
 
 #include "ballast/byte_source.h"
 #include "ballast/checkpoint.h"
+#include "ballast/detail/file_options.h"
+#include "ballast/detail/function.h"
 #include "ballast/runtime.h"
 #include "ballast/safetensors.h"
 
 #pragma GCC visibility push(default)
 
 namespace ballast {
-
-/// How open() reads.
-struct OpenOptions {
-  Io io = Io::automatic;  ///< how tensors come into memory
-  bool inert = false;     ///< read past calls that could run code; they stay inert objects in the tree
-  bool writable = false;  ///< tensors may be written where they lie in the file; the file never changes
-  /// All tensors together may show 64 MiB and so many times what the file holds (by strides of 0, sparse
-  /// tensors, many names for one): 0 or more. What shows more is refused as Errc::expanded_view
-  double expansion = kExpansion;
-  std::vector<Format> formats = {};  ///< more than Ballast's own; they are asked first
-  /// For files encrypted with age (docs/seal.md): paths of identity files, or their text
-  /// ("AGE-SECRET-KEY-1…"). None, and no passphrase: those of set_identities().
-  std::vector<std::string> identities = {};
-  std::string passphrase_file = {};  ///< the same: a file whose first line is the passphrase
-};
 
 /// What opens encrypted files where a call's own options name nothing, and calls that have no such options:
 /// load(), convert(), verify(), scan() and the others. Until set: the identity file that the environment's
@@ -65,30 +51,6 @@ void set_identities(std::vector<std::string> identities, std::string passphrase_
 /// ("config.optimizer.lr"). Keeps what it needs alive. Errc::not_found when that is not there, or the format
 /// has no such thing; bad_json, and what open() throws.
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
-
-/// How save() writes, in the order of work.
-struct SaveOptions {
-  Format format = {};  ///< formats::record, …, or one of your own; by the extension when none is said
-  bool simplify =
-      false;  ///< PyTorch files: foreign classes as the dicts, lists, numbers and text they are made of
-  std::string burn =
-      {};              ///< Burn's files: the oldest Burn that must read them, "0.20"; the newest when empty
-  Metadata meta = {};  ///< in addition to what the checkpoint says; Errc::not_representable in other formats
-                       ///< than Safetensors and records
-  /// Not 0: Safetensors files of at most so much data each, as save_shards() writes them.
-  std::uint64_t shard_bytes = 0;
-  bool check =
-      true;  ///< compare the checksums of the files the tensors come from: Errc::bad_crc, nothing is written
-  /// Safetensors files and records: tensors that gain by it are packed, and unpacked wherever the file is
-  /// read.
-  Pack pack = Pack::none;
-  /// Encrypts with age, for these ("age1…"): the name then ends in ".safetensors.age". Nothing of the content
-  /// ever lies on the disk as it is.
-  std::vector<std::string> recipients = {};
-  std::string passphrase_file = {};  ///< the same with a passphrase, the first line of this file; not both
-  bool overwrite = false;
-  Progress progress = {};
-};
 
 /// Atomic: the old file, or the whole new one, on the disk when it returns. Streams what the tensors show, so
 /// that memory stays flat; `path` may be a file they are read from. Errc::not_representable, before anything
@@ -130,7 +92,7 @@ SavedShards save_shards(const Checkpoint& checkpoint, const std::string& path,
 void require_apart(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
 /// Takes the next bytes of a file.
-using AppendBytes = std::function<void(std::span<const std::byte> bytes)>;
+using AppendBytes = Function<void(std::span<const std::byte> bytes)>;
 
 /// A text of your own beside them: atomic, like every file Ballast writes. Errc::already_exists without
 /// `overwrite`, file_not_found when the folder is not there, not_regular_file for a folder or a pipe,
@@ -141,7 +103,7 @@ void save_text(std::string_view text, const std::string& path, bool overwrite = 
 /// likes. When it throws, there is no new file, and the old one is as it was; what it throws comes through as
 /// it is.
 void save_pieces(const std::string& path, bool overwrite,
-                 const std::function<void(const AppendBytes& append)>& write);
+                 const Function<void(const AppendBytes& append)>& write);
 
 /// The same as save_text() for secrets: nobody but its owner may read the file.
 void save_secret(std::string_view text, const std::string& path, bool overwrite = false);

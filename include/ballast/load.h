@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -27,6 +26,7 @@
 #include "ballast/adapter.h"
 #include "ballast/checkpoint.h"
 #include "ballast/config.h"
+#include "ballast/detail/function.h"
 #include "ballast/error.h"
 #include "ballast/module.h"
 #include "ballast/quantized.h"
@@ -196,7 +196,7 @@ struct SaveModelOptions {
 
 namespace detail {
 /// The model's slots with all alternatives, null pointers followed as far as the file goes.
-using CollectSlots = std::function<Slots(const FileHas& file_has)>;
+using CollectSlots = Function<Slots(const FileHas& file_has)>;
 
 template <Module Model>
 CollectSlots collector_of(Model& model) {

@@ -19,7 +19,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -30,6 +29,7 @@
 #include <vector>
 
 #include "ballast/detail/attribute.h"
+#include "ballast/detail/function.h"
 #include "ballast/tensor.h"
 
 #pragma GCC visibility push(default)
@@ -133,7 +133,7 @@ namespace detail {
 /// `results`: how many there must be; 0 when any number will do.
 [[nodiscard]] std::vector<Tensor> record(const Operation& operation, std::span<const Tensor> inputs,
                                          Attributes attributes, std::size_t results,
-                                         const std::function<std::vector<Tensor>()>& run);
+                                         const Function<std::vector<Tensor>()>& run);
 /// Refuses operand i, which is undefined, unless it may be.
 void require_optional(const Operation& operation, std::size_t i);
 [[noreturn]] void refuse_devices(const Operation& operation, const Tensor& a, const Tensor& b);

@@ -9,12 +9,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/detail/function.h"
 #include "ballast/value.h"
 
 #pragma GCC visibility push(default)
@@ -51,7 +51,7 @@ struct QuantizeOptions {
   std::vector<std::string> except = {};  ///< patterns: tensors that stay as they are
   /// The dimension of a tensor's channels, or nullopt to leave it alone. By default the first one of
   /// floating-point tensors of two dimensions and more: PyTorch's output channels.
-  std::function<std::optional<std::int64_t>(const Entry&)> axis = {};
+  Function<std::optional<std::int64_t>(const Entry&)> axis = {};
 };
 
 /// Symmetric: q = round(w / scale) with scale = absmax / 127 of the channel. `name` becomes I8 and

@@ -50,14 +50,14 @@ RecordReport save_record(const Model& model, const std::string& path, const Save
 /// The model's tensors are views of the mapped file. Throws LoadError as load() does.
 template <Module Model>
 LoadReport load_record(Model& model, const std::string& path, const LoadOptions& options = {},
-                       const safetensors::ReadOptions& how = {}) {
+                       const OpenOptions& how = {}) {
   return load(model, open_record(path, how), options);
 }
 
 /// The same for a record linked into the program.
 template <Module Model>
 LoadReport load_record(Model& model, std::span<const std::byte> bytes, const LoadOptions& options = {},
-                       const safetensors::ReadOptions& how = {}) {
+                       const OpenOptions& how = {}) {
   return load(model, open_record(bytes, how), options);
 }
 

@@ -7,12 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ballast/detail/compiler.h"
+#include "ballast/detail/function.h"
 
 #pragma GCC visibility push(default)
 
@@ -37,7 +37,7 @@ enum class Io : std::uint8_t {
 
 /// Called now and then with bytes done and bytes in all, from one thread at a time but not always the same;
 /// throwing from it stops the work, and nothing half-done remains.
-using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+using Progress = Function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// The caller's thread included. Until set: OMP_NUM_THREADS where it is a number, else the cores this process
 /// may use, by its affinity and the CPU quota of its control groups. At least 1.

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/detail/file_options.h"
 #include "ballast/runtime.h"
 
 #pragma GCC visibility push(default)
@@ -29,42 +30,21 @@ namespace ballast::safetensors {
 /// The largest header: the reference's own limit.
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
-/// Which files are refused.
-enum class Mode : std::uint8_t {
-  strict,     ///< what the specification says: duplicate keys, NUL in names and dimensions beyond 63 bits are
-              ///< refused too
-  reference,  ///< exactly what the reference implementation accepts; packed tensors are bytes, as to it
-};
-
-/// How files are read.
-struct ReadOptions {
-  Mode mode = Mode::strict;  ///< which files are refused
-  Io io = Io::automatic;     ///< how tensors come into memory
-  bool writable = false;  ///< tensors may be written; the file never changes, nor does what others see of it
-  bool verify = false;    ///< records, packed tensors: compare all checksums, which reads all; Errc::bad_crc
-};
-
 /// Header checked whole, data left where it is: tensors are views of the mapped file and keep it alive.
 /// Errc::file_not_found, unknown_format, truncated, bad_json, size_mismatch, overlap, …
 /// (docs/formats/safetensors.md) for what the reference would refuse, duplicate_key where `strict`. Safe to
-/// call from several threads.
-[[nodiscard]] Checkpoint open(const std::string& path, const ReadOptions& options = {});
+/// call from several threads. Of the options it knows mode, io, writable, verify; others are
+/// Errc::invalid_argument.
+[[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
 /// The same for a file that lies in memory; tensors are views of it. Errc::invalid_argument for null.
-[[nodiscard]] Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options = {});
-
-/// How files are written.
-struct SaveOptions {
-  Pack pack = Pack::none;  ///< tensors that gain less than 3 % by it stay as they are
-  bool overwrite = false;
-  bool durable = true;  ///< false: save() does not wait for the disk; a power cut may leave a damaged file
-  Progress progress = {};
-};
+[[nodiscard]] Checkpoint parse(std::shared_ptr<const Storage> bytes, const OpenOptions& options = {});
 
 /// Atomic. Tensors in the reference's order: dtype, then name; whatever their strides, they are written
 /// row-major. Memory stays flat whatever the size; a source file that changed meanwhile is
 /// Errc::file_changed, and nothing is written under `path`, which may be a source itself.
 /// Errc::not_representable for dtypes the format has not and tensors without data, bad_name, bad_utf8 and
-/// duplicate_key for names, header_too_large, already_exists, file_not_found, no_space, io_error.
+/// duplicate_key for names, header_too_large, already_exists, file_not_found, no_space, io_error. Of the
+/// options it knows pack and durable, beside overwrite and progress; others are invalid_argument.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 /// The same bytes, in memory: as many as the file would have. The same refusals, but those of a path.
 [[nodiscard]] std::vector<std::byte> serialize(const Checkpoint& checkpoint);
@@ -81,7 +61,8 @@ class StreamWriter {
     Shape shape;       ///< of the whole
   };
 
-  /// Writes the header. Errc::already_exists, Errc::duplicate_key and what save() refuses.
+  /// Writes the header. Knows none but what all know of the options. Errc::already_exists,
+  /// Errc::duplicate_key and what save() refuses.
   StreamWriter(const std::string& path, std::vector<Declaration> tensors,
                std::optional<Metadata> metadata = {}, const SaveOptions& options = {});
   StreamWriter(StreamWriter&&) noexcept;
@@ -124,7 +105,8 @@ struct HeaderEdit {
 /// edits at once one comes after the other (Errc::file_changed when that would take long). Errc::not_found
 /// for a name to be changed that is not there, duplicate_key when two tensors would have one name,
 /// invalid_argument to replace the metadata and remove it, and what open() and save() refuse. True when only
-/// a sector was written (HeaderEdit::spare), in the file itself, which readers that have it open then see.
+/// a sector was written (HeaderEdit::spare), in the file itself, which readers that have it open then see. Of
+/// the options it knows durable.
 bool edit(const std::string& in, const std::string& out, const HeaderEdit& change,
           const SaveOptions& options = {});
 

@@ -83,16 +83,11 @@ struct ScanReport {
   [[nodiscard]] bool clean() const noexcept { return verdict() == Verdict::clean; }
 };
 
-/// What scan() looks at.
-struct ScanOptions {
-  bool checksums = true;  ///< read every byte and compare every checksum the container holds
-};
-
 /// Throws when the file cannot be read at all or is no model file (Errc::unknown_format). What Ballast
 /// refuses in a model file is a finding with its code, Errc::missing_shard and index_mismatch of shards,
 /// header_too_large for a pickle that nobody looked into and unsupported for what is not looked into among
-/// them.
-[[nodiscard]] ScanReport scan(const std::string& path, const ScanOptions& options = {});
+/// them. `checksums`: read every byte, too, and compare every checksum the container holds.
+[[nodiscard]] ScanReport scan(const std::string& path, bool checksums = true);
 
 /// A pickle of a file: an entry of its archive, or the file itself.
 struct PickleEntry {

@@ -12,13 +12,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "ballast/detail/function.h"
 #include "ballast/runtime.h"
 #include "ballast/tensor.h"
 
@@ -116,7 +116,7 @@ struct Summary {
 /// Reads every value once. The same stats as stats(), by the same pass.
 [[nodiscard]] Summary summary(const Tensor& tensor, const Progress& progress = {});
 /// each(i, summary of tensors[i]) in order, one at a time: few of them exist at once.
-void summary(std::span<const Tensor> tensors, const std::function<void(std::size_t, const Summary&)>& each,
+void summary(std::span<const Tensor> tensors, const Function<void(std::size_t, const Summary&)>& each,
              const Progress& progress = {});
 
 /// Of 1,024 pages of 4 kB, one from each of as many equal parts of the tensor; always the same ones. Tensors

@@ -80,14 +80,26 @@ struct Cast {
   DType dtype = DType::f32;  ///< what it becomes
 };
 
-/// One of these; std::visit, std::get and their like take it.
-struct Operation : std::variant<Transpose, Permute, Reshape, Slice, Cast> {
-  using variant::variant;
-  Operation(const Operation& other);
-  Operation& operator=(const Operation& other);
-  Operation(Operation&& other) noexcept;
-  Operation& operator=(Operation&& other) noexcept;
-  ~Operation();
+/// One of these. Never changed; a copy shares it.
+class Operation {
+ public:
+  using Kinds = std::variant<Transpose, Permute, Reshape, Slice, Cast>;
+
+  Operation(Transpose one);  // operations are written as what they are
+  Operation(Permute one);
+  Operation(Reshape one);
+  Operation(Slice one);
+  Operation(Cast one);
+
+  Operation(const Operation&) = default;  // and no moves, which would leave nothing behind
+  Operation& operator=(const Operation&) = default;
+  ~Operation() = default;
+
+  /// For std::visit, std::get and their like.
+  [[nodiscard]] const Kinds& value() const noexcept;
+
+ private:
+  std::shared_ptr<const Kinds> value_;  // behind a pointer: a variant costs all who include this 3 MB
 };
 
 /// Operations in order (a file's "do"), then the new name, if there is one.
@@ -122,13 +134,27 @@ struct Stack {
 };
 
 /// One of these, as Operation is.
-struct Rule : std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack> {
-  using variant::variant;
-  Rule(const Rule& other);
-  Rule& operator=(const Rule& other);
-  Rule(Rule&& other) noexcept;
-  Rule& operator=(Rule&& other) noexcept;
-  ~Rule();
+class Rule {
+ public:
+  using Kinds = std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack>;
+
+  Rule(Rename one);  // rules are written as what they are
+  Rule(Drop one);
+  Rule(Alias one);
+  Rule(Change one);
+  Rule(Split one);
+  Rule(Concat one);
+  Rule(Stack one);
+
+  Rule(const Rule&) = default;  // and no moves, which would leave nothing behind
+  Rule& operator=(const Rule&) = default;
+  ~Rule() = default;
+
+  /// For std::visit, std::get and their like.
+  [[nodiscard]] const Kinds& value() const noexcept;
+
+ private:
+  std::shared_ptr<const Kinds> value_;
 };
 
 /// The rules of a file: {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to": "$1.weight"}, …]}.
@@ -261,15 +287,12 @@ struct Renamed {
 [[nodiscard]] Checkpoint filter(const Checkpoint& in, const std::vector<std::string>& include,
                                 const std::vector<std::string>& exclude = {});
 
-/// What cast() is told.
-struct CastOptions {
-  std::vector<std::string> except = {};   ///< patterns: tensors that keep their dtype
-  std::shared_ptr<CastCount> count = {};  ///< grows as values are read
-};
-
-/// Floating-point tensors only, and only when they are read. Tied tensors stay tied. Errc::invalid_argument
-/// for Precision::as_model.
-[[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision, const CastOptions& options = {});
+/// Floating-point tensors only, and only when they are read. Tied tensors stay tied. `except`: patterns:
+/// tensors that keep their dtype. `count` grows as values are read. Errc::invalid_argument for
+/// Precision::as_model.
+[[nodiscard]] Checkpoint cast(const Checkpoint& in, Precision precision,
+                              const std::vector<std::string>& except = {},
+                              const std::shared_ptr<CastCount>& count = {});
 
 /// For each tensor, sorted by its key: the key before (`origins`, one for each tensor) and the key now, its
 /// shape and dtype; a few lines each. As many origins as tensors.
@@ -317,6 +340,9 @@ struct Steps {
   bool keep_statistics = true;
 };
 
+/// With nothing counted yet.
+[[nodiscard]] std::shared_ptr<CastCount> new_count();
+
 /// What the steps made of a checkpoint.
 struct Stepped {
   Checkpoint checkpoint;               ///< the tensors, as the steps left them
@@ -326,7 +352,7 @@ struct Stepped {
   Checkpoint taken = {};               ///< what lies under the root, before all other steps
   std::uint64_t cast = 0;              ///< tensors that have another dtype now
   /// What casts did to values; counted as they are read, so complete when all were.
-  std::shared_ptr<CastCount> count = std::make_shared<CastCount>();
+  std::shared_ptr<CastCount> count = new_count();
 };
 
 /// Nothing is read yet but names. Errc::not_found when no tensor is left of some, or `root` is not there, and

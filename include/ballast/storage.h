@@ -14,7 +14,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "ballast/byte_source.h"
+#include "ballast/detail/function.h"
 
 #pragma GCC visibility push(default)
 
@@ -49,16 +49,16 @@ class Storage {
   static std::shared_ptr<Storage> heap(std::uint64_t size, bool zeroed = false);
   /// The caller's memory, never freed by Ballast; `release` runs when the last tensor is gone (or never, when
   /// empty), on the thread that let it go, and must not throw.
-  static std::shared_ptr<Storage> borrow(void* data, std::uint64_t size, std::function<void()> release = {},
+  static std::shared_ptr<Storage> borrow(void* data, std::uint64_t size, Function<void()> release = {},
                                          Device device = {});
   /// The caller's read-only memory.
   static std::shared_ptr<const Storage> borrow(const void* data, std::uint64_t size,
-                                               std::function<void()> release = {}, Device device = {});
+                                               Function<void()> release = {}, Device device = {});
   /// Bytes made by `fill` at the first data(); `fill` runs at most once with success, on the thread that came
   /// first.
   /// `sources`: what it makes them from, for check_unchanged() and check_sound().
   static std::shared_ptr<const Storage> deferred(std::uint64_t size,
-                                                 std::function<void(std::span<std::byte>)> fill,
+                                                 Function<void(std::span<std::byte>)> fill,
                                                  std::vector<std::shared_ptr<const Storage>> sources = {});
   /// Bytes [offset, offset + size) of a source, which it keeps: for readers of formats. A view of the mapping
   /// where the source has one, else read at the first data(). `item`: bytes of an element; what does not lie

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/detail/file_options.h"
 #include "ballast/runtime.h"
 #include "ballast/value.h"
 
@@ -25,32 +26,14 @@
 
 namespace ballast::torch {
 
-/// How much of a storage is written when tensors use a part of it.
-enum class Extent : std::uint8_t {
-  automatic,  ///< trees: all of it, as torch.save does, except where it is a whole file's data; plain
-              ///< tensors: what they use
-  whole,      ///< all of it
-  used,       ///< what tensors use; those that overlap stay on one storage
-};
-
-/// How a .pt file is written.
-struct SaveOptions {
-  bool legacy = false;      ///< the format of PyTorch before 1.6 in place of the zip archive
-  bool plain_dict = false;  ///< a dict as the root in place of an OrderedDict: libtorch reads that
-  bool simplify = false;  ///< trees: NumPy scalars as numbers, arrays as tensors, dict- and list-like classes
-                          ///< as dicts and lists, dates and paths as text
-  Extent extent = Extent::automatic;   ///< how much of the tree is written
-  std::optional<Value> metadata = {};  ///< plain tensors: the `_metadata` of the state dict
-  bool overwrite = false;
-  Progress progress = {};
-};
-
 /// A state dict of the checkpoint's tensors; or its whole tree, when it has one that is no pickled model and
 /// its tensors are still those of the tree (reset `tree` to write the tensors alone). Tensors on one storage
 /// stay on one storage, strides and offsets stay as they are. String metadata has no place in these files and
 /// is not written. Atomic; memory does not grow with the tensors. A shape alone is written as PyTorch's meta
 /// tensors are. Errc::not_representable for dtypes PyTorch has not, and values it would refuse;
 /// already_exists without `overwrite`, file_not_found, no_space, io_error, file_changed.
+/// Of the options it knows format (torch_zip, torch_legacy), plain_dict, simplify, extent, metadata; others
+/// are Errc::invalid_argument.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// Any tree of values: a training checkpoint with its epoch, model and optimizer. Shared parts and cycles

@@ -193,7 +193,7 @@ PyObject* cast(PyObject* self, PyObject* options) {
   return guarded([&] {
     const Options given(options);
     const ballast::DType dtype = dtype_named(given.text("dtype"));
-    return wrap(ballast::cast(own(self), dtype, {.except = given.texts("exclude")}));
+    return wrap(ballast::cast(own(self), dtype, given.texts("exclude")));
   });
 }
 

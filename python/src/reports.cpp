@@ -301,8 +301,8 @@ PyObject* scan(PyObject* /*module*/, PyObject* args) {
     int checksums = 1;
     if (PyArg_ParseTuple(args, "Op", &path_object, &checksums) == 0) throw Raised{};
     const std::string path = path_of(path_object);
-    const auto report = run_or_leave(
-        work_at(path), [path, checksums] { return ballast::scan(path, {.checksums = checksums != 0}); });
+    const auto report =
+        run_or_leave(work_at(path), [path, checksums] { return ballast::scan(path, checksums != 0); });
     return Dict()
         .set("format", report.format.name())
         .set("verdict", name(report.verdict()))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole files at once.
+#include "ballast/detail/function.h"
 #include "base/atomic_file.h"
 
 namespace ballast {
@@ -11,7 +12,7 @@ void save_text(std::string_view text, const std::string& path, bool overwrite) {
 }
 
 void save_pieces(const std::string& path, bool overwrite,
-                 const std::function<void(const std::function<void(std::span<const std::byte>)>&)>& write) {
+                 const Function<void(const Function<void(std::span<const std::byte>)>&)>& write) {
   AtomicFile file(path, overwrite);
   write([&](std::span<const std::byte> bytes) { file.append(bytes); });
   file.commit();

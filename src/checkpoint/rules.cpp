@@ -37,7 +37,7 @@ std::size_t checked_layers(std::size_t layers) {
 std::size_t casts_in(const std::vector<Operation>& operations) {
   return static_cast<std::size_t>(
       std::count_if(operations.begin(), operations.end(),
-                    [](const Operation& each) { return std::get_if<Cast>(&each) != nullptr; }));
+                    [](const Operation& each) { return std::holds_alternative<Cast>(each.value()); }));
 }
 
 Tensor operate(const Tensor& in, const Operation& operation, const std::shared_ptr<CastCount>& count) {
@@ -57,7 +57,7 @@ Tensor operate(const Tensor& in, const Operation& operation, const std::shared_p
                         },
                         [&](const Cast& op) { return in.to_lazy(op.dtype, count); },
                     },
-                    operation);
+                    operation.value());
 }
 
 // Runs one rule over the items; true when it matched something.
@@ -276,7 +276,7 @@ class Limits {
 };
 
 const std::string& match_of(const Rule& rule) {
-  return std::visit([](const auto& each) -> const std::string& { return each.match; }, rule);
+  return std::visit([](const auto& each) -> const std::string& { return each.match; }, rule.value());
 }
 
 // Integers with scales may be renamed, left out and tied; what changes their numbers must see the numbers.
@@ -300,17 +300,37 @@ void follow_marks(const Checkpoint& in, const std::vector<Item>& items, Checkpoi
 }  // namespace
 
 // Here and not in the header: destroying a variant is dear to compile, and every options struct has rules.
-Operation::Operation(const Operation& other) = default;
-Operation& Operation::operator=(const Operation& other) = default;
-Operation::Operation(Operation&& other) noexcept = default;
-Operation& Operation::operator=(Operation&& other) noexcept = default;
-Operation::~Operation() = default;
+Operation::Operation(Transpose one) : value_(std::make_shared<Kinds>(one)) {}
 
-Rule::Rule(const Rule& other) = default;
-Rule& Rule::operator=(const Rule& other) = default;
-Rule::Rule(Rule&& other) noexcept = default;
-Rule& Rule::operator=(Rule&& other) noexcept = default;
-Rule::~Rule() = default;
+Operation::Operation(Permute one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+Operation::Operation(Reshape one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+Operation::Operation(Slice one) : value_(std::make_shared<Kinds>(one)) {}
+
+Operation::Operation(Cast one) : value_(std::make_shared<Kinds>(one)) {}
+
+const Operation::Kinds& Operation::value() const noexcept {
+  return *value_;
+}
+
+Rule::Rule(Rename one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+Rule::Rule(Drop one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+Rule::Rule(Alias one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+Rule::Rule(Change one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+Rule::Rule(Split one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+Rule::Rule(Concat one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+Rule::Rule(Stack one) : value_(std::make_shared<Kinds>(std::move(one))) {}
+
+const Rule::Kinds& Rule::value() const noexcept {
+  return *value_;
+}
 
 Applied apply(const Checkpoint& given, const std::vector<Rule>& rules,
               const std::shared_ptr<CastCount>& count) {
@@ -324,7 +344,7 @@ Applied apply(const Checkpoint& given, const std::vector<Rule>& rules,
   Limits limits(items, display(in.path));
   for (const Rule& rule : rules) {
     run.give(limits.room());
-    const bool matched = std::visit(run, rule);
+    const bool matched = std::visit(run, rule.value());
     limits.check(items, match_of(rule));
     if (!matched) {
       result.unmatched.push_back(match_of(rule));

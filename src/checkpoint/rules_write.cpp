@@ -32,7 +32,7 @@ void write_operation(JsonWriter& json, const Operation& operation) {
                  [&](const Slice& op) { write_slice(json, op); },
                  [&](const Cast& op) { json.member("cast", info(op.dtype).code); },
              },
-             operation);
+             operation.value());
 }
 
 template <class Joined>
@@ -71,7 +71,7 @@ void write_action(JsonWriter& json, const Rule& rule) {
                  [&](const Concat& each) { write_joined(json, "concat", each); },
                  [&](const Stack& each) { write_joined(json, "stack", each); },
              },
-             rule);
+             rule.value());
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ std::string to_json(const std::vector<Rule>& rules) {
   json.begin_object().key("rules").begin_array();
   for (const Rule& rule : rules) {
     json.begin_object();
-    json.member("match", std::visit([](const auto& each) { return each.match; }, rule));
+    json.member("match", std::visit([](const auto& each) { return each.match; }, rule.value()));
     write_action(json, rule);
     json.end_object();
   }

@@ -173,11 +173,16 @@ bool is_narrower(DType from, DType to) {
   return info(to).bits < info(from).bits && info(to).bits <= 16;
 }
 
-Checkpoint cast(const Checkpoint& in, Precision precision, const CastOptions& options) {
+std::shared_ptr<CastCount> new_count() {
+  return std::make_shared<CastCount>();
+}
+
+Checkpoint cast(const Checkpoint& in, Precision precision, const std::vector<std::string>& except,
+                const std::shared_ptr<CastCount>& count) {
   if (precision == Precision::keep) return in;
-  const KeyFilter wanted({}, options.except);
+  const KeyFilter wanted({}, except);
   return cast_where(
-      in, target_dtype(precision), [&](std::size_t i) { return wanted.passes(in[i].name); }, options.count);
+      in, target_dtype(precision), [&](std::size_t i) { return wanted.passes(in[i].name); }, count);
 }
 
 Checkpoint cast_where(const Checkpoint& in, DType dtype, const std::function<bool(std::size_t)>& wanted,

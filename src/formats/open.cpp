@@ -5,6 +5,7 @@
 #include "ballast/error.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "containers/expansion.h"
@@ -45,6 +46,7 @@ Checkpoint open_file(const std::string& path, const OpenOptions& options, bool i
 }
 
 void require_sense(const OpenOptions& options) {
+  require_known(options, "open()", {"inert", "expansion", "formats", "identities", "passphrase_file"});
   if (!(options.expansion >= 0))  // nor is NaN
     fail(Errc::invalid_argument, "open", "expansion is {}: it is 0 or more", options.expansion);
 }

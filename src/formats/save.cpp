@@ -7,6 +7,7 @@
 #include "ballast/quantized.h"
 #include "base/atomic_file.h"
 #include "base/fail.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
@@ -65,12 +66,31 @@ void require_held(const Checkpoint& checkpoint, Format format, const std::string
   }
 }
 
+bool is_own(Format format) {
+  const auto own = all_formats();
+  return std::find(own.begin(), own.end(), format) != own.end();
+}
+
 // A writer of somebody else's may put its bytes anywhere.
 void require_own_writer(Format format, const std::string& where) {
-  const auto own = all_formats();
-  if (std::find(own.begin(), own.end(), format) == own.end())
+  if (!is_own(format))
     fail(Errc::unsupported, where, "{} is no format of Ballast's own, and only those are encrypted",
          format.name());
+}
+
+// What the format's writer would not look at. One of somebody else's gets them all.
+void require_known_by(Format format, const SaveOptions& options, const std::string& where) {
+  if (format == formats::torch_zip || format == formats::torch_legacy)
+    require_known(options, where,
+                  {"format", "plain_dict", "simplify", "extent", "meta", "check", "pack", "recipients",
+                   "passphrase_file"});
+  else if (format->layout == "burn")
+    require_known(options, where,
+                  {"format", "burn", "meta", "check", "pack", "recipients", "passphrase_file"});
+  else if (is_own(format))
+    require_known(options, where,
+                  {"format", "meta", "check", "pack", "recipients", "passphrase_file",
+                   format == formats::safetensors ? "durable" : "pack"});
 }
 
 }  // namespace
@@ -89,6 +109,7 @@ void save(const Checkpoint& in, const std::string& path, const SaveOptions& opti
   if (options.pack != Pack::none && format != formats::safetensors && format != formats::record)
     fail(Errc::unsupported, display(path), "only Safetensors files and records are packed, not {}",
          format.name());
+  require_known_by(format, options, display(path));
   if (encrypts) require_own_writer(format, display(path));
   const Checkpoint out = representable(in, format, options.meta, display(path));
   safetensors::require_none_of_storage(out.metadata, display(path));

@@ -200,7 +200,7 @@ void take(ScanReport& report, ScanReport part, const std::string& name) {
 }
 
 // Each shard by itself; the findings of all, and of the index.
-ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOptions& options) {
+ScanReport scan_shards(const std::string& path, ScanReport report, bool checksums) {
   report.format = formats::sharded;
   try {
     const shards::Index index = shards::read_index(path);
@@ -208,7 +208,7 @@ ScanReport scan_shards(const std::string& path, ScanReport report, const ScanOpt
     for (std::size_t i = 0; i < paths.size(); ++i) {
       if (format_of(*open_content(paths[i], {.io = Io::read}).content) == formats::sharded)
         fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(index.files[i]));
-      take(report, scan(paths[i], options), index.files[i]);
+      take(report, scan(paths[i], checksums), index.files[i]);
     }
     // Shards that are sound one by one may not be what the index says they are together.
     if (report.clean()) static_cast<void>(open(path));
@@ -247,8 +247,7 @@ std::vector<std::string> files_below(const std::string& folder, ScanReport& repo
 }
 
 // One of a folder's files: looked at, or inert by its kind, or unknown.
-void scan_beside(const std::string& path, const std::string& name, const ScanOptions& options,
-                 ScanReport& report) {
+void scan_beside(const std::string& path, const std::string& name, bool checksums, ScanReport& report) {
   const auto file = File::open(path, {.io = Io::read});
   const bool loadable = is_loadable(*file);
   if (!loadable && is_inert(*file, name)) return;
@@ -259,7 +258,7 @@ void scan_beside(const std::string& path, const std::string& name, const ScanOpt
     if (!loadable) return;
   }
   try {
-    take(report, scan(path, options), name);
+    take(report, scan(path, checksums), name);
   } catch (const Error& error) {
     const bool strange = !loadable && error.code() == Errc::unknown_format;
     warn(report, error.code(),
@@ -269,9 +268,9 @@ void scan_beside(const std::string& path, const std::string& name, const ScanOpt
 
 // A folder is what loaders take from it, and they go by names of their own: every file is looked at that is
 // not of a kind which nobody runs, not only the one that open() takes.
-ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
+ScanReport scan_folder(const std::string& folder, bool checksums) {
   const std::string chosen = shards::find_in_folder(folder).path;
-  ScanReport report = scan(chosen, options);
+  ScanReport report = scan(chosen, checksums);
   std::set<std::string> known = {std::filesystem::path(chosen).filename().string()};
   if (report.format == formats::sharded) {
     const auto files = shards::read_index(chosen).files;
@@ -279,15 +278,15 @@ ScanReport scan_folder(const std::string& folder, const ScanOptions& options) {
   }
   for (const std::string& name : files_below(folder, report)) {
     if (!known.contains(name))
-      scan_beside((std::filesystem::path(folder) / name).string(), name, options, report);
+      scan_beside((std::filesystem::path(folder) / name).string(), name, checksums, report);
   }
   return report;
 }
 
 }  // namespace
 
-ScanReport scan(const std::string& path, const ScanOptions& options) {
-  if (shards::is_folder(path)) return scan_folder(path, options);
+ScanReport scan(const std::string& path, bool checksums) {
+  if (shards::is_folder(path)) return scan_folder(path, checksums);
   ScanReport report;
   const OpenedFile opened = open_content(path, {.io = Io::read});
   const std::shared_ptr<const ByteSource>& source = opened.content;
@@ -296,7 +295,7 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
   if (std::string program = program_by_name(path); !program.empty())
     warn(report, Errc::unsupported, std::move(program));
   if (opened.file != source) find_readings_of_cipher(*opened.file, report);
-  if (format == formats::sharded) return scan_shards(path, std::move(report), options);
+  if (format == formats::sharded) return scan_shards(path, std::move(report), checksums);
   if (format != formats::torch_zip) {
     try {
       report.format = open(source).format;
@@ -310,7 +309,7 @@ ScanReport scan(const std::string& path, const ScanOptions& options) {
   try {
     scan_other_pickles(source, report);
     find_arrays(ZipArchive::open(source), report);
-    if (options.checksums) static_cast<void>(check_zip(source));
+    if (checksums) static_cast<void>(check_zip(source));
   } catch (const Error& error) {
     add_refusal(report, error);
   }

@@ -37,6 +37,15 @@ std::unordered_map<std::string_view, LayerKind> kinds_of(const Slots& slots) {
   return kinds;
 }
 
+void say_of_record(Checkpoint& tensors, const SaveModelOptions& options) {
+  Metadata metadata = tensors.metadata.value_or(Metadata{});
+  metadata[record::kPrecisionKey] =
+      options.dtype == Precision::keep ? "keep" : record::precision_name(target_dtype(options.dtype));
+  if (options.config.json) metadata[record::kConfigKey] = *options.config.json;
+  if (!options.config.type.empty()) metadata[record::kConfigTypeKey] = options.config.type;
+  tensors.metadata = std::move(metadata);
+}
+
 }  // namespace
 
 RecordReport detail::save_record(const Slots& slots, const std::string& path,
@@ -62,15 +71,9 @@ RecordReport detail::save_record(const Slots& slots, const std::string& path,
   // when the file is written, and only then.
   count->rounded = 0;
   count->overflowed = 0;
-  ballast::save_record(
-      tensors, path,
-      {.precision =
-           options.dtype == Precision::keep ? "keep" : record::precision_name(target_dtype(options.dtype)),
-       .config = options.config.json,
-       .config_type = options.config.type,
-       .pack = options.pack,
-       .overwrite = options.overwrite,
-       .progress = options.progress});
+  say_of_record(tensors, options);
+  ballast::save_record(tensors, path,
+                       {.pack = options.pack, .overwrite = options.overwrite, .progress = options.progress});
   report.rounded = count->rounded;
   report.overflowed = count->overflowed;
   return report;

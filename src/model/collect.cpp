@@ -60,6 +60,13 @@ Collector::Scope::~Scope() {
   collector_.index_segments_ = index_segments_;
 }
 
+Collector::Collector(Alternatives which, FileHas file_has)
+    : all_alternatives_(which == Alternatives::all), file_has_(std::move(file_has)) {}
+
+Slots Collector::take() {
+  return std::move(slots_);
+}
+
 Collector::LayerScope::LayerScope(Collector& collector, LayerKind kind)
     : collector_(collector),
       kind_(std::exchange(collector.kind_, kind)),
@@ -101,8 +108,8 @@ std::uint32_t Collector::begin_choice(bool optional) {
   return static_cast<std::uint32_t>(slots_.choices.size() - 1);
 }
 
-void Collector::begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit,
-                                  std::function<bool(std::span<const Shape>)> take_sizes) {
+void Collector::begin_alternative(std::uint32_t choice, std::string_view type, Function<void()> commit,
+                                  Function<bool(std::span<const Shape>)> take_sizes) {
   if (++alternatives_deep_ > kDeepest)
     fail(Errc::too_deep, display(path_),
          "alternatives are nested more than {} deep (a {} that holds itself?)", kDeepest, display(type));

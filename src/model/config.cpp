@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/value_json.h"
 
 namespace ballast::detail {
@@ -175,9 +176,10 @@ std::string ConfigWriter::take() {
   return std::move(state_->json).text();
 }
 
-void save_config_text(std::string text, const std::string& path, bool overwrite) {
+void save_config_text(std::string text, const std::string& path, const SaveOptions& options) {
+  require_known(options, "save_config()", {});
   text += '\n';
-  save_text(text, path, overwrite);
+  save_text(text, path, options.overwrite);
 }
 
 }  // namespace ballast::detail

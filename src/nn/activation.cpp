@@ -6,8 +6,8 @@
 
 namespace ballast::nn {
 
-PReLU::PReLU(std::int64_t parameters, const PReLUOptions& prelu_options)
-    : num_parameters(parameters), options(prelu_options), alpha(parameter({parameters})) {}
+PReLU::PReLU(std::int64_t parameters, double first)
+    : num_parameters(parameters), init(first), alpha(parameter({parameters})) {}
 
 std::vector<PReLU> PReLU::without_sizes() {
   std::vector<PReLU> layers(1);
@@ -17,12 +17,12 @@ std::vector<PReLU> PReLU::without_sizes() {
 
 bool PReLU::take_sizes(std::span<const Shape> shapes) {
   if (shapes[0].size() != 1) return false;
-  *this = PReLU(shapes[0][0], options);
+  *this = PReLU(shapes[0][0], init);
   return true;
 }
 
 void PReLU::adjust_initial(std::string_view /*field*/, Tensor& value) const {
-  value = full(value.shape(), options.init, value.dtype());
+  value = full(value.shape(), init, value.dtype());
 }
 
 Tensor PReLU::forward(const Tensor& x) const {

@@ -106,11 +106,20 @@ Tensor attend(const MultiheadAttention& layer, const Tensor& queries, const Tens
   return project(layer.output, mixed.permute({0, 2, 1, 3}).reshape(q.shape()));
 }
 
-MultiheadAttentionOptions attention_options(const TransformerLayerOptions& options) {
+MultiheadAttentionOptions attention_options(const TransformerOptions& options) {
   return {.dropout = options.dropout, .bias = options.bias, .batch_first = options.batch_first};
 }
 
-LayerNormOptions norm_options(const TransformerLayerOptions& options) {
+// Once the options are such as one layer knows.
+const TransformerOptions& known(const char* layer, const TransformerOptions& options) {
+  constexpr TransformerOptions kDefaults;
+  if (options.num_encoder_layers != kDefaults.num_encoder_layers ||
+      options.num_decoder_layers != kDefaults.num_decoder_layers)
+    fail(Errc::invalid_argument, layer, "num_encoder_layers and num_decoder_layers are for Transformer");
+  return options;
+}
+
+LayerNormOptions norm_options(const TransformerOptions& options) {
   return {.eps = options.layer_norm_eps, .bias = options.bias};
 }
 
@@ -129,8 +138,8 @@ Tensor MultiheadAttention::forward(const Tensor& queries, const Tensor& keys, co
 }
 
 TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t model, std::int64_t heads,
-                                                 const TransformerLayerOptions& layer_options)
-    : options(layer_options),
+                                                 const TransformerOptions& layer_options)
+    : options(known("TransformerEncoderLayer", layer_options)),
       self_attn(model, heads, attention_options(options)),
       linear1(model, options.dim_feedforward, {.bias = options.bias}),
       linear2(options.dim_feedforward, model, {.bias = options.bias}),
@@ -163,8 +172,8 @@ Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMasks& m
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t model, std::int64_t heads,
-                                                 const TransformerLayerOptions& layer_options)
-    : options(layer_options),
+                                                 const TransformerOptions& layer_options)
+    : options(known("TransformerDecoderLayer", layer_options)),
       self_attn(model, heads, attention_options(options)),
       multihead_attn(model, heads, attention_options(options)),
       linear1(model, options.dim_feedforward, {.bias = options.bias}),
@@ -219,11 +228,21 @@ Tensor TransformerDecoder::forward(const Tensor& x, const Tensor& memory, const 
   return normalized(norm, y);
 }
 
+namespace {
+
+TransformerOptions of_layer(TransformerOptions options) {
+  options.num_encoder_layers = TransformerOptions{}.num_encoder_layers;
+  options.num_decoder_layers = TransformerOptions{}.num_decoder_layers;
+  return options;
+}
+
+}  // namespace
+
 Transformer::Transformer(std::int64_t model, std::int64_t heads, const TransformerOptions& options)
-    : encoder(TransformerEncoderLayer(model, heads, options.layer), options.num_encoder_layers,
-              LayerNorm(model, norm_options(options.layer))),
-      decoder(TransformerDecoderLayer(model, heads, options.layer), options.num_decoder_layers,
-              LayerNorm(model, norm_options(options.layer))) {}
+    : encoder(TransformerEncoderLayer(model, heads, of_layer(options)), options.num_encoder_layers,
+              LayerNorm(model, norm_options(options))),
+      decoder(TransformerDecoderLayer(model, heads, of_layer(options)), options.num_decoder_layers,
+              LayerNorm(model, norm_options(options))) {}
 
 Tensor Transformer::forward(const Tensor& source, const Tensor& target, const AttentionMasks& source_masks,
                             const AttentionMasks& target_masks, const AttentionMasks& memory_masks) const {
@@ -235,7 +254,7 @@ Tensor RotaryEmbedding::forward(const Tensor& x, std::int64_t first) const {
     if (x.rank() < 2)
       fail(Errc::shape_mismatch, "rotary_embedding", "{} is not [..., length, features]",
            to_string(x.shape()));
-    return rotary_embedding(x, rotary_tables(x.size(-2), dim, options.base, first), options.pairs);
+    return rotary_embedding(x, rotary_tables(x.size(-2), dim, base, first), pairs);
   });
 }
 

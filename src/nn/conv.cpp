@@ -56,6 +56,8 @@ template <std::size_t N>
 Conv<N>::Conv(std::int64_t in, std::int64_t out, Size<N> kernel_sizes, const ConvOptions<N>& conv_options)
     : in_channels(in), out_channels(out), kernel_size(kernel_sizes), options(conv_options) {
   require_groups("Conv", in, out, options.groups);
+  if (options.output_padding != Size<N>(0))
+    fail(Errc::invalid_argument, "Conv", "output_padding is for transposed convolutions");
   weight = kernel(out, in / options.groups, kernel_size);
   if (options.bias) bias = parameter({out});
 }
@@ -77,9 +79,12 @@ Tensor Conv<N>::forward(const Tensor& x, Activation activation) const {
 
 template <std::size_t N>
 ConvTranspose<N>::ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel_sizes,
-                                const ConvTransposeOptions<N>& conv_options)
+                                const ConvOptions<N>& conv_options)
     : in_channels(in), out_channels(out), kernel_size(kernel_sizes), options(conv_options) {
   require_groups("ConvTranspose", in, out, options.groups);
+  if (options.padding.same || options.padding_mode != PaddingMode::zeros)
+    fail(Errc::invalid_argument, "ConvTranspose",
+         "padding is a number of zeros here, no \"same\" and no mode");
   weight = kernel(in, out / options.groups, kernel_size);
   if (options.bias) bias = parameter({out});
 }
@@ -89,7 +94,7 @@ Tensor ConvTranspose<N>::forward(const Tensor& x, Activation activation) const {
   return place.run(kTransposeName<N>, [&] {
     return conv_transpose(x, weight, bias,
                           {.stride = dims_of(options.stride),
-                           .padding = dims_of(options.padding),
+                           .padding = dims_of(options.padding.amount),
                            .output_padding = dims_of(options.output_padding),
                            .dilation = dims_of(options.dilation),
                            .groups = options.groups,

@@ -9,10 +9,10 @@
 namespace ballast::nn {
 
 Embedding::Embedding(std::int64_t count, std::int64_t dim, const EmbeddingOptions& embedding_options)
-    : num_embeddings(count),
-      embedding_dim(dim),
-      options(embedding_options),
-      weight(parameter({count, dim})) {}
+    : num_embeddings(count), embedding_dim(dim), options(embedding_options), weight(parameter({count, dim})) {
+  if (options.mode != EmbeddingBagMode::mean || options.include_last_offset)
+    fail(Errc::invalid_argument, "Embedding", "mode and include_last_offset are for EmbeddingBag");
+}
 
 std::vector<Embedding> Embedding::without_sizes() {
   std::vector<Embedding> layers = {{0, 0}};
@@ -42,7 +42,7 @@ void Embedding::adjust_initial(std::string_view /*field*/, Tensor& value) const 
   std::memset(value.mutable_data() + static_cast<std::size_t>(row) * bytes, 0, bytes);
 }
 
-EmbeddingBag::EmbeddingBag(std::int64_t count, std::int64_t dim, const EmbeddingBagOptions& bag_options)
+EmbeddingBag::EmbeddingBag(std::int64_t count, std::int64_t dim, const EmbeddingOptions& bag_options)
     : num_embeddings(count), embedding_dim(dim), options(bag_options), weight(parameter({count, dim})) {}
 
 Tensor EmbeddingBag::forward(const Tensor& index, const Tensor& offsets,

@@ -39,17 +39,48 @@ ResizeMode resize_mode(UpsampleMode mode) {
 
 }  // namespace
 
+namespace {
+
+template <std::size_t N>
+void require_no_average(const char* layer, const PoolOptions<N>& options) {
+  if (!options.count_include_pad || options.divisor_override)
+    fail(Errc::invalid_argument, layer, "count_include_pad and divisor_override are for average pools");
+}
+
+template <std::size_t N>
+void require_no_dilation(const char* layer, const PoolOptions<N>& options) {
+  if (options.dilation != Size<N>(1)) fail(Errc::invalid_argument, layer, "dilation is for max pools");
+}
+
+}  // namespace
+
 template <std::size_t N>
 MaxPool<N>::MaxPool(Size<N> kernel, const PoolOptions<N>& pool_options)
     : kernel_size(kernel), options(pool_options) {
-  if (!options.count_include_pad || options.divisor_override)
-    fail(Errc::invalid_argument, "MaxPool", "count_include_pad and divisor_override are for average pools");
+  require_no_average("MaxPool", options);
+}
+
+template <std::size_t N>
+MaxUnpool<N>::MaxUnpool(Size<N> kernel, const PoolOptions<N>& unpool_options)
+    : kernel_size(kernel), options(unpool_options) {
+  require_no_average("MaxUnpool", options);
+  require_no_dilation("MaxUnpool", options);
+  if (options.ceil_mode) fail(Errc::invalid_argument, "MaxUnpool", "ceil_mode is for pools");
+}
+
+template <std::size_t N>
+LPPool<N>::LPPool(double norm, Size<N> kernel, const PoolOptions<N>& pool_options)
+    : norm_type(norm), kernel_size(kernel), options(pool_options) {
+  require_no_average("LPPool", options);
+  require_no_dilation("LPPool", options);
+  if (options.padding != Size<N>(0))
+    fail(Errc::invalid_argument, "LPPool", "padding is for max and average pools");
 }
 
 template <std::size_t N>
 AvgPool<N>::AvgPool(Size<N> kernel, const PoolOptions<N>& pool_options)
     : kernel_size(kernel), options(pool_options) {
-  if (options.dilation != Size<N>(1)) fail(Errc::invalid_argument, "AvgPool", "dilation is for max pools");
+  require_no_dilation("AvgPool", options);
 }
 
 namespace {

@@ -100,9 +100,14 @@ RecurrentResult RNN::forward(const Tensor& x, const Tensor& hidden) const {
 namespace {
 
 RecurrentCell one_cell(const std::string& layer, std::int64_t input, std::int64_t hidden, std::int64_t gates,
-                       const RecurrentCellOptions& options) {
+                       const RecurrentOptions& options) {
   if (options.nonlinearity != RNNNonlinearity::tanh && layer != "RNNCell")
     fail(Errc::invalid_argument, layer, "nonlinearity is for RNNCell");
+  if (options.num_layers != 1 || options.batch_first || options.dropout != 0 || options.bidirectional ||
+      options.proj_size != 0) {
+    fail(Errc::invalid_argument, layer,
+         "num_layers, batch_first, dropout, bidirectional and proj_size are for whole sequences");
+  }
   return detail::make_cells({input, hidden, gates, 1, 0, options.bias, false}).front();
 }
 
@@ -119,7 +124,7 @@ void require_step(const char* layer, const Tensor& x) {
 
 }  // namespace
 
-LSTMCell::LSTMCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& cell_options)
+LSTMCell::LSTMCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& cell_options)
     : input_size(input),
       hidden_size(hidden),
       options(cell_options),
@@ -135,7 +140,7 @@ LSTMState LSTMCell::forward(const Tensor& x, const Tensor& hidden, const Tensor&
   });
 }
 
-GRUCell::GRUCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& cell_options)
+GRUCell::GRUCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& cell_options)
     : input_size(input),
       hidden_size(hidden),
       options(cell_options),
@@ -148,7 +153,7 @@ Tensor GRUCell::forward(const Tensor& x, const Tensor& hidden) const {
   });
 }
 
-RNNCell::RNNCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& cell_options)
+RNNCell::RNNCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& cell_options)
     : input_size(input),
       hidden_size(hidden),
       options(cell_options),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "ballast/detail/ops/elementwise.h"
 #include "ballast/detail/ops/matmul.h"

@@ -2,6 +2,7 @@
 #include "ballast/dlpack.h"
 
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <utility>

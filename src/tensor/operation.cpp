@@ -54,7 +54,7 @@ bool is_tracing() noexcept {
 }
 
 std::vector<Tensor> record(const Operation& operation, std::span<const Tensor> inputs, Attributes attributes,
-                           std::size_t results, const std::function<std::vector<Tensor>()>& run) {
+                           std::size_t results, const Function<std::vector<Tensor>()>& run) {
   auto made = tracing::recorder->record(operation, inputs, std::move(attributes), run);
   if (results != 0 && made.size() != results)
     fail(Errc::unsupported, operation.name, "its rule tells the form of {} results, its kernel makes {}",

@@ -3,6 +3,7 @@
 // decides. FMA is not used.
 #include "tensor/stats_kernels.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <type_traits>

@@ -50,8 +50,8 @@ class HeapStorage final : public Storage {
 
 class BorrowedStorage final : public Storage {
  public:
-  BorrowedStorage(const std::byte* data, std::byte* writable, std::uint64_t size,
-                  std::function<void()> release, Device device)
+  BorrowedStorage(const std::byte* data, std::byte* writable, std::uint64_t size, Function<void()> release,
+                  Device device)
       : Storage(size, device), data_(data), writable_(writable), release_(std::move(release)) {}
 
   ~BorrowedStorage() override {
@@ -65,12 +65,12 @@ class BorrowedStorage final : public Storage {
 
   const std::byte* data_;
   std::byte* writable_;
-  std::function<void()> release_;
+  Function<void()> release_;
 };
 
 class DeferredStorage final : public Storage {
  public:
-  DeferredStorage(std::uint64_t size, std::function<void(std::span<std::byte>)> fill,
+  DeferredStorage(std::uint64_t size, Function<void(std::span<std::byte>)> fill,
                   std::vector<std::shared_ptr<const Storage>> sources)
       : Storage(size), fill_(std::move(fill)), sources_(std::move(sources)) {}
 
@@ -99,7 +99,7 @@ class DeferredStorage final : public Storage {
   }
 
  private:
-  mutable std::function<void(std::span<std::byte>)> fill_;
+  mutable Function<void(std::span<std::byte>)> fill_;
   std::vector<std::shared_ptr<const Storage>> sources_;
   Lazy<Bytes> bytes_;
 };
@@ -110,20 +110,20 @@ std::shared_ptr<Storage> Storage::heap(std::uint64_t size, bool zeroed) {
   return std::make_shared<HeapStorage>(size, zeroed);
 }
 
-std::shared_ptr<Storage> Storage::borrow(void* data, std::uint64_t size, std::function<void()> release,
+std::shared_ptr<Storage> Storage::borrow(void* data, std::uint64_t size, Function<void()> release,
                                          Device device) {
   auto* bytes = static_cast<std::byte*>(data);
   return std::make_shared<BorrowedStorage>(bytes, bytes, size, std::move(release), device);
 }
 
-std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size,
-                                               std::function<void()> release, Device device) {
+std::shared_ptr<const Storage> Storage::borrow(const void* data, std::uint64_t size, Function<void()> release,
+                                               Device device) {
   return std::make_shared<BorrowedStorage>(static_cast<const std::byte*>(data), nullptr, size,
                                            std::move(release), device);
 }
 
 std::shared_ptr<const Storage> Storage::deferred(std::uint64_t size,
-                                                 std::function<void(std::span<std::byte>)> fill,
+                                                 Function<void(std::span<std::byte>)> fill,
                                                  std::vector<std::shared_ptr<const Storage>> sources) {
   return std::make_shared<DeferredStorage>(size, std::move(fill), std::move(sources));
 }

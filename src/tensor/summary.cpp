@@ -147,7 +147,7 @@ double Bucket::middle() const noexcept {
   return std::trunc(low) == low && std::trunc(high) == high ? std::trunc(half) : half;
 }
 
-void summary(std::span<const Tensor> tensors, const std::function<void(std::size_t, const Summary&)>& each,
+void summary(std::span<const Tensor> tensors, const Function<void(std::size_t, const Summary&)>& each,
              const Progress& progress) {
   std::uint64_t total = 0;
   for (const Tensor& tensor : tensors) total += tensor.size_bytes();

@@ -336,13 +336,13 @@ TEST(Rules, ReadFromJson) {
     {"match": "mask", "drop": true},
     {"match": "wte", "alias": "head", "comment": "tied"}]})JSON");
   ASSERT_EQ(parsed.size(), 7U);
-  EXPECT_EQ(std::get<rules::Rename>(parsed[0]).to, "b.$1");
-  EXPECT_EQ(std::get<rules::Change>(parsed[1]).operations.size(), 2U);
-  const auto& change = std::get<rules::Change>(parsed[2]);
-  EXPECT_EQ(std::get<rules::Slice>(change.operations[0]).stop, 5);
-  EXPECT_EQ(std::get<rules::Cast>(change.operations[1]).dtype, DType::bf16);
-  EXPECT_THAT(std::get<rules::Split>(parsed[3]).sizes, ElementsAre(4, 2));
-  EXPECT_EQ(std::get<rules::Concat>(parsed[4]).to, "$1.qk");
+  EXPECT_EQ(std::get<rules::Rename>(parsed[0].value()).to, "b.$1");
+  EXPECT_EQ(std::get<rules::Change>(parsed[1].value()).operations.size(), 2U);
+  const auto& change = std::get<rules::Change>(parsed[2].value());
+  EXPECT_EQ(std::get<rules::Slice>(change.operations[0].value()).stop, 5);
+  EXPECT_EQ(std::get<rules::Cast>(change.operations[1].value()).dtype, DType::bf16);
+  EXPECT_THAT(std::get<rules::Split>(parsed[3].value()).sizes, ElementsAre(4, 2));
+  EXPECT_EQ(std::get<rules::Concat>(parsed[4].value()).to, "$1.qk");
 }
 
 TEST(Rules, AreWrittenAsTheyAreRead) {

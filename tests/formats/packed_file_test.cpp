@@ -225,8 +225,9 @@ TEST_F(PackedFile, InReferenceModeItIsWhatTheReferenceSees) {
 TEST_F(PackedFile, ARecordMayBePackedAndIsARecordStill) {
   for (const Pack pack : {Pack::fast, Pack::small}) {
     const std::string file = path("m.record");
-    save_record(model(), file,
-                {.precision = "half", .config = R"({"n": 3})", .pack = pack, .overwrite = true});
+    Checkpoint said = model();
+    said.metadata = Metadata{{"ballast.precision", "half"}, {"ballast.config", R"({"n": 3})"}};
+    save_record(said, file, {.pack = pack, .overwrite = true});
     for (const Io io : {Io::map, Io::read}) {
       const Checkpoint opened = open_record(file, {.io = io, .verify = true});
       EXPECT_EQ(opened.format, formats::record);

@@ -184,7 +184,7 @@ TEST_F(Shards, OfPyTorchFilesAreReadToo) {
   a.add("x", Tensor::from<float>({1}, {1}));
   b.add("y", Tensor::from<float>({2}, {1}));
   torch::save(a, path("pytorch_model-00001-of-00002.bin"));
-  torch::save(b, path("pytorch_model-00002-of-00002.bin"), {.legacy = true});
+  torch::save(b, path("pytorch_model-00002-of-00002.bin"), {.format = formats::torch_legacy});
   index(R"("y": "pytorch_model-00002-of-00002.bin", "x": "pytorch_model-00001-of-00002.bin")",
         "pytorch_model.bin.index.json");
   const Checkpoint read = open(path(""));

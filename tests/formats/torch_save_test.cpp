@@ -66,8 +66,7 @@ void check_in_torch(const std::string& path, const std::string& script, bool wei
 #define NEEDS_TORCH() \
   if (!has_torch()) GTEST_SKIP() << "no torch in " << BALLAST_PYTHON
 
-Errc code_of_saving(const Value& value, std::string* message = nullptr,
-                    const torch::SaveOptions& options = {}) {
+Errc code_of_saving(const Value& value, std::string* message = nullptr, const SaveOptions& options = {}) {
   const std::string path = output("refused.pt");
   try {
     torch::save(value, path, options);
@@ -234,7 +233,7 @@ TEST(TorchSave, NamesThePathOfWhatItCannotWrite) {
   EXPECT_EQ(code_of_saving(Value(Tensor::zeros(DType::qi8, {4}))), Errc::not_representable);
   EXPECT_EQ(code_of_saving(Value("\xff\xfe")), Errc::not_representable);
   EXPECT_EQ(code_of_saving(Value::integer("1" + std::string(700, '0'))), Errc::not_representable);
-  EXPECT_EQ(code_of_saving(Value(Tensor::zeros(DType::u16, {4})), nullptr, {.legacy = true}),
+  EXPECT_EQ(code_of_saving(Value(Tensor::zeros(DType::u16, {4})), nullptr, {.format = formats::torch_legacy}),
             Errc::not_representable);
 }
 

@@ -73,7 +73,10 @@ std::size_t check_rewritten(const std::string& path) {
   for (const bool legacy : {false, true}) {
     for (const bool simplify : {false, true}) {
       try {
-        torch::save(*opened, out, {.legacy = legacy, .simplify = simplify, .overwrite = true});
+        torch::save(*opened, out,
+                    {.format = legacy ? formats::torch_legacy : formats::torch_zip,
+                     .simplify = simplify,
+                     .overwrite = true});
       } catch (const Error&) {
         continue;
       }

@@ -43,8 +43,7 @@ struct Zoo {
   nn::MultiheadAttention wide{4, 2, {.bias = false, .add_bias_kv = true, .kdim = 3, .vdim = 5}};
   nn::TransformerEncoderLayer encoder{4, 2, {.dim_feedforward = 8}};
   nn::TransformerDecoderLayer decoder{4, 2, {.dim_feedforward = 8}};
-  nn::Transformer both{
-      4, 2, {.num_encoder_layers = 2, .num_decoder_layers = 1, .layer = {.dim_feedforward = 8}}};
+  nn::Transformer both{4, 2, {.num_encoder_layers = 2, .num_decoder_layers = 1, .dim_feedforward = 8}};
   nn::Sequential<nn::Linear, nn::ReLU, nn::Linear> head{{4, 3}, {}, {3, 1}};
   Tensor bare{DType::f32, {2, 2}};
 };

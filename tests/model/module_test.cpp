@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <deque>
+#include <functional>
 #include <sstream>
 
 #include "ballast/error.h"

@@ -48,6 +48,31 @@ TEST(LayerErrors, OptionsOfAnotherLayerOfTheFamilyAreRefused) {
   EXPECT_EQ(code_of([] { nn::AvgPool2d(2, {.dilation = 2}); }), Errc::invalid_argument);
   EXPECT_EQ(code_of([] { nn::MaxPool2d(2, {.count_include_pad = false}); }), Errc::invalid_argument);
   EXPECT_EQ(code_of([] { nn::MaxPool2d(2, {.divisor_override = 3}); }), Errc::invalid_argument);
+  for (const auto& options : {nn::PoolOptions<2>{.dilation = 2}, nn::PoolOptions<2>{.ceil_mode = true},
+                              nn::PoolOptions<2>{.count_include_pad = false}})
+    EXPECT_EQ(code_of([&] { nn::MaxUnpool2d(2, options); }), Errc::invalid_argument);
+  for (const auto& options : {nn::PoolOptions<2>{.padding = 1}, nn::PoolOptions<2>{.dilation = 2},
+                              nn::PoolOptions<2>{.divisor_override = 3}})
+    EXPECT_EQ(code_of([&] { nn::LPPool2d(2, 2, options); }), Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::Conv2d(2, 4, 3, {.output_padding = 1}); }), Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::ConvTranspose2d(2, 4, 3, {.padding = "same"}); }), Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::ConvTranspose2d(2, 4, 3, {.padding_mode = nn::PaddingMode::reflect}); }),
+            Errc::invalid_argument);
+  for (const auto& options :
+       {nn::RecurrentOptions{.num_layers = 2}, nn::RecurrentOptions{.batch_first = true},
+        nn::RecurrentOptions{.dropout = 0.5}, nn::RecurrentOptions{.bidirectional = true},
+        nn::RecurrentOptions{.proj_size = 1}}) {
+    EXPECT_EQ(code_of([&] { nn::LSTMCell(2, 4, options); }), Errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { nn::GRUCell(2, 4, options); }), Errc::invalid_argument);
+    EXPECT_EQ(code_of([&] { nn::RNNCell(2, 4, options); }), Errc::invalid_argument);
+  }
+  EXPECT_EQ(code_of([] { nn::TransformerEncoderLayer(4, 2, {.num_encoder_layers = 1}); }),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::TransformerDecoderLayer(4, 2, {.num_decoder_layers = 1}); }),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::Embedding(3, 4, {.mode = nn::EmbeddingBagMode::sum}); }),
+            Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { nn::Embedding(3, 4, {.include_last_offset = true}); }), Errc::invalid_argument);
 }
 
 TEST(LayerErrors, NameThePathTheOperationAndBothShapes) {

@@ -63,7 +63,7 @@ TEST(Init, DrawsWhatTorchDraws) {
   expect_torchs_distribution("LayerNorm", nn::LayerNorm(50));
   expect_torchs_distribution("GroupNorm", nn::GroupNorm(5, 50));
   expect_torchs_distribution("Embedding", nn::Embedding(300, 100, {.padding_idx = -1}));
-  expect_torchs_distribution("PReLU", nn::PReLU(40, {.init = 0.4}));
+  expect_torchs_distribution("PReLU", nn::PReLU(40, 0.4));
   expect_torchs_distribution("LSTM", nn::LSTM(100, 90, {.proj_size = 40}));
   expect_torchs_distribution("GRU", nn::GRU(100, 90, {.bidirectional = true}));
   expect_torchs_distribution("RNN", nn::RNN(100, 90));

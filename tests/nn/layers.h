@@ -2,6 +2,7 @@
 // Layers made from the options of a case (layer_cases.py), loaded with its parameters and run on its inputs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 

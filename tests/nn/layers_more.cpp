@@ -66,7 +66,7 @@ Layers movers() {
          return nn::LocalResponseNorm{integer(a, "size"), real(a, "alpha"), real(a, "beta"), real(a, "k")};
        })},
       {"RotaryEmbedding", made_by([](const Json& a) {
-         return nn::RotaryEmbedding{integer(a, "dim"), {.base = real(a, "base")}};
+         return nn::RotaryEmbedding{.dim = integer(a, "dim"), .base = real(a, "base")};
        })},
       {"EmbeddingBag", [](const Case& one) -> Tensors {
          const Json& a = one.args;
@@ -78,8 +78,8 @@ Layers movers() {
        }}};
 }
 
-nn::RecurrentCellOptions cell_options(const Json& a) {
-  nn::RecurrentCellOptions options{.bias = flag(a, "bias")};
+nn::RecurrentOptions cell_options(const Json& a) {
+  nn::RecurrentOptions options{.bias = flag(a, "bias")};
   if (a.contains("nonlinearity") && a["nonlinearity"] == "relu")
     options.nonlinearity = nn::RNNNonlinearity::relu;
   return options;
@@ -106,7 +106,7 @@ Layers cells() {
            }}};
 }
 
-nn::TransformerLayerOptions transformer_options(const Json& a) {
+nn::TransformerOptions transformer_options(const Json& a) {
   return {.dim_feedforward = integer(a, "dim_feedforward"),
           .activation =
               a["activation"] == "relu" ? nn::TransformerActivation::relu : nn::TransformerActivation::gelu,
@@ -136,10 +136,11 @@ Layers stacks() {
            }},
           {"Transformer", [](const Case& one) -> Tensors {
              const Json& a = one.args;
-             const auto model = loaded(one, nn::Transformer(integer(a, "model"), integer(a, "heads"),
-                                                            {.num_encoder_layers = integer(a, "encoders"),
-                                                             .num_decoder_layers = integer(a, "decoders"),
-                                                             .layer = transformer_options(a)}));
+             nn::TransformerOptions options = transformer_options(a);
+             options.num_encoder_layers = integer(a, "encoders");
+             options.num_decoder_layers = integer(a, "decoders");
+             const auto model =
+                 loaded(one, nn::Transformer(integer(a, "model"), integer(a, "heads"), options));
              return {model.layer.forward(input(one, 0), input(one, 1))};
            }}};
 }

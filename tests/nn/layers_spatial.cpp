@@ -41,9 +41,9 @@ RunLayer transposed() {
                                    {.stride = size_of<N>(a["stride"]),
                                     .padding = size_of<N>(a["padding"]),
                                     .output_padding = size_of<N>(a["output_padding"]),
+                                    .dilation = size_of<N>(a["dilation"]),
                                     .groups = integer(a, "groups"),
-                                    .bias = flag(a, "bias"),
-                                    .dilation = size_of<N>(a["dilation"])}));
+                                    .bias = flag(a, "bias")}));
   };
 }
 

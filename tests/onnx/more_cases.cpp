@@ -158,11 +158,8 @@ struct Cells {
 };
 
 struct Translator {
-  nn::Transformer both{8,
-                       2,
-                       {.num_encoder_layers = 1,
-                        .num_decoder_layers = 1,
-                        .layer = {.dim_feedforward = 6, .batch_first = true}}};
+  nn::Transformer both{
+      8, 2, {.num_encoder_layers = 1, .num_decoder_layers = 1, .dim_feedforward = 6, .batch_first = true}};
 
   [[nodiscard]] Tensor forward(const Tensor& source, const Tensor& target) const {
     return both.forward(source, target, {}, {.causal = true});

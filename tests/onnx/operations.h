@@ -2,6 +2,8 @@
 // Cases of single operations: a function of tensors, without weights.
 #pragma once
 
+#include <functional>
+
 #include "onnx/case.h"
 
 namespace onnx_cases {

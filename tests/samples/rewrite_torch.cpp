@@ -18,7 +18,8 @@ std::string rewrite(const std::string& in, const std::string& out, bool legacy) 
   try {
     const Checkpoint checkpoint = open(in);
     if (!checkpoint.tree) return "no-tree";
-    torch::save(*checkpoint.tree, out, {.legacy = legacy, .overwrite = true});
+    torch::save(*checkpoint.tree, out,
+                {.format = legacy ? formats::torch_legacy : formats::torch_zip, .overwrite = true});
     return "ok";
   } catch (const Error& error) {
     return std::string(name(error.code())) + '\t' + error.what();

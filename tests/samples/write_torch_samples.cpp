@@ -48,9 +48,9 @@ class Writer {
   }
 
   template <class Content>
-  void write(const Sample& sample, const Content& content, torch::SaveOptions options = {}) {
+  void write(const Sample& sample, const Content& content, SaveOptions options = {}) {
     options.overwrite = true;
-    options.legacy = sample.legacy;
+    options.format = sample.legacy ? formats::torch_legacy : formats::torch_zip;
     torch::save(content, folder_ + "/" + sample.file, options);
     samples_.push_back(json(sample));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "ballast/convert.h"
 #include "ballast/format.h"

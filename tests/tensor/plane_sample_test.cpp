@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is sampled, what is refused, what stops.
+#include <algorithm>
 #include <fstream>
 
 #include "ballast/error.h"

@@ -129,7 +129,7 @@ void write_json(JsonStream& json, const ScanReport& report) {
 
 int scan(Session& session, const Arguments& options, const std::string& path, JsonStream& json) {
   session.about_to_read(path);
-  const ScanReport report = ballast::scan(path, {.checksums = !options.no_checksums});
+  const ScanReport report = ballast::scan(path, !options.no_checksums);
   if (session.json)
     write_json(json, report);
   else

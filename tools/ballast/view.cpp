@@ -41,7 +41,7 @@ ballast::Checkpoint open_or_scan(Session& session, const std::string& path) {
         error.code() >= ballast::Errc::forbidden_global && error.code() <= ballast::Errc::missing_storage;
     if (!is_pickles) throw;
     ballast::Checkpoint empty;
-    empty.format = ballast::scan(path, {.checksums = false}).format;
+    empty.format = ballast::scan(path, false).format;
     empty.path = path;
     empty.notes.push_back(fmt::format("its tensors cannot be shown: {}", error.what()));
     session.warn(empty.notes.back());

@@ -7,7 +7,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <map>
 #include <memory>
@@ -68,6 +67,14 @@ consteval bool all_configuration(std::type_identity<std::tuple<Args...>>) {
   return (is_configuration<Args>() && ...);
 }
 
+/// A std::function or a Function: known by what they can do, so that <functional> need not be read.
+template <class T>
+inline constexpr bool kIsCallback = kIsA<T, Function> || requires {
+  typename T::result_type;
+  requires std::is_class_v<T> && std::is_constructible_v<T, std::nullptr_t>;
+  requires sizeof(&T::operator()) > 0;
+};
+
 template <class... Args>
 consteval bool all_configuration(std::type_identity<std::variant<Args...>>) {
   return (is_configuration<Args>() && ...);
@@ -81,7 +88,7 @@ consteval bool all_configuration(std::type_identity<std::pair<A, B>>) {
 template <class T>
 consteval bool is_configuration() {
   if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || kIsA<T, std::basic_string> ||
-                kIsA<T, std::basic_string_view> || kIsA<T, std::function> ||
+                kIsA<T, std::basic_string_view> || kIsCallback<T> ||
                 std::is_same_v<std::remove_cv_t<T>, const char*> ||
                 std::is_same_v<std::remove_cv_t<T>, Dims>) {
     return true;
@@ -197,7 +204,7 @@ concept MadeFromShapes = requires(T& layer, std::span<const Shape> shapes) {
 template <class T, class Emplace>
 void collect_value(Collector& out, std::uint32_t choice, T value, const Emplace& emplace) {
   const auto fresh = std::make_shared<T>(std::move(value));
-  std::function<bool(std::span<const Shape>)> take_sizes;
+  Function<bool(std::span<const Shape>)> take_sizes;
   if constexpr (MadeFromShapes<T>)
     take_sizes = [fresh](std::span<const Shape> shapes) { return fresh->take_sizes(shapes); };
   out.begin_alternative(

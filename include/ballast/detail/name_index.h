@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,17 +20,7 @@ namespace ballast::detail {
 // look at their names, and a larger table is made without hashing them again.
 class NameIndex {
  public:
-  void reserve(std::size_t names) {
-    if (names * 2 <= slots_.size()) return;
-    std::vector<Slot> larger(std::bit_ceil(names < 8 ? std::size_t{16} : names * 2));
-    for (const Slot& slot : slots_) {
-      if (slot.is_free()) continue;
-      std::size_t at = slot.tag & (larger.size() - 1);
-      while (!larger[at].is_free()) at = (at + 1) & (larger.size() - 1);
-      larger[at] = slot;
-    }
-    slots_ = std::move(larger);
-  }
+  void reserve(std::size_t names);
 
   /// The position put under this hash for which same(position) is true.
   template <class Same>

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ballast/checkpoint.h"
+#include "ballast/detail/file_options.h"
 #include "ballast/runtime.h"
 #include "ballast/safetensors.h"
 
@@ -23,28 +24,16 @@
 
 namespace ballast {
 
-/// How save_record() writes a checkpoint.
-struct RecordFileOptions {
-  std::string precision =
-      {};  ///< what is said about it: keep, full, half, bf16, double; what the checkpoint says when empty
-  std::optional<std::string> config = {};  ///< JSON
-  std::string config_type = {};            ///< the name of its type, for people
-  Pack pack = Pack::none;  ///< smaller, and unpacked when it is read; such a tensor is not used in place
-  bool overwrite = false;
-  Progress progress = {};
-};
-
-/// The tensors as they are, under the names they have; the layout is what the checkpoint says it is. Atomic,
-/// and memory stays flat.
-void save_record(const Checkpoint& checkpoint, const std::string& path,
-                 const RecordFileOptions& options = {});
+/// The tensors as they are, under the names they have; the layout, the precision and the configuration are
+/// what the checkpoint's metadata says they are (docs/formats/record.md). Atomic, and memory stays flat. Of
+/// the options it knows pack.
+void save_record(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// A mapped record. Errc::unknown_format when the file is a Safetensors file and no record,
 /// Errc::unsupported when it is of a version that is not known yet.
-[[nodiscard]] Checkpoint open_record(const std::string& path, const safetensors::ReadOptions& options = {});
+[[nodiscard]] Checkpoint open_record(const std::string& path, const OpenOptions& options = {});
 /// A record that lies in memory for as long as the program runs: one linked into it.
-[[nodiscard]] Checkpoint open_record(std::span<const std::byte> bytes,
-                                     const safetensors::ReadOptions& options = {});
+[[nodiscard]] Checkpoint open_record(std::span<const std::byte> bytes, const OpenOptions& options = {});
 
 /// A tensor whose bytes are not what the checksum says, or that has none.
 struct RecordFault {

@@ -126,20 +126,26 @@ inline constexpr bool kHasNoBase = has_no_base<T>();
 template <class T>
 inline constexpr bool kHasNoArray = !has_array<T>(std::make_index_sequence<kFieldCount<T>>{});
 
+template <class T>
+inline constexpr bool kHasNoBitField = false;  // asked only where there is one
+
 // What an arm of tie_fields() gives back. Only a bit-field is nothing std::tie can refer to; clang 14, which
 // lets no requires-expression see a binding, says so itself, and names it.
+// So does g++ where there are more than sixteen fields: asking first would cost all who include this a
+// hundredth of their memory.
+#define BALLAST_DETAIL_TIE_MANY(...) return std::tie(__VA_ARGS__);
 #ifdef __clang__
 #define BALLAST_DETAIL_TIE(...) return std::tie(__VA_ARGS__);
 #else
-#define BALLAST_DETAIL_TIE(...)                                                                 \
-  static_assert(                                                                                \
-      requires { std::tie(__VA_ARGS__); },                                                      \
-      "ballast: a member of this struct is a bit-field, which nothing can refer to: make it a " \
-      "plain member, or list the other fields with BALLAST_FIELDS(...)");                       \
-  if constexpr (requires { std::tie(__VA_ARGS__); })                                            \
-    return std::tie(__VA_ARGS__);                                                               \
-  else                                                                                          \
-    return std::tuple<>{};
+#define BALLAST_DETAIL_TIE(...)                                                                   \
+  if constexpr (requires { std::tie(__VA_ARGS__); }) {                                            \
+    return std::tie(__VA_ARGS__);                                                                 \
+  } else {                                                                                        \
+    static_assert(kHasNoBitField<T>,                                                              \
+                  "ballast: a member of this struct is a bit-field, which nothing can refer to: " \
+                  "make it a plain member, or list the other fields with BALLAST_FIELDS(...)");   \
+    return std::tuple<>{};                                                                        \
+  }
 #endif
 
 template <class T, std::size_t n = kFieldCount<std::remove_cv_t<T>>>
@@ -148,6 +154,7 @@ constexpr auto tie_fields([[maybe_unused]] T& object) {
 #include "ballast/detail/reflect_arms.inc"
 }
 #undef BALLAST_DETAIL_TIE
+#undef BALLAST_DETAIL_TIE_MANY
 
 #ifdef __clang__
 #pragma clang diagnostic push

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/detail/function.h"
 #include "ballast/detail/layer_kind.h"
 #include "ballast/tensor.h"
 
@@ -51,13 +51,13 @@ struct Slot {
 
 /// One of the types a variant member can hold, or the value an empty optional or null pointer would hold.
 struct Alternative {
-  std::string type;                ///< "DwsConv", for messages
-  std::uint32_t choice = 0;        ///< the Choice it is part of
-  bool can_be_built = true;        ///< false: it has no default constructor and the variant does not hold it
-  std::function<void()> commit{};  ///< moves it into the model; empty for the one the model holds already
+  std::string type;           ///< "DwsConv", for messages
+  std::uint32_t choice = 0;   ///< the Choice it is part of
+  bool can_be_built = true;   ///< false: it has no default constructor and the variant does not hold it
+  Function<void()> commit{};  ///< moves it into the model; empty for the one the model holds already
   /// A layer without sizes takes those that its tensors' shapes in the file ask for, in the order of its
   /// slots; false when there is no such layer. Empty for what has its sizes.
-  std::function<bool(std::span<const Shape> shapes)> take_sizes{};
+  Function<bool(std::span<const Shape> shapes)> take_sizes{};
 };
 
 /// A variant, or an optional or pointer that is empty: what it will hold is decided by the file.
@@ -81,7 +81,7 @@ struct Node {
   std::string* layer_path = nullptr;  ///< where the layer keeps its path for messages, if it does
   /// What the layer wants changed in the first value of one of its tensors, if it does: a padding row of
   /// zeros.
-  std::function<void(std::string_view field, Tensor& value)> adjust_initial{};
+  Function<void(std::string_view field, Tensor& value)> adjust_initial{};
 };
 
 struct Slots {
@@ -97,15 +97,14 @@ struct Slots {
 namespace detail {
 
 /// Whether the file may have tensors at or below a path of the model.
-using FileHas = std::function<bool(std::string_view path)>;
+using FileHas = Function<bool(std::string_view path)>;
 
 /// Builds Slots while the templates of module.h walk a model.
 class Collector {
  public:
   enum class Alternatives : std::uint8_t { held_only, all };
 
-  explicit Collector(Alternatives which, FileHas file_has = {})
-      : all_alternatives_(which == Alternatives::all), file_has_(std::move(file_has)) {}
+  explicit Collector(Alternatives which, FileHas file_has = {});
 
   /// While it lives, everything collected lies under `name`; an empty name adds nothing to the path.
   class Scope {
@@ -149,12 +148,12 @@ class Collector {
   /// Returns what begin_alternative() and end_alternative() want to know.
   std::uint32_t begin_choice(bool optional);
   /// Without `commit` it is what the model holds.
-  void begin_alternative(std::uint32_t choice, std::string_view type, std::function<void()> commit,
-                         std::function<bool(std::span<const Shape>)> take_sizes = {});
+  void begin_alternative(std::uint32_t choice, std::string_view type, Function<void()> commit,
+                         Function<bool(std::span<const Shape>)> take_sizes = {});
   void end_alternative(std::uint32_t choice);
   void alternative_without_default(std::uint32_t choice, std::string_view type);
 
-  [[nodiscard]] Slots take() { return std::move(slots_); }
+  [[nodiscard]] Slots take();
 
  private:
   void append(std::string_view segment, bool is_index);

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
@@ -152,6 +153,7 @@ void require_replaced(const Header& header, const HeaderEdit& change, const std:
 
 bool edit(const std::string& in, const std::string& out, const HeaderEdit& change,
           const SaveOptions& options) {
+  require_known(options, "safetensors::edit()", {"durable"});
   if (change.metadata && change.remove_metadata)
     fail(Errc::invalid_argument, display(in), "metadata cannot be replaced and removed at once");
   std::optional<EditLock> lock;

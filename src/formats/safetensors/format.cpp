@@ -38,7 +38,10 @@ Checkpoint open_safetensors(const ByteSource& source, const OpenOptions&) {
 
 void save_safetensors(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
   safetensors::save(checkpoint, path,
-                    {.pack = options.pack, .overwrite = options.overwrite, .progress = options.progress});
+                    {.pack = options.pack,
+                     .overwrite = options.overwrite,
+                     .durable = options.durable,
+                     .progress = options.progress});
 }
 
 void save_as_record(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {

@@ -7,6 +7,7 @@
 #include "ballast/error.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/record_metadata.h"
 #include "checkpoint/require_sound.h"
 #include "containers/packed.h"
@@ -148,7 +149,8 @@ std::optional<Metadata> metadata_of(const Header& header) {
   return metadata;
 }
 
-Checkpoint open(const std::string& path, const ReadOptions& options) {
+Checkpoint open(const std::string& path, const OpenOptions& options) {
+  require_known(options, "safetensors::open()", {"mode", "verify"});
   const auto sharing = options.writable ? Sharing::copy_on_write : Sharing::read_only;
   const auto file = File::open(path, {.sharing = sharing, .io = options.io});
   Checkpoint checkpoint = open(*file, options.mode);
@@ -188,7 +190,8 @@ Checkpoint open(const ByteSource& source, Mode mode) {
   return checkpoint;
 }
 
-Checkpoint parse(std::shared_ptr<const Storage> bytes, const ReadOptions& options) {
+Checkpoint parse(std::shared_ptr<const Storage> bytes, const OpenOptions& options) {
+  require_known(options, "safetensors::parse()", {"mode", "verify"});
   if (!bytes) fail(Errc::invalid_argument, "", "there are no bytes to parse");
   const std::string where = "bytes in memory";
   Header header = read_header(*bytes, where, options.mode);

@@ -13,6 +13,7 @@
 #include "base/largest_first.h"
 #include "base/shared_progress.h"
 #include "base/version.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
@@ -71,15 +72,12 @@ std::vector<std::size_t> by_name(const Checkpoint& checkpoint) {
   return order;
 }
 
-Metadata metadata_for(const Checkpoint& checkpoint, const RecordFileOptions& options) {
+Metadata metadata_for(const Checkpoint& checkpoint) {
   Metadata metadata = checkpoint.metadata.value_or(Metadata{});
   metadata[record::kVersionKey] = std::to_string(record::kVersion);
   metadata[record::kProducerKey] = std::string("ballast ") + kVersionText;
   metadata[layout::kKey] = layout::of(checkpoint);
   metadata.emplace(record::kPrecisionKey, "keep");
-  if (!options.precision.empty()) metadata[record::kPrecisionKey] = options.precision;
-  if (options.config) metadata[record::kConfigKey] = *options.config;
-  if (!options.config_type.empty()) metadata[record::kConfigTypeKey] = options.config_type;
   return metadata;
 }
 
@@ -92,8 +90,8 @@ Checkpoint require_record(Checkpoint checkpoint) {
 }
 
 // Packed tensors are computed and not used where they lie: they stand as in every packed file.
-void save_packed(Checkpoint checkpoint, AtomicFile& out, const RecordFileOptions& options) {
-  checkpoint.metadata = metadata_for(checkpoint, options);
+void save_packed(Checkpoint checkpoint, AtomicFile& out, const SaveOptions& options) {
+  checkpoint.metadata = metadata_for(checkpoint);
   const std::vector<std::size_t> order = by_name(checkpoint);
   safetensors::write_packed(checkpoint, out, options.progress, options.pack,
                             [&](Metadata& metadata, std::span<const std::uint64_t> sums) {
@@ -101,11 +99,11 @@ void save_packed(Checkpoint checkpoint, AtomicFile& out, const RecordFileOptions
                             });
 }
 
-void save_aligned(const Checkpoint& checkpoint, AtomicFile& out, const RecordFileOptions& options) {
+void save_aligned(const Checkpoint& checkpoint, AtomicFile& out, const SaveOptions& options) {
   const std::string where = display(out.path());
   require_data(checkpoint, where);
   std::vector<std::uint64_t> sums(checkpoint.size(), 0);
-  Metadata metadata = metadata_for(checkpoint, options);
+  Metadata metadata = metadata_for(checkpoint);
   const auto declared = safetensors::declared_by(checkpoint);
   // Where things go depends on the length of the header, and that not on the values of the checksums.
   const auto make_layout = [&](const safetensors::Layout& order) {
@@ -133,7 +131,8 @@ void save_aligned(const Checkpoint& checkpoint, AtomicFile& out, const RecordFil
 
 }  // namespace
 
-void save_record(const Checkpoint& in, const std::string& path, const RecordFileOptions& options) {
+void save_record(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
+  require_known(options, "save_record()", {"pack"});
   const Checkpoint checkpoint = marks::without_ties(in);
   safetensors::require_none_of_storage(checkpoint.metadata, display(path));
   AtomicFile out(path, options.overwrite);
@@ -144,11 +143,11 @@ void save_record(const Checkpoint& in, const std::string& path, const RecordFile
   out.commit();
 }
 
-Checkpoint open_record(const std::string& path, const safetensors::ReadOptions& options) {
+Checkpoint open_record(const std::string& path, const OpenOptions& options) {
   return require_record(safetensors::open(path, options));
 }
 
-Checkpoint open_record(std::span<const std::byte> bytes, const safetensors::ReadOptions& options) {
+Checkpoint open_record(std::span<const std::byte> bytes, const OpenOptions& options) {
   return require_record(
       safetensors::parse(Storage::borrow(static_cast<const void*>(bytes.data()), bytes.size()), options));
 }

@@ -7,6 +7,7 @@
 #include "base/atomic_file.h"
 #include "base/checked.h"
 #include "base/hash.h"
+#include "checkpoint/file_options.h"
 #include "formats/one_reading.h"
 #include "formats/safetensors/data_copy.h"
 #include "formats/safetensors/layout.h"
@@ -84,6 +85,7 @@ struct StreamWriter::State {
         layout(make_layout(declared_by(tensors), metadata, where)),
         progress(options.progress),
         out(path, options.overwrite) {
+    require_known(options, "safetensors::StreamWriter", {});
     out.reserve(layout.file_size);
     out.append(layout.head);
     slots.reserve(tensors.size());

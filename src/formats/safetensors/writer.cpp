@@ -7,6 +7,7 @@
 #include "ballast/error.h"
 #include "base/atomic_file.h"
 #include "base/checked.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/require_data.h"
 #include "formats/one_reading.h"
 #include "formats/safetensors/data_copy.h"
@@ -26,6 +27,7 @@ void write_file(const Checkpoint& checkpoint, AtomicFile& out, const Progress& p
 }
 
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
+  require_known(options, "safetensors::save()", {"pack", "durable"});
   AtomicFile out(path, options.overwrite);
   if (!options.durable) out.give_up_durability();
   write_file(checkpoint, out, options.progress, options.pack);

@@ -12,6 +12,7 @@
 #include "base/atomic_file.h"
 #include "base/fail.h"
 #include "base/json_writer.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/marks.h"
 #include "checkpoint/record_metadata.h"
@@ -187,6 +188,8 @@ std::vector<std::string> shards_in_place(const std::string& path, bool encrypts)
 }
 
 SavedShards save_shards(const Checkpoint& in, const std::string& path, const SaveOptions& options) {
+  require_known(options, "save_shards()",
+                {"format", "meta", "shard_bytes", "check", "pack", "recipients", "passphrase_file"});
   const bool encrypts = !options.recipients.empty() || !options.passphrase_file.empty();
   if (!names_folder(path)) require_encryption_said(path, encrypts);
   const std::string stem = stem_of(path);

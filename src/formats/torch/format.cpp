@@ -19,10 +19,12 @@ Likeness recognise_torch(const FileHead& head) {
 
 template <bool kLegacy>
 void save_torch(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
-  torch::SaveOptions how{.legacy = kLegacy,
-                         .simplify = options.simplify,
-                         .overwrite = options.overwrite,
-                         .progress = options.progress};
+  SaveOptions how{.format = kLegacy ? formats::torch_legacy : formats::torch_zip,
+                  .plain_dict = options.plain_dict,
+                  .simplify = options.simplify,
+                  .extent = options.extent,
+                  .overwrite = options.overwrite,
+                  .progress = options.progress};
   const std::string whose = layout::of(checkpoint);
   if (whose != formats::torch_zip.layout) how.metadata = layout::in_tree(whose);
   torch::save(checkpoint, path, how);

@@ -11,6 +11,8 @@
 // The storages come after the pickles that use them: until then their tensors look at an empty promise.
 #include "formats/torch/legacy.h"
 
+#include <functional>
+
 #include "ballast/error.h"
 #include "base/bytes.h"
 #include "base/checked.h"

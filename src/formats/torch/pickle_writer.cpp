@@ -10,7 +10,7 @@ namespace ballast::torch {
 
 std::string pickle_tree(const Value& root, const SaveOptions& options, StorageTable& storages) {
   PickleEmitter emitter;
-  TensorPickler tensors(emitter, storages, options.legacy);
+  TensorPickler tensors(emitter, storages, options.format == formats::torch_legacy);
   const FormOptions form_options{.plain_dict = options.plain_dict, .simplify = options.simplify};
   TreeSurvey survey(form_options, tensors);
   survey.run(root);
@@ -21,7 +21,7 @@ std::string pickle_tree(const Value& root, const SaveOptions& options, StorageTa
 
 std::string pickle_tensors(const Checkpoint& checkpoint, const SaveOptions& options, StorageTable& storages) {
   PickleEmitter emitter;
-  TensorPickler tensors(emitter, storages, options.legacy);
+  TensorPickler tensors(emitter, storages, options.format == formats::torch_legacy);
   for (const Entry& entry : checkpoint) {
     if (!is_python_text(entry.name))
       fail(Errc::not_representable, quoted(entry.name), "a name that is not UTF-8");

@@ -6,6 +6,7 @@
 #include "ballast/torch.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "checkpoint/file_options.h"
 #include "checkpoint/flatten.h"
 #include "formats/one_reading.h"
 #include "formats/torch/pickle_writer.h"
@@ -32,12 +33,13 @@ void require_no_arrays(const std::vector<StorageRecord>& records, const std::str
 void write(const std::string& path, std::string pickle, const StorageTable& storages,
            const SaveOptions& options) {
   AtomicFile file(path, options.overwrite);
-  if (!options.legacy) require_no_arrays(storages.records(), path);
-  if (options.legacy)
+  const bool is_legacy = options.format == formats::torch_legacy;
+  if (!is_legacy) require_no_arrays(storages.records(), path);
+  if (is_legacy)
     write_legacy(file, pickle, storages.records(), options.progress);
   else
     write_zip(file, std::move(pickle), storages.records(), options.progress);
-  require_one_reading(file, options.legacy ? Meant::pickle : Meant::zip);
+  require_one_reading(file, is_legacy ? Meant::pickle : Meant::zip);
   ChangeCheck check_unchanged;
   for (const StorageRecord& record : storages.records()) check_unchanged(*record.storage);
   file.commit();
@@ -63,18 +65,36 @@ bool is_current(const Checkpoint& checkpoint) {
   return true;
 }
 
-}  // namespace
+void require_torch(const SaveOptions& options) {
+  constexpr const char* kWho = "torch::save()";
+  require_known(options, kWho, {"format", "plain_dict", "simplify", "extent", "metadata"});
+  if (options.format && options.format != formats::torch_zip && options.format != formats::torch_legacy)
+    fail(Errc::invalid_argument, kWho, "{} is no format it writes", options.format.name());
+}
 
-void save(const Value& root, const std::string& path, const SaveOptions& options) {
+void save_tree(const Value& root, const std::string& path, const SaveOptions& options) {
   StorageTable storages(options.extent);
   std::string pickle = pickle_tree(root, options, storages);
   write(path, std::move(pickle), storages, options);
 }
 
+}  // namespace
+
+void save(const Value& root, const std::string& path, const SaveOptions& options) {
+  require_torch(options);
+  if (options.metadata)
+    fail(Errc::invalid_argument, "torch::save()", "metadata is for plain tensors, and this is a tree");
+  save_tree(root, path, options);
+}
+
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options) {
+  require_torch(options);
+  if (options.plain_dict && options.metadata)
+    fail(Errc::invalid_argument, "torch::save()",
+         "a plain dict has no place for metadata (nor for the layout, where that is not PyTorch's)");
   // A pickled model is an object of classes nobody else has; its state dict is what can be written.
   const bool is_data = checkpoint.tree && checkpoint.tree->kind() != Kind::object;
-  if (is_data && is_current(checkpoint)) return save(*checkpoint.tree, path, options);
+  if (is_data && is_current(checkpoint)) return save_tree(*checkpoint.tree, path, options);
   StorageTable storages(options.extent == Extent::automatic ? Extent::used : options.extent);
   std::string pickle = pickle_tensors(checkpoint, options, storages);
   write(path, std::move(pickle), storages, options);

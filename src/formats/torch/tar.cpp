@@ -9,6 +9,7 @@
 #include "containers/tar.h"
 
 #include <charconv>
+#include <functional>
 #include <map>
 
 #include "ballast/error.h"

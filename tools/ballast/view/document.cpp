@@ -91,7 +91,7 @@ const std::vector<std::string>& Document::lower_names() {
 }
 
 const ballast::ScanReport& Document::scan() {
-  return scan_.get([&] { return ballast::scan(path_, {.checksums = false}); });
+  return scan_.get([&] { return ballast::scan(path_, false); });
 }
 
 std::vector<std::string> Document::tied(std::size_t number, std::size_t most) {

@@ -19,20 +19,16 @@
 
 namespace ballast::nn {
 
-struct PReLUOptions {
-  double init = 0.25;
-};
-
 struct PReLU {
   static constexpr LayerKind kind = LayerKind::prelu;
   std::int64_t num_parameters;
-  PReLUOptions options;
+  double init;   ///< first value of its numbers
   Tensor alpha;  ///< [num_parameters]
   Place place;
 
   PReLU() : PReLU(1) {}
 
-  PReLU(std::int64_t parameters, const PReLUOptions& options = {});
+  PReLU(std::int64_t parameters, double init = 0.25);
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 

@@ -125,7 +125,11 @@ struct MultiheadAttention {
 
 enum class TransformerActivation : std::uint8_t { relu, gelu };
 
-struct TransformerLayerOptions {
+/// Of Transformer and its layers. What one layer does not know, the numbers of layers, is
+/// Errc::invalid_argument when it is made.
+struct TransformerOptions {
+  std::int64_t num_encoder_layers = 6;  ///< Transformer
+  std::int64_t num_decoder_layers = 6;  ///< Transformer
   std::int64_t dim_feedforward = 2048;
   double dropout = 0.1;
   TransformerActivation activation = TransformerActivation::relu;
@@ -136,15 +140,14 @@ struct TransformerLayerOptions {
 };
 
 struct TransformerEncoderLayer {
-  TransformerLayerOptions options;
+  TransformerOptions options;
   MultiheadAttention self_attn;
   Linear linear1;
   Linear linear2;
   LayerNorm norm1;
   LayerNorm norm2;
 
-  TransformerEncoderLayer(std::int64_t model, std::int64_t heads,
-                          const TransformerLayerOptions& options = {});
+  TransformerEncoderLayer(std::int64_t model, std::int64_t heads, const TransformerOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const;
 
@@ -153,7 +156,7 @@ struct TransformerEncoderLayer {
 };
 
 struct TransformerDecoderLayer {
-  TransformerLayerOptions options;
+  TransformerOptions options;
   MultiheadAttention self_attn;
   MultiheadAttention multihead_attn;
   Linear linear1;
@@ -162,8 +165,7 @@ struct TransformerDecoderLayer {
   LayerNorm norm2;
   LayerNorm norm3;
 
-  TransformerDecoderLayer(std::int64_t model, std::int64_t heads,
-                          const TransformerLayerOptions& options = {});
+  TransformerDecoderLayer(std::int64_t model, std::int64_t heads, const TransformerOptions& options = {});
 
   /// `memory` is the encoder's result.
   [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
@@ -201,12 +203,6 @@ struct TransformerDecoder {
   BALLAST_FIELDS(layers, norm);
 };
 
-struct TransformerOptions {
-  std::int64_t num_encoder_layers = 6;
-  std::int64_t num_decoder_layers = 6;
-  TransformerLayerOptions layer = {};
-};
-
 /// Both of them, each with a norm behind it.
 struct Transformer {
   TransformerEncoder encoder;
@@ -224,15 +220,11 @@ struct Transformer {
   BALLAST_FIELDS(encoder, decoder);
 };
 
-struct RotaryEmbeddingOptions {
-  double base = 10000;
-  RotaryPairs pairs = RotaryPairs::halves;
-};
-
 /// Rotary positions for queries and keys, [..., length, features]; without parameters.
 struct RotaryEmbedding {
   std::int64_t dim;  ///< features that are turned
-  RotaryEmbeddingOptions options = {};
+  double base = 10000;
+  RotaryPairs pairs = RotaryPairs::halves;
   Place place = {};
 
   /// `first`: the position of x's first element.

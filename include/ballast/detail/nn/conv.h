@@ -18,14 +18,17 @@
 
 namespace ballast::nn {
 
+/// Of convolutions and transposed ones; what one of them does not know is Errc::invalid_argument when it is
+/// made.
 template <std::size_t N>
 struct ConvOptions {
   Size<N> stride = 1;
-  Padding<N> padding = 0;
+  Padding<N> padding = 0;      ///< "same", too, but for transposed ones
+  Size<N> output_padding = 0;  ///< transposed ones
   Size<N> dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
-  PaddingMode padding_mode = PaddingMode::zeros;
+  PaddingMode padding_mode = PaddingMode::zeros;  ///< transposed ones: zeros
 };
 
 template <std::size_t N>
@@ -65,28 +68,17 @@ struct Conv3d : Conv<3> {
 };
 
 template <std::size_t N>
-struct ConvTransposeOptions {
-  Size<N> stride = 1;
-  Size<N> padding = 0;
-  Size<N> output_padding = 0;
-  std::int64_t groups = 1;
-  bool bias = true;
-  Size<N> dilation = 1;
-};
-
-template <std::size_t N>
 struct ConvTranspose {
   static constexpr LayerKind kind = LayerKind::conv_transpose;
   std::int64_t in_channels;
   std::int64_t out_channels;
   Size<N> kernel_size;
-  ConvTransposeOptions<N> options;
+  ConvOptions<N> options;
   Tensor weight;  ///< [in, out / groups, kernel…]
   Tensor bias;    ///< [out], undefined without
   Place place;
 
-  ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel,
-                const ConvTransposeOptions<N>& options = {});
+  ConvTranspose(std::int64_t in, std::int64_t out, Size<N> kernel, const ConvOptions<N>& options = {});
 
   /// x [batch, in, size…] or [in, size…], with the activation applied to the result.
   [[nodiscard]] Tensor forward(const Tensor& x, Activation activation = {}) const;

@@ -20,7 +20,12 @@
 
 namespace ballast::nn {
 
+using EmbeddingBagMode = BagMode;
+
+/// Of Embedding and EmbeddingBag; what Embedding does not know is Errc::invalid_argument when it is made.
 struct EmbeddingOptions {
+  EmbeddingBagMode mode = EmbeddingBagMode::mean;  ///< EmbeddingBag
+  bool include_last_offset = false;                ///< EmbeddingBag
   std::optional<std::int64_t> padding_idx = {};
 };
 
@@ -47,24 +52,16 @@ struct Embedding {
   BALLAST_FIELDS(weight);
 };
 
-using EmbeddingBagMode = BagMode;
-
-struct EmbeddingBagOptions {
-  EmbeddingBagMode mode = EmbeddingBagMode::mean;
-  bool include_last_offset = false;
-  std::optional<std::int64_t> padding_idx = {};
-};
-
 /// Rows summed, averaged or compared in bags.
 struct EmbeddingBag {
   static constexpr LayerKind kind = LayerKind::embedding;
   std::int64_t num_embeddings;
   std::int64_t embedding_dim;
-  EmbeddingBagOptions options;
+  EmbeddingOptions options;
   Tensor weight;  ///< [num_embeddings, embedding_dim]
   Place place;
 
-  EmbeddingBag(std::int64_t count, std::int64_t dim, const EmbeddingBagOptions& options = {});
+  EmbeddingBag(std::int64_t count, std::int64_t dim, const EmbeddingOptions& options = {});
 
   /// Integers [bags, n], or a list and where in it each bag begins; per_sample_weights with sum.
   [[nodiscard]] Tensor forward(const Tensor& index, const Tensor& offsets = {},

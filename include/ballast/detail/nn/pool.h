@@ -20,13 +20,13 @@
 
 namespace ballast::nn {
 
-/// Of max and average pools alike; what one of them does not know is Errc::invalid_argument when it is made.
+/// Of all pools and of MaxUnpool; what one of them does not know is Errc::invalid_argument when it is made.
 template <std::size_t N>
 struct PoolOptions {
-  Stride<N> stride = {};  ///< the kernel's size when none is said
-  Size<N> padding = 0;
-  Size<N> dilation = 1;  ///< max pools
-  bool ceil_mode = false;
+  Stride<N> stride = {};                              ///< the kernel's size when none is said
+  Size<N> padding = 0;                                ///< all but LPPool
+  Size<N> dilation = 1;                               ///< max pools
+  bool ceil_mode = false;                             ///< all but MaxUnpool
   bool count_include_pad = true;                      ///< average pools
   std::optional<std::int64_t> divisor_override = {};  ///< average pools
 };
@@ -61,19 +61,12 @@ struct MaxPool3d : MaxPool<3> {
 };
 
 template <std::size_t N>
-struct MaxUnpoolOptions {
-  Stride<N> stride = {};
-  Size<N> padding = 0;
-};
-
-template <std::size_t N>
 struct MaxUnpool {
   Size<N> kernel_size;
-  MaxUnpoolOptions<N> options;
+  PoolOptions<N> options;
   Place place;
 
-  MaxUnpool(Size<N> kernel, const MaxUnpoolOptions<N>& unpool_options = {})
-      : kernel_size(kernel), options(unpool_options) {}
+  MaxUnpool(Size<N> kernel, const PoolOptions<N>& unpool_options = {});
 
   /// `output_size`: of the image, its spatial dimensions; the smallest that can have been pooled when empty.
   [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& indices, const Dims& output_size = {}) const;
@@ -96,20 +89,13 @@ struct MaxUnpool3d : MaxUnpool<3> {
 };
 
 template <std::size_t N>
-struct LPPoolOptions {
-  Stride<N> stride = {};
-  bool ceil_mode = false;
-};
-
-template <std::size_t N>
 struct LPPool {
   double norm_type;
   Size<N> kernel_size;
-  LPPoolOptions<N> options;
+  PoolOptions<N> options;
   Place place;
 
-  LPPool(double norm, Size<N> kernel, const LPPoolOptions<N>& pool_options = {})
-      : norm_type(norm), kernel_size(kernel), options(pool_options) {}
+  LPPool(double norm, Size<N> kernel, const PoolOptions<N>& pool_options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 

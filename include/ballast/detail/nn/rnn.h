@@ -25,10 +25,11 @@ using RecurrentCell = RecurrentWeights;  ///< one layer in one direction
 
 using RNNNonlinearity = RnnNonlinearity;
 
-/// Of all recurrent layers; what a layer does not know is Errc::invalid_argument when it is made.
+/// Of all recurrent layers and cells; what one of them does not know is Errc::invalid_argument when it is
+/// made. A cell knows bias, and RNNCell its nonlinearity.
 struct RecurrentOptions {
   std::int64_t num_layers = 1;
-  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;  ///< RNN
+  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;  ///< RNN, RNNCell
   bool bias = true;
   bool batch_first = false;
   double dropout = 0;
@@ -124,11 +125,6 @@ struct RNN {
   }
 };
 
-struct RecurrentCellOptions {
-  bool bias = true;
-  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;  ///< RNNCell
-};
-
 namespace detail {
 
 constexpr void visit_cell(auto& self, auto&& visit) {
@@ -150,11 +146,11 @@ struct LSTMCell {
   static constexpr LayerKind kind = LayerKind::lstm;
   std::int64_t input_size;
   std::int64_t hidden_size;
-  RecurrentCellOptions options;
+  RecurrentOptions options;
   RecurrentCell weights;
   Place place;
 
-  LSTMCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& options = {});
+  LSTMCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
 
   [[nodiscard]] LSTMState forward(const Tensor& x, const Tensor& hidden = {}, const Tensor& cell = {}) const;
 
@@ -167,11 +163,11 @@ struct GRUCell {
   static constexpr LayerKind kind = LayerKind::gru;
   std::int64_t input_size;
   std::int64_t hidden_size;
-  RecurrentCellOptions options;
+  RecurrentOptions options;
   RecurrentCell weights;
   Place place;
 
-  GRUCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& options = {});
+  GRUCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& hidden = {}) const;
 
@@ -184,11 +180,11 @@ struct RNNCell {
   static constexpr LayerKind kind = LayerKind::rnn;
   std::int64_t input_size;
   std::int64_t hidden_size;
-  RecurrentCellOptions options;
+  RecurrentOptions options;
   RecurrentCell weights;
   Place place;
 
-  RNNCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& options = {});
+  RNNCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
 
   [[nodiscard]] Tensor forward(const Tensor& x, const Tensor& hidden = {}) const;
 

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
+#include "ballast/detail/function.h"
 #include "ballast/detail/ops/operand.h"
 
 #pragma GCC visibility push(default)
@@ -142,7 +142,7 @@ struct TripletMarginArgs {
                                          const TripletMarginArgs& args = {});
 
 struct TripletDistanceArgs {
-  std::function<Tensor(const Tensor&, const Tensor&)> distance = {};  ///< pairwise_distance when empty
+  Function<Tensor(const Tensor&, const Tensor&)> distance = {};  ///< pairwise_distance when empty
   double margin = 1;
   bool swap = false;
   LossReduction reduction = LossReduction::mean;
