@@ -95,7 +95,7 @@ class Operation {
   Operation& operator=(const Operation&) = default;
   ~Operation() = default;
 
-  /// For std::visit, std::get and their like.
+  /// For std::visit, std::get and their like; valid as long as this is.
   [[nodiscard]] const Kinds& value() const noexcept;
 
  private:
@@ -150,7 +150,7 @@ class Rule {
   Rule& operator=(const Rule&) = default;
   ~Rule() = default;
 
-  /// For std::visit, std::get and their like.
+  /// For std::visit, std::get and their like; valid as long as this is.
   [[nodiscard]] const Kinds& value() const noexcept;
 
  private:

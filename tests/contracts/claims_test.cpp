@@ -216,9 +216,9 @@ const Row kClaims[] = {
      }},
     {"record_config type", Errc::type_mismatch,
      [](auto& at) {
-       RecordFileOptions options;
-       options.config = R"({"width": "wide"})";
-       save_record(with("w", of({1})), at("r"), options);
+       Checkpoint wide = with("w", of({1}));
+       wide.metadata = Metadata{{"ballast.config", R"({"width": "wide"})"}};
+       save_record(wide, at("r"));
        drop(record_config<Config>(open_record(at("r"))));
      }},
     {"replay twice", Errc::already_exists,
