@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/words.h"
 #include "formats/beside.h"
+#include "formats/beside_places.h"
 #include "formats/beside_template.h"
 
 namespace ballast {
@@ -174,11 +175,6 @@ std::string code_in_pair(const Value& value) {
   return "takes a part of its pipeline from " + quoted(package) + ", which its loader would import";
 }
 
-// A place in the folder itself, which was looked at.
-bool stays_below(const std::string& path) {
-  return !path.starts_with('/') && path.find("..") == path.npos && path.find_first_of("\\:") == path.npos;
-}
-
 // A list of shards whose loader would take some from another place.
 bool leads_elsewhere(const Value& root) {
   const auto shards = root.kind() == Kind::dict ? root.find("weight_map") : std::nullopt;
@@ -260,7 +256,8 @@ std::string code_in_json(const Value& root, std::string_view name) {
     return "leads to weights that are not in its folder, which nobody has looked at";
   if (name == "modules.json" && !is_list_of_its_own_modules(root))
     return "names modules that sentence-transformers would import and call";
-  return first_code(root, name == "model_index.json");
+  std::string why = first_code(root, name == "model_index.json");
+  return why.empty() ? place_elsewhere(root) : why;
 }
 
 }  // namespace ballast

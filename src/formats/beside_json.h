@@ -10,8 +10,9 @@
 
 namespace ballast {
 
-/// Why this JSON is not inert: it is of a name nobody knows, has a member that loaders import from, or names
-/// code ("os.abort") anywhere; "" when it is. `name` is the file's own, in small letters.
+/// Why this JSON is not inert: it is of a name nobody knows, has a member that loaders import from, names
+/// code ("os.abort") anywhere, or makes its loader open another file than the one that was looked at; "" when
+/// it is. `name` is the file's own, in small letters.
 [[nodiscard]] std::string code_in_json(const Value& root, std::string_view name);
 
 }  // namespace ballast

@@ -10,11 +10,12 @@
 // | I8..I64 U8..U64           | towards zero | nearest that fits  | nearest that fits  | 0                 |
 // | BOOL                      | nonzero is 1 | 1                  | 1                  | 1                 |
 //
-// "Too large" is decided after rounding: 65519 is still 65504 in F16. F8 rules are PyTorch's; a negative zero
-// becomes the plain zero in the FNUZ formats, which have no other. F8_E8M0: zero becomes 2^-127, and what
-// lies between 2^-127 and 2^-126 becomes 2^-126 (PyTorch's reading of f32 denormals). F4 and F6 saturate as
-// OCP MX asks; it leaves NaN open, the choice is that of the GPUs' conversion instructions. Of a NaN only its
-// being one is promised, not its payload. BOOL is read as 1 for every byte that is not 0.
+// "Too large" is decided after rounding: 65519 is still 65504 in F16. F8 rules are PyTorch's before 2.15,
+// which makes 448 of what is too large for F8_E4M3, and of infinity, where NaN is counted here. A negative
+// zero becomes the plain zero in the FNUZ formats, which have no other. F8_E8M0: zero becomes 2^-127, and
+// what lies between 2^-127 and 2^-126 becomes 2^-126 (PyTorch's reading of f32 denormals). F4 and F6 saturate
+// as OCP MX asks; it leaves NaN open, the choice is that of the GPUs' conversion instructions. Of a NaN only
+// its being one is promised, not its payload. BOOL is read as 1 for every byte that is not 0.
 #pragma once
 
 #include <cstddef>

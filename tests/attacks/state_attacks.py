@@ -92,12 +92,29 @@ def rows_casts():
     for shape in ((), (1,)):
         body = call(glob("torch._utils", "_rebuild_device_tensor_from_numpy"), array(dtype("i8"), longs(2**53 + 1), shape), cls("float64"), "cpu", False)
         yield "cast-inexact-%d" % len(shape), body, "2^53 + 1 as a float"
+    for name in ("f4", "f8"):  # what is too large for e4m3fn is NaN to releases before 2.15, and 448 since
+        for target in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"):
+            body = call(glob("torch._utils", "_rebuild_device_tensor_from_numpy"), array(dtype(name), forms[name]), cls(target), "cpu", False)
+            yield "cast-%s-%s" % (name, target), body, "an array of %s that becomes torch.%s: what is too large depends on the release" % (name, target)
+
+
+def rows_meta():
+    """A tensor that is made on the device meta has no numbers, whatever it is made of."""
+    made = {"cpu-tensor": tensor(storage("1")), "numpy": array(dtype("f4"), struct.pack("<2f", 1, 2)), "numpy-scalar": array(dtype("f4"), struct.pack("<f", 1), ())}
+    devices = {"text": "meta", "text-0": "meta:0", "text-127": "meta:127", "device": call(cls("device"), "meta"),
+               "device-0": call(cls("device"), "meta:0"), "device-index": call(cls("device"), "meta", 0)}
+    for source, data in made.items():
+        function = "_rebuild_device_tensor_from_cpu_tensor" if source == "cpu-tensor" else "_rebuild_device_tensor_from_numpy"
+        for name, device in devices.items():
+            body = call(glob("torch._utils", function), data, cls("float32"), device, False)
+            yield "meta-%s-%s" % (source, name), body, "a tensor of the device meta, which has no numbers, by %s" % function
 
 
 def rows_constants():
     for number, device in enumerate(("zzz", "cpu:-1", "cuda:x", "CPU", "cuda:0 ", "", "cuda:01")):
         yield "device-%d" % number, call(cls("device"), device), "a device that PyTorch does not know"
-    yield "location-meta", tensor(storage(location="meta")), "a storage of the device meta, which has no numbers"
+    for location in ("meta", "meta:0", "meta:127"):
+        yield "location-" + location.replace(":", "-"), tensor(storage(location=location)), "a storage of the device meta, which has no numbers"
 
 
 def rows_two_classes():
@@ -174,7 +191,7 @@ def rows_promises():
 
 
 def samples():
-    for rows in (rows_attributes, rows_parameters, rows_bits, rows_casts, rows_constants):
+    for rows in (rows_attributes, rows_parameters, rows_bits, rows_casts, rows_meta, rows_constants):
         for name, root, text in rows():
             yield Sample("state-" + name.replace("_", "-").lower(), "pt", "not-clean", "trust", text, 
                          torch_zip(val({"w": tensor(), "v": tensor(storage("1")), "x": root}), {"0": FLOATS, "1": FLOATS[::-1]}, 3))

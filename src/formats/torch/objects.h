@@ -82,6 +82,8 @@ class Objects : public Reading {
     return inert(call);
   }
 
+  /// The device that numbers are put on: of one that keeps none, the verdict is unknown.
+  void note_device(std::string_view device);
   /// A tensor keeps the dict of its hooks, and Python calls what is in it: it must be empty, and stay so.
   void expect_no_hooks(TypeId type, Ref hooks);
   /// Attributes that may stand in for a method of `node`: the verdict is unknown.

@@ -179,6 +179,12 @@ void Objects::build_object(ValueNode* node, Ref state) {
   }
 }
 
+void Objects::note_device(std::string_view device) {
+  if (is_meta(device))
+    ledger_.find(Severity::warning, Errc::unsupported,
+                 "numbers on the device meta, of which PyTorch reads none", 0, {});
+}
+
 void Objects::expect_no_hooks(TypeId type, Ref hooks) {
   if (hooks.is_none()) return;
   const ValueNode* dict = as_dict(hooks);

@@ -115,10 +115,8 @@ StorageId parse_storage_id(Objects& objects, Ref id) {
   if (const auto location = as_text(parts[3]); location && *location != "cpu") {
     objects.budget().step(steps_for_text(location->size()));
     storage.location = objects.tree().type_id(*location);
+    objects.note_device(*location);
   }
-  if (as_text(parts[3]) == "meta")
-    objects.ledger().find(Severity::warning, Errc::unsupported,
-                          "a storage of the device meta, of which PyTorch reads no numbers", 0, {});
   const std::int64_t numel = objects.need_int(parts[4], "a storage's element count");
   if (numel < 0) objects.refuse(Errc::size_mismatch, "a storage of {} elements", numel);
   storage.numel = static_cast<std::uint64_t>(numel);

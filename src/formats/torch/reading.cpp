@@ -113,6 +113,10 @@ bool is_device_name(std::string_view text) noexcept {
          (index.size() < 3 || index <= "127");
 }
 
+bool is_meta(std::string_view device) noexcept {
+  return device.substr(0, device.find(':')) == "meta";
+}
+
 // torch.device keeps its name as text.
 std::optional<std::string_view> device_text(Ref value) noexcept {
   const ValueNode* node = as_kind(value, NodeKind::string);

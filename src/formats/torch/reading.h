@@ -42,6 +42,8 @@ using ballast::as_text;  // bytes
 /// "cuda:0" of text or a torch.device; nullopt for what is no device's name.
 [[nodiscard]] std::optional<std::string_view> device_text(Ref value) noexcept;
 [[nodiscard]] bool is_device_name(std::string_view text) noexcept;
+/// "meta", "meta:0": of its tensors PyTorch keeps no numbers.
+[[nodiscard]] bool is_meta(std::string_view device) noexcept;
 
 class Reading {
  public:

@@ -363,6 +363,8 @@ Ref Rebuild::device_from_numpy(Objects& objects, const Call& call, Role /*role*/
     objects.refuse(Errc::bad_dtype, "a device tensor of {} made of {}", info(*dtype).code,
                    info(tensor.dtype()).code);
   }
+  // Releases of PyTorch make different numbers of what is too large: 448 of F8_E4M3 since 2.15, NaN before.
+  if (*dtype != tensor.dtype() && info(*dtype).bits <= 8) objects.note_misfit(call);
   // By way of float, as PyTorch: a double is rounded twice.
   const bool is_narrow = tensor.dtype() == DType::f64 && *dtype != DType::f64;
   const Ref made = computed(objects, (is_narrow ? tensor.to_lazy(DType::f32) : tensor).to_lazy(*dtype), 0);
@@ -371,6 +373,7 @@ Ref Rebuild::device_from_numpy(Objects& objects, const Call& call, Role /*role*/
   const auto device = device_text(call.args[2]);
   if (!device) objects.note_misfit(call);
   if (device && *device != "cpu") made.node()->tensor->location = objects.tree().type_id(*device);
+  if (device) objects.note_device(*device);
   return made;
 }
 

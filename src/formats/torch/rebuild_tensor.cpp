@@ -248,6 +248,7 @@ Ref device_from_cpu(Objects& objects, const Call& call) {
   const auto device = device_text(call.args[2]);
   if (!device || *device == "cpu") objects.note_misfit(call);  // to new releases that is the same tensor
   record.location = !device || *device == "cpu" ? 0 : objects.tree().type_id(*device);
+  if (device) objects.note_device(*device);
   return objects.tree().tensor(record);
 }
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON beside a model that makes its loader open another file than the one that was looked at.
+#include "formats/beside_json.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/value_json.h"
+
+namespace ballast {
+namespace {
+
+constexpr const char* kConfigurations[] = {"config.json",
+                                           "tokenizer_config.json",
+                                           "adapter_config.json",
+                                           "quantize_config.json",
+                                           "generation_config.json",
+                                           "config_sentence_transformers.json",
+                                           "trainer_state.json",
+                                           "params.json",
+                                           "model_index.json",
+                                           "model.safetensors.index.json"};
+
+std::string why_not(const std::string& json, std::string_view name = "config.json") {
+  return code_in_json(parse_json(json, "the test"), name);
+}
+
+/// As the value of a member, in a list, and deep inside.
+std::vector<std::string> everywhere(const std::string& key, const std::string& text) {
+  const std::string member = "{\"" + key + "\": \"" + text + "\"}";
+  return {member, "{\"" + key + "\": [1, \"" + text + "\"]}", "{\"x\": [{\"y\": " + member + "}]}"};
+}
+
+TEST(BesideJson, APathThatLeadsOutOfTheFolderIsNotInertWhateverItsKey) {
+  for (const std::string path : {"..",
+                                 "../..",
+                                 "../evil",
+                                 "../../a folder/x",
+                                 "a/../../b",
+                                 "./..",
+                                 "/etc/evil",
+                                 "/x",
+                                 "/a b/c",
+                                 "~/x",
+                                 "~you/x",
+                                 R"(..\\x)",
+                                 R"(a\\..\\..\\b)",
+                                 R"(C:\\x)",
+                                 "c:/x",
+                                 R"(D:x\\y)",
+                                 R"(\\\\host\\share)",
+                                 R"(\\x\\y)",
+                                 "file:///etc/x",
+                                 "FILE:x"})
+    for (const std::string key : {"backbone", "index_path", "passages_path", "base_model_name_or_path",
+                                  "model_file_base_name", "tokenizer_file", "unheard_of"})
+      for (const std::string& json : everywhere(key, path))
+        for (const char* name : kConfigurations) EXPECT_NE(why_not(json, name), "") << name << ": " << json;
+}
+
+TEST(BesideJson, TextThatIsNoPathOutOfTheFolderIsInert) {
+  for (const std::string text : {"org/name",    "model.safetensors",
+                                 "./here",      "a/b",
+                                 "...",         "a..b",
+                                 "..a/b",       "/",
+                                 "//",          "~",
+                                 "~1.5B",       "</s>",
+                                 "[/INST]",     "https://x.y/z",
+                                 "A: yes/no",   "either/or .. both",
+                                 "{{ x / y }}", "use ../there",
+                                 "gelu",        "",
+                                 "1/2",         "a\\nb",
+                                 "text/plain",  "C:"})
+    for (const std::string key : {"backbone", "base_model_name_or_path", "unheard_of"})
+      for (const std::string& json : everywhere(key, text)) EXPECT_EQ(why_not(json), "") << json;
+}
+
+TEST(BesideJson, NotesOfWhereAModelCameFromAreNoPathsToOpen) {
+  for (const std::string key : {"_name_or_path", "name_or_path", "special_tokens_map_file"})
+    for (const std::string path :
+         {"/home/user/checkpoint-500", "../checkpoint", "C:\\\\models\\\\x", "~/x"}) {
+      const std::string member = "{\"" + key + "\": \"" + path + "\"}";
+      EXPECT_EQ(why_not(member), "") << member;
+      EXPECT_EQ(why_not("{\"text_config\": " + member + "}"), "") << member;
+    }
+}
+
+TEST(BesideJson, TokensAreWordsAndNoPaths) {
+  for (const std::string token : {"/", "../", "..", "/x", "~/x", "/no_think"}) {
+    const std::string text = "\"" + token + "\"";
+    for (const std::string& json :
+         {R"({"added_tokens_decoder": {"5": {"content": )" + text + "}}}", "{\"bos_token\": " + text + "}",
+          R"({"pad_token": {"content": )" + text + "}}", "{\"additional_special_tokens\": [" + text + "]}",
+          R"({"extra_special_tokens": {"a": )" + text + "}}"})
+      EXPECT_EQ(why_not(json, "tokenizer_config.json"), "") << json;
+    for (const char* name :
+         {"tokenizer.json", "vocab.json", "added_tokens.json", "special_tokens_map.json", "merges.json"})
+      EXPECT_EQ(why_not("{\"a\": [" + text + "], " + text + ": 1}", name), "") << name;
+  }
+}
+
+// transformers takes these files in the place of the ones that every folder has.
+TEST(BesideJson, AMemberThatNamesOtherFilesThanTheUsualOnesIsNotInert) {
+  struct Member {
+    std::string key;
+    std::string usual;
+  };
+  for (const auto& [key, usual] :
+       {Member{"transformers_weights", "model.safetensors"}, Member{"fast_tokenizer_files", "tokenizer.json"},
+        Member{"model_file_base_name", "model"}}) {
+    const std::string quoted = "\"" + usual + "\"";
+    const std::vector<std::string> harmless = {"null", "[]", quoted, "[" + quoted + "]",
+                                               "[" + quoted + ", " + quoted + "]"};
+    for (const std::string& value : harmless) {
+      const std::string json = "{\"" + key + "\": " + value + "}";
+      EXPECT_EQ(why_not(json), "") << json;
+    }
+    const std::vector<std::string> others = {"\"x/other.safetensors\"",
+                                             "\"pytorch_model.bin\"",
+                                             "\"tokenizer.4.0.0.json\"",
+                                             "\"\"",
+                                             "1",
+                                             "true",
+                                             "{}",
+                                             "{\"a\": " + quoted + "}",
+                                             "\"./" + usual + "\"",
+                                             "\" " + usual + "\"",
+                                             "[" + quoted + ", \"tokenizer.4.0.0.json\"]",
+                                             "[[" + quoted + "]]",
+                                             "[null]"};
+    for (const std::string& value : others) {
+      const std::string member = "{\"" + key + "\": " + value + "}";
+      for (const std::string& json : {member, "{\"text_config\": " + member + "}", "[" + member + "]"})
+        for (const char* name : {"config.json", "tokenizer_config.json", "quantize_config.json"})
+          EXPECT_NE(why_not(json, name), "") << name << ": " << json;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ballast
