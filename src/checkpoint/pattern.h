@@ -9,10 +9,6 @@
 #include <string_view>
 #include <vector>
 
-namespace re2 {
-class RE2;
-}
-
 namespace ballast {
 
 /// What may be made of names by one rule. A short template makes a long name of a long one, and there may be
@@ -41,8 +37,9 @@ class Pattern {
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
   [[nodiscard]] bool matches(std::string_view key) const;
-  /// What a byte of a name costs at most, by the size of the pattern: 1 for words.
-  [[nodiscard]] std::uint64_t weight() const;
+  /// What a byte of a name costs where the states of the pattern may not fit into the matcher's memory, and
+  /// each of them is looked at: 0 for patterns with few choices, which always fit.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
   /// "$1.x" cut into text and group numbers, checked against the groups the pattern has.
   class Replacement {
@@ -66,8 +63,14 @@ class Pattern {
                                                        NameRoom* room = nullptr) const;
 
  private:
+  struct Matcher;
+
+  bool search(std::string_view key, std::size_t from, std::vector<std::string_view>& groups) const;
+  void spend(std::size_t bytes) const;
+
   std::string text_;
-  std::unique_ptr<re2::RE2> regex_;
+  std::unique_ptr<Matcher> matcher_;
+  std::uint64_t steps_ = 0;
 };
 
 /// Patterns that are kept together, in memory that does not grow with their number. Errc::too_many.
@@ -80,8 +83,18 @@ class PatternWork {
   void add(const Pattern& pattern, std::uint64_t bytes);
 
  private:
-  std::uint64_t done_ = 0;
+  std::uint64_t looked_at_ = 0;
+  std::uint64_t steps_ = 0;
 };
+
+/// What patterns find, each of them in one pass over the names.
+struct Found {
+  std::vector<bool> names;             // matched by any
+  std::vector<std::string> unmatched;  // patterns that matched none
+};
+
+[[nodiscard]] Found found(const std::vector<std::string>& patterns,
+                          const std::vector<std::string_view>& names, PatternWork& work);
 
 /// Those of `patterns` that match none of `names`.
 [[nodiscard]] std::vector<std::string> unmatched(const std::vector<std::string>& patterns,

@@ -70,11 +70,10 @@ std::vector<std::string_view> Pipeline::names() const {
   return all;
 }
 
-void Pipeline::note_unmatched(std::string_view step, const std::vector<std::string>& patterns,
-                              const std::vector<std::string_view>& names) {
-  for (std::string& text : ballast::unmatched(patterns, names)) {
+void Pipeline::note_unmatched(std::string_view step, const std::vector<std::string>& patterns) {
+  for (const std::string& text : patterns) {
     checkpoint.notes.push_back(fmt::format("{} pattern {} matched no key", step, quoted(text)));
-    unmatched.push_back(std::move(text));
+    unmatched.push_back(text);
   }
 }
 
@@ -105,18 +104,21 @@ void Pipeline::rename_each(const std::function<std::string(std::string_view)>& n
 
 std::vector<bool> Pipeline::passing(const std::vector<std::string>& include,
                                     const std::vector<std::string>& exclude) {
-  note_unmatched("include", include, names());
-  note_unmatched("exclude", exclude, names());
-  const KeyFilter wanted(include, exclude);
+  PatternWork work;
+  const Found included = found(include, names(), work);
+  const Found excluded = found(exclude, names(), work);
+  note_unmatched("include", included.unmatched);
+  note_unmatched("exclude", excluded.unmatched);
   std::vector<bool> result;
-  for (const Entry& entry : checkpoint) result.push_back(wanted.passes(entry.name));
+  for (std::size_t i = 0; i < checkpoint.size(); ++i)
+    result.push_back((include.empty() || included.names[i]) && !excluded.names[i]);
   return result;
 }
 
 void Pipeline::filter(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
   if (include.empty() && exclude.empty()) return;
   const std::vector<bool> passes = passing(include, exclude);
-  Checkpoint kept = ballast::filter(checkpoint, include, exclude);
+  Checkpoint kept = only(checkpoint, passes);
   // A slip in a pattern must not look like a file in which everything is fine.
   if (kept.empty() && !checkpoint.empty())
     fail(Errc::not_found, display(checkpoint.path),
@@ -132,15 +134,15 @@ void Pipeline::reindex(const std::vector<std::string>& prefixes, const std::vect
   std::vector<std::string_view> numbered;
   for (const Entry& entry : checkpoint)
     for (const NumberedSegment& segment : numbered_segments(entry.name)) numbered.push_back(segment.prefix);
-  note_unmatched("reindex", prefixes, numbered);
-  note_unmatched("keep_positions", keep, numbered);
+  note_unmatched("reindex", ballast::unmatched(prefixes, numbered));
+  note_unmatched("keep_positions", ballast::unmatched(keep, numbered));
   checkpoint = ballast::reindex(checkpoint, prefixes, keep).checkpoint;
 }
 
 std::uint64_t Pipeline::cast(const Steps& steps, const std::shared_ptr<CastCount>& count) {
   if (steps.dtype == Precision::keep) return 0;
   const DType dtype = target_dtype(steps.dtype);
-  note_unmatched("keep_dtype", steps.keep_dtype, names());
+  note_unmatched("keep_dtype", ballast::unmatched(steps.keep_dtype, names()));
   const Checkpoint before = std::move(checkpoint);
   const std::vector<bool> kept = kept_wide(before, steps);
   checkpoint = cast_where(

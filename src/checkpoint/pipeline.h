@@ -37,8 +37,7 @@ class Pipeline {
   std::uint64_t cast(const Steps& steps, const std::shared_ptr<CastCount>& count);
 
  private:
-  void note_unmatched(std::string_view step, const std::vector<std::string>& patterns,
-                      const std::vector<std::string_view>& names);
+  void note_unmatched(std::string_view step, const std::vector<std::string>& patterns);
   [[nodiscard]] std::vector<std::string_view> names() const;
 };
 

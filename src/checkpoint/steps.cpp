@@ -145,19 +145,26 @@ Renamed reindex(const Checkpoint& given, const std::vector<std::string>& prefixe
   return renamed(in, names);
 }
 
+Checkpoint only(const Checkpoint& given, const std::vector<bool>& passes) {
+  const Checkpoint in = marks::with_ties(given);
+  Checkpoint out = without_tensors(in);
+  std::vector<std::optional<std::string>> names;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const Entry entry = in[i];
+    names.push_back(passes[i] ? std::optional<std::string>(entry.name) : std::nullopt);
+    if (passes[i]) out.add(entry.name, entry.tensor());
+  }
+  marks::follow_names(in, names, out);
+  return out;
+}
+
 Checkpoint filter(const Checkpoint& given, const std::vector<std::string>& include,
                   const std::vector<std::string>& exclude) {
   const Checkpoint in = marks::with_ties(given);
   const KeyFilter wanted(include, exclude);
-  Checkpoint out = without_tensors(in);
-  std::vector<std::optional<std::string>> names;
-  for (const Entry& entry : in) {
-    const bool passes = wanted.passes(entry.name);
-    names.push_back(passes ? std::optional<std::string>(entry.name) : std::nullopt);
-    if (passes) out.add(entry.name, entry.tensor());
-  }
-  marks::follow_names(in, names, out);
-  return out;
+  std::vector<bool> passes;
+  for (const Entry& entry : in) passes.push_back(wanted.passes(entry.name));
+  return only(in, passes);
 }
 
 DType target_dtype(Precision precision) {

@@ -28,6 +28,9 @@ struct NumberedSegment {
 
 [[nodiscard]] std::vector<NumberedSegment> numbered_segments(std::string_view key);
 
+/// The tensors whose position passes.
+[[nodiscard]] Checkpoint only(const Checkpoint& in, const std::vector<bool>& passes);
+
 /// cast() for the tensors whose position `wanted` says yes to.
 [[nodiscard]] Checkpoint cast_where(const Checkpoint& in, DType dtype,
                                     const std::function<bool(std::size_t)>& wanted,

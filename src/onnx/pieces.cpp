@@ -13,7 +13,7 @@ std::string Lowering::constant(const Tensor& tensor) {
   if (tensor.numel() > 16) return initializer(place_.empty() ? "constant" : place_ + "/constant", tensor);
   // Small ones are shared.
   const Tensor dense = tensor.contiguous();
-  std::string key = fmt::format("constant {} {} ", info(dense.dtype()).code, to_string(dense.shape()));
+  std::string key = fmt::format("constant {} {} ", info(dense.dtype()).code, fmt::join(dense.shape(), ","));
   if (dense.numel() > 0)
     key.append(reinterpret_cast<const char*>(dense.data()), static_cast<std::size_t>(dense.size_bytes()));
   return shared(key, [&] { return initializer("constant", dense.clone()); });

@@ -11,6 +11,7 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "base/fail.h"
@@ -28,7 +29,11 @@ unsigned char* out_uchars(std::span<std::byte> bytes) noexcept {
 
 void require(bool worked, const char* what) {
   if (worked) return;
-  ERR_clear_error();  // of this thread, which is not ours alone
+  bool had_memory = true;
+  // All of this thread's, which is not ours alone.
+  while (const unsigned long error = ERR_get_error())
+    had_memory = had_memory && ERR_GET_REASON(error) != ERR_R_MALLOC_FAILURE;
+  if (!had_memory) throw std::bad_alloc();
   fail(Errc::unsupported, what, "OpenSSL refuses to compute it (a provider that leaves it out?)");
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <type_traits>
 
@@ -234,7 +235,8 @@ double Cell::show(CellStat stat) const {
   }
   if (numbers == 0) return std::numeric_limits<double>::quiet_NaN();
   if (stat == CellStat::mean) return sum / static_cast<double>(numbers);
-  if (stat == CellStat::absmax) return std::max(-min, max);
+  if (stat == CellStat::absmax)
+    return std::max(std::abs(min), std::abs(max));  // of zeros, too, without a sign
   return -min > max ? min : max;
 }
 

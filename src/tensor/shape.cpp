@@ -87,7 +87,15 @@ Strides contiguous_strides(ShapeView shape) {
 }
 
 std::string to_string(ShapeView shape) {
-  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+  // A file may give a tensor hundreds of thousands of dimensions.
+  constexpr std::size_t kMost = 512;
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    if (text.size() >= kMost) return text + fmt::format("… ({} dimensions)]", shape.size());
+    text += std::to_string(shape[i]);
+  }
+  return text + ']';
 }
 
 std::ostream& operator<<(std::ostream& out, ShapeView shape) {

@@ -225,6 +225,7 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
+  if (!defined_) fail(Errc::invalid_argument, "to", "the tensor is undefined");
   require_castable(*this, dtype);
   if (!storage_) return {dtype, shape_};
   if (tracing::on())

@@ -190,6 +190,7 @@ Tensor Tensor::expand(Shape shape) const {
 }
 
 Tensor Tensor::reshape(Shape shape) const {
+  if (!defined()) fail(Errc::invalid_argument, "reshape", "the tensor is undefined");
   if (tracing::on())
     return tracing::record(operations::reshape, {*this}, {{"shape", shape}}, [&] { return reshape(shape); });
   const auto refuse = [&](const char* why) {

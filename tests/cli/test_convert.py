@@ -135,7 +135,7 @@ class Convert(CliTest):
 class Interrupted(CliTest):
     def test_a_signal_leaves_nothing_behind(self):
         source = write_hollow(self.path("large.safetensors"), 1_500_000_000)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU, signal.SIGALRM, signal.SIGUSR1):
             process = subprocess.Popen([BALLAST, "convert", source, self.path("o.safetensors"), "--dtype", "f16", "-j", "1", "--no-progress"],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
             deadline = time.monotonic() + 30

@@ -93,6 +93,18 @@ TEST(Plane, AxesOfAnyRankAreShown) {
   EXPECT_EQ(Plane(tensor).at(), (std::vector<std::int64_t>{0, 0, 0}));
 }
 
+TEST(Plane, CellsOfZerosHaveNoSignWhereSizesAreShown) {
+  for (const float zero : {0.F, -0.F}) {
+    const Plane plane(Tensor::from(std::vector<float>(16, zero), {4, 4}));
+    for (const int level : {0, 1, 2}) {
+      const Tile tile = plane.tile(level, 0, 0, CellStat::absmax);
+      EXPECT_FALSE(std::signbit(tile.min)) << zero << " at level " << level;
+      EXPECT_FALSE(std::signbit(tile.max)) << zero << " at level " << level;
+      for (const float cell : tile.cells) EXPECT_FALSE(std::signbit(cell)) << zero << " at level " << level;
+    }
+  }
+}
+
 TEST(Plane, OneElementIsOneCellAndNothingIsNone) {
   const Plane one(Tensor::from({-2.5F}, {}));
   EXPECT_EQ(one.rows() * one.cols(), 1);

@@ -262,5 +262,18 @@ TEST(DType, ItsNameIsReadAsPeopleWriteIt) {
   EXPECT_EQ(dtype_from_name("torch."), std::nullopt);
 }
 
+TEST(Tensor, UndefinedOnesAreNeitherCastNorReshaped) {
+  EXPECT_EQ(code_of([] { static_cast<void>(Tensor().to(DType::f16)); }), Errc::invalid_argument);
+  EXPECT_EQ(code_of([] { static_cast<void>(Tensor().reshape({-1})); }), Errc::invalid_argument);
+}
+
+TEST(Shape, TextOfManyDimensionsIsCut) {
+  EXPECT_EQ(to_string(Shape{}), "[]");
+  EXPECT_EQ(to_string(Shape{2, 3}), "[2, 3]");
+  const std::string text = to_string(Shape(std::vector<std::int64_t>(600'000, 1)));
+  EXPECT_LT(text.size(), 560U);
+  EXPECT_THAT(text, ::testing::EndsWith("… (600000 dimensions)]"));
+}
+
 }  // namespace
 }  // namespace ballast

@@ -31,8 +31,8 @@ double largest_of(const TensorDiff& item) {
 std::string likeness(const TensorDiff& item) {
   if (item.distance.nan_a || item.distance.nan_b) return item.name;
   return fmt::format("{}\n{}\n{}\n{} {}\n{} {}", name(item.change), folded_name(item.name),
-                     folded_name(item.other), ballast::info(item.dtype_a).code, to_string(item.shape_a),
-                     ballast::info(item.dtype_b).code, to_string(item.shape_b));
+                     folded_name(item.other), ballast::info(item.dtype_a).code, fmt::join(item.shape_a, ","),
+                     ballast::info(item.dtype_b).code, fmt::join(item.shape_b, ","));
 }
 
 void unite(Distance& worst, const Distance& next) {

@@ -70,7 +70,7 @@ std::vector<Row> folded(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     std::string pattern = folded_name(row.name);
     const std::string key = fmt::format("{}\n{}\n{}\n{}", ballast::info(row.dtype).code,
-                                        ballast::to_string(row.shape), row.tied_to, pattern);
+                                        fmt::join(row.shape, ","), row.tied_to, pattern);
     const auto [found, is_new] = seen.emplace(key, result.size());
     if (is_new) {
       result.push_back(row);  // alone, it keeps its own name

@@ -78,7 +78,8 @@ void handle(int signal, void (*handler)(int)) {
 
 void install_signal_handlers() {
   handle(SIGPIPE, on_stop);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2}) {
     struct sigaction current {};
 
     sigaction(signal, nullptr, &current);

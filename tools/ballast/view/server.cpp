@@ -247,10 +247,13 @@ void turn_away(int socket, std::string_view why) {
 
 }  // namespace
 
-void Server::accept_from(int listener, const Handler& handler) {
+bool Server::accept_from(int listener, const Handler& handler) {
   const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-  if (socket < 0) return;
-  if (connections_.size() >= kMostConnections) return turn_away(socket, "too many connections");
+  if (socket < 0) return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
+  if (connections_.size() >= kMostConnections) {
+    turn_away(socket, "too many connections");
+    return true;
+  }
   const int yes = 1;  // no answer waits for an acknowledgement of the one before
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   Connection& connection = connections_.emplace_back();
@@ -269,18 +272,22 @@ void Server::accept_from(int listener, const Handler& handler) {
     connections_.pop_back();
     turn_away(socket, "no thread can be had for another connection; try again when others are closed");
   }
+  return true;
 }
 
 void Server::serve(const Handler& handler, const std::function<bool()>& is_over) {
-  std::vector<pollfd> watched;
+  constexpr int kPause = 100;  // milliseconds
+  std::vector<pollfd> watched{{wake_, POLLIN, 0}};
   for (const int listener : listeners_) watched.push_back({listener, POLLIN, 0});
-  watched.push_back({wake_, POLLIN, 0});
+  bool is_full = false;
   while (!is_stopping_.load() && !is_over()) {
     for (pollfd& one : watched) one.revents = 0;
-    ::poll(watched.data(), watched.size(), 1000);
+    // A client nobody has a descriptor for stays at the door, and poll() would tell of it again at once.
+    ::poll(watched.data(), is_full ? 1 : watched.size(), is_full ? kPause : 1000);
     reap(false);
+    is_full = false;
     for (const pollfd& one : watched) {
-      if (one.fd != wake_ && one.revents != 0) accept_from(one.fd, handler);
+      if (one.fd != wake_ && one.revents != 0 && !accept_from(one.fd, handler)) is_full = true;
     }
   }
   is_stopping_.store(true);

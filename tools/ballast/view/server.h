@@ -51,7 +51,8 @@ class Server {
     std::atomic<bool> is_done{false};
   };
 
-  void accept_from(int listener, const Handler& handler);
+  /// False when the process has no descriptor for another connection.
+  bool accept_from(int listener, const Handler& handler);
   void reap(bool all);
 
   std::uint16_t port_ = 0;
