@@ -31,7 +31,7 @@ void binary(std::vector<Case>& cases, const std::string& name, Tensor (*op)(cons
 }
 
 void add_elementwise(std::vector<Case>& cases) {
-  binary(cases, "add", add);
+  binary(cases, "add", [](const Operand& a, const Operand& b) { return add(a, b); });
   binary(cases, "sub", sub);
   binary(cases, "mul", mul);
   binary(cases, "div", div, 0.5);
