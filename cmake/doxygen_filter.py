@@ -41,8 +41,8 @@ MEMBERS = {"gamma": "What scales, [features]; undefined where there is none.", "
 # Where a header stands in the reference: each is a group of its own in one of these (cmake/groups.dox), with the words it opens with; the parts of ops.h and
 # nn.h stand in theirs.
 GROUPS = {"errors": "error", "tensors": "tensor shape dtype storage dlpack stats", "proof": "diff hash verify scan", "graphs": "graph onnx",
-          "files": "checkpoint value io format safetensors torch record record_file convert steps byte_source quantized onnx_file embedded",
-          "models": "load load_file module config adapter layer_kind", "running": "nn ops runtime operation attribute ballast"}
+          "files": "checkpoint value io format safetensors torch record record_file convert steps byte_source quantized onnx_file embedded file_options",
+          "models": "load load_file module config adapter layer_kind", "running": "nn ops runtime operation attribute function ballast"}
 
 
 def group_of(path):

@@ -83,13 +83,13 @@ struct Cast {
 /// One of these. Never changed; a copy shares it.
 class Operation {
  public:
-  using Kinds = std::variant<Transpose, Permute, Reshape, Slice, Cast>;
+  using Kinds = std::variant<Transpose, Permute, Reshape, Slice, Cast>;  ///< what value() shows
 
-  Operation(Transpose one);  // operations are written as what they are
-  Operation(Permute one);
-  Operation(Reshape one);
-  Operation(Slice one);
-  Operation(Cast one);
+  Operation(Transpose one);  ///< operations are written as what they are
+  Operation(Permute one);    ///< the same
+  Operation(Reshape one);    ///< the same
+  Operation(Slice one);      ///< the same
+  Operation(Cast one);       ///< the same
 
   Operation(const Operation&) = default;  // and no moves, which would leave nothing behind
   Operation& operator=(const Operation&) = default;
@@ -136,15 +136,15 @@ struct Stack {
 /// One of these, as Operation is.
 class Rule {
  public:
-  using Kinds = std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack>;
+  using Kinds = std::variant<Rename, Drop, Alias, Change, Split, Concat, Stack>;  ///< what value() shows
 
-  Rule(Rename one);  // rules are written as what they are
-  Rule(Drop one);
-  Rule(Alias one);
-  Rule(Change one);
-  Rule(Split one);
-  Rule(Concat one);
-  Rule(Stack one);
+  Rule(Rename one);  ///< rules are written as what they are
+  Rule(Drop one);    ///< the same
+  Rule(Alias one);   ///< the same
+  Rule(Change one);  ///< the same
+  Rule(Split one);   ///< the same
+  Rule(Concat one);  ///< the same
+  Rule(Stack one);   ///< the same
 
   Rule(const Rule&) = default;  // and no moves, which would leave nothing behind
   Rule& operator=(const Rule&) = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Function: something that can be called, whatever it is made of. What std::function is for, without
-// <functional>, which takes a fourteenth of what compiling these headers takes, of everybody.
+// that header, which takes a fourteenth of what compiling these headers takes, of everybody.
 //
 // Throws: what is called throws. Owns: what it was made of, shared by copies. Threads: as what is called.
 // Costs: an allocation when it is made; a call by pointer.
@@ -27,7 +27,7 @@ template <class Result, class... Args>
 class Function<Result(Args...)> {
  public:
   Function() = default;
-  Function(std::nullptr_t) {}
+  Function(std::nullptr_t) {}  ///< nothing
 
   /// Whatever takes the arguments and gives the result; nothing when it is an empty std::function or a null
   /// pointer.
@@ -47,8 +47,10 @@ class Function<Result(Args...)> {
     };
   }
 
+  /// Whether there is something to call.
   explicit operator bool() const noexcept { return held_ != nullptr; }
 
+  /// Calls it; what it throws comes through.
   Result operator()(Args... args) const { return call_(held_.get(), std::forward<Args>(args)...); }
 
  private:
