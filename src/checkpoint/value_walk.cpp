@@ -35,13 +35,13 @@ struct Reading {
   std::size_t cut;
 };
 
-struct Found {
+struct Reached {
   std::optional<Value> value;
   std::size_t reached = 0;  // characters of the path that led somewhere
 };
 
 // Longest keys first; when one leads nowhere, the next shorter one is tried.
-Found follow(const Value& root, std::string_view path) {
+Reached follow(const Value& root, std::string_view path) {
   if (path.empty()) return {root, 0};
   std::vector<Reading> choices = {{root, 0, path.size()}};
   std::size_t reached = 0;
@@ -81,11 +81,11 @@ std::optional<Value> Value::find_path(std::string_view path) const {
 }
 
 Value value_at(const Value& root, std::string_view path, const std::string& where) {
-  Found found = follow(root, path);
-  if (found.value) return *std::move(found.value);
-  if (found.reached > 0)
+  Reached there = follow(root, path);
+  if (there.value) return *std::move(there.value);
+  if (there.reached > 0)
     fail(Errc::not_found, where, "nothing at {}: {} is there, the rest is not", quoted(path),
-         quoted(path.substr(0, found.reached)));
+         quoted(path.substr(0, there.reached)));
   std::vector<std::string> keys;
   for (std::size_t i = 0; root.kind() == Kind::dict && i < root.size(); ++i) {
     if (root.key(i).kind() == Kind::string) keys.emplace_back(root.key(i).as_string());

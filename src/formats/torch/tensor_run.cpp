@@ -11,7 +11,7 @@ namespace ballast::torch {
 namespace {
 
 constexpr std::ptrdiff_t kLongestRun = 192;  // more than any: nothing below looks for the end
-constexpr std::size_t kLongestKey = 32;
+constexpr std::size_t kLongestStorageKey = 32;
 
 class RunReader {
  public:
@@ -57,7 +57,7 @@ class RunReader {
   bool key() {
     if (!is('X')) return false;
     const auto size = take<std::uint32_t>();
-    if (size > kLongestKey) return false;
+    if (size > kLongestStorageKey) return false;
     run_.key = {p_, size};
     p_ += size;
     return all_digits(run_.key) && put();
