@@ -46,19 +46,17 @@ struct Quantized {
   std::vector<QuantizedTensor> tensors;  ///< those that were quantized
 };
 
-/// What quantize_int8() is told.
-struct QuantizeOptions {
-  std::vector<std::string> except = {};  ///< patterns: tensors that stay as they are
-  /// The dimension of a tensor's channels, or nullopt to leave it alone. By default the first one of
-  /// floating-point tensors of two dimensions and more: PyTorch's output channels.
-  Function<std::optional<std::int64_t>(const Entry&)> axis = {};
-};
+/// The dimension of a tensor's channels, or nullopt to leave it alone.
+using ChannelAxis = Function<std::optional<std::int64_t>(const Entry&)>;
 
 /// Symmetric: q = round(w / scale) with scale = absmax / 127 of the channel. `name` becomes I8 and
 /// `name_scale` (F32, one for each channel) joins it. The values are read twice, for the scales and for the
-/// errors; the integers are made when they are read. Errc::not_representable for values that are not
-/// finite, invalid_argument when tensors are quantized already.
-[[nodiscard]] Quantized quantize_int8(const Checkpoint& in, const QuantizeOptions& options = {});
+/// errors; the integers are made when they are read. Tensors that match a pattern of `except` stay as they
+/// are. Without `axis` the channels are the first dimension of floating-point tensors of two dimensions and
+/// more: PyTorch's output channels. Errc::not_representable for values that are not finite, invalid_argument
+/// when tensors are quantized already.
+[[nodiscard]] Quantized quantize_int8(const Checkpoint& in, const std::vector<std::string>& except = {},
+                                      const ChannelAxis& axis = {});
 
 /// Holds tensors that quantize_int8() made.
 [[nodiscard]] bool is_quantized(const Checkpoint& checkpoint);

@@ -241,17 +241,18 @@ marks::Int8Tensors marks_of(const std::vector<QuantizedTensor>& tensors) {
 
 }  // namespace
 
-Quantized quantize_int8(const Checkpoint& given, const QuantizeOptions& options) {
+Quantized quantize_int8(const Checkpoint& given, const std::vector<std::string>& except,
+                        const ChannelAxis& channels) {
   const Checkpoint in = marks::with_ties(given);
   if (record::find(in, marks::kQuantizedKey) != nullptr)
     fail(Errc::invalid_argument, display(in.path), "is quantized already; dequantize it first");
-  const KeyFilter filter({}, options.except);
+  const KeyFilter filter({}, except);
   Quantized result{without_tensors(in), {}};
   record::forget_checksums(result.checkpoint);
   std::map<std::pair<const Storage*, std::uint64_t>, std::vector<Made>> made;  // tied tensors stay tied
   for (const Entry& entry : in) {
     const Tensor tensor = entry.tensor();
-    const auto axis = options.axis ? options.axis(entry) : first_axis(entry);
+    const auto axis = channels ? channels(entry) : first_axis(entry);
     if (!axis || !filter.passes(entry.name) || tensor.numel() == 0 || !tensor.has_data()) {
       result.checkpoint.add(entry.name, tensor);
       continue;

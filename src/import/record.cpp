@@ -63,7 +63,7 @@ RecordReport detail::save_record(const Slots& slots, const std::string& path,
   if (options.quantize == Quantize::int8) {
     const auto kinds = kinds_of(slots);
     Quantized quantized = quantize_int8(
-        tensors, {.axis = [&](const Entry& entry) { return channels_of(kinds.at(entry.name), entry); }});
+        tensors, {}, [&](const Entry& entry) { return channels_of(kinds.at(entry.name), entry); });
     report.quantized = std::move(quantized.tensors);
     tensors = std::move(quantized.checkpoint);
   }

@@ -120,16 +120,15 @@ std::vector<std::int64_t> checked_cutoffs(std::vector<std::int64_t> cutoffs, std
 }  // namespace
 
 AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(std::int64_t in, std::int64_t classes,
-                                                       std::vector<std::int64_t> cuts,
-                                                       const AdaptiveLogSoftmaxOptions& softmax_options)
+                                                       std::vector<std::int64_t> cuts, double div_value,
+                                                       bool head_bias)
     : in_features(in),
       n_classes(classes),
       cutoffs(checked_cutoffs(std::move(cuts), classes)),
-      options(softmax_options),
-      head(in, cutoffs[0] + static_cast<std::int64_t>(cutoffs.size()) - 1, {.bias = options.head_bias}) {
+      head(in, cutoffs[0] + static_cast<std::int64_t>(cutoffs.size()) - 1, {.bias = head_bias}) {
   double divisor = 1;
   for (std::size_t i = 0; i + 1 < cutoffs.size(); ++i) {
-    divisor *= options.div_value;
+    divisor *= div_value;
     const auto features = static_cast<std::int64_t>(static_cast<double>(in) / divisor);
     require_positive(kAdaptive, "the features of a cluster", features);
     tail.emplace_back(Linear(in, features, {.bias = false}),

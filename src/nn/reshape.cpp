@@ -6,10 +6,11 @@
 namespace ballast::nn {
 namespace {
 
-UnfoldArgs unfold_args(const UnfoldOptions& options) {
-  return {.dilation = dims_of(options.dilation),
-          .padding = dims_of(options.padding),
-          .stride = dims_of(options.stride)};
+// Of an Unfold or a Fold.
+UnfoldArgs unfold_args(const auto& layer) {
+  return {.dilation = dims_of(layer.dilation),
+          .padding = dims_of(layer.padding),
+          .stride = dims_of(layer.stride)};
 }
 
 }  // namespace
@@ -41,12 +42,12 @@ Tensor Unflatten::forward(const Tensor& x) const {
 }
 
 Tensor Unfold::forward(const Tensor& x) const {
-  return place.run("Unfold", [&] { return unfold(x, dims_of(kernel_size), unfold_args(options)); });
+  return place.run("Unfold", [&] { return unfold(x, dims_of(kernel_size), unfold_args(*this)); });
 }
 
 Tensor Fold::forward(const Tensor& x) const {
   return place.run("Fold",
-                   [&] { return fold(x, dims_of(output_size), dims_of(kernel_size), unfold_args(options)); });
+                   [&] { return fold(x, dims_of(output_size), dims_of(kernel_size), unfold_args(*this)); });
 }
 
 template struct PadLayer<1>;

@@ -70,7 +70,7 @@ TEST(Quantize, AnyDimensionMayHoldTheChannels) {
   Checkpoint in;
   in.add("w", Tensor::from(std::span<const float>(values), {2, 3, 4}));
   for (const std::int64_t axis : {0, 1, 2}) {
-    const Quantized made = quantize_int8(in, {.axis = [&](const Entry&) { return std::optional(axis); }});
+    const Quantized made = quantize_int8(in, {}, [&](const Entry&) { return std::optional(axis); });
     const Tensor scales = made.checkpoint.tensor("w_scale");
     const std::vector<float> back = floats(dequantize(made.checkpoint).tensor("w"));
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -78,6 +78,15 @@ TEST(Quantize, AnyDimensionMayHoldTheChannels) {
       EXPECT_LE(std::abs(back[i] - values[i]), scales.span<float>()[channel] * 0.500001F) << axis << ' ' << i;
     }
   }
+}
+
+TEST(Quantize, WhatIsExceptedStaysAsItIs) {
+  Checkpoint in;
+  for (const char* name : {"head.weight", "body.weight"}) in.add(name, Tensor::from<float>({1, 2}, {1, 2}));
+  const Quantized made = quantize_int8(in, {"^head"});
+  EXPECT_EQ(made.checkpoint.at("head.weight").dtype, DType::f32);
+  EXPECT_EQ(made.checkpoint.at("body.weight").dtype, DType::i8);
+  EXPECT_EQ(made.tensors.size(), 1U);
 }
 
 TEST(Quantize, ReadInAnyPiecesItIsTheSame) {

@@ -89,10 +89,9 @@ Layers of_classes() {
       {"AdaptiveLogSoftmaxWithLoss", [](const Case& c) -> Tensors {
          const Json& a = c.args;
          const auto model =
-             loaded(c, nn::AdaptiveLogSoftmaxWithLoss(
-                           integer(a, "features"), integer(a, "classes"),
-                           a["cutoffs"].get<std::vector<std::int64_t>>(),
-                           {.div_value = real(a, "div_value"), .head_bias = flag(a, "head_bias")}));
+             loaded(c, nn::AdaptiveLogSoftmaxWithLoss(integer(a, "features"), integer(a, "classes"),
+                                                      a["cutoffs"].get<std::vector<std::int64_t>>(),
+                                                      real(a, "div_value"), flag(a, "head_bias")));
          const auto result = model.layer(input(c, 0), input(c, 1));
          const Tensor logs = model.layer.log_prob(input(c, 0));
          const bool likeliest = all(eq(model.layer.predict(input(c, 0)), argmax(logs, -1))).item<bool>();

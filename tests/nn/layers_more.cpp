@@ -42,10 +42,12 @@ Layers paddings() {
           {"Circular" + end, made_by([=](const Json& a) { return nn::CircularPad<N>(amounts(a)); })}};
 }
 
-nn::UnfoldOptions unfold_options(const Json& a) {
-  return {.dilation = size_of<2>(a["dilation"]),
-          .padding = size_of<2>(a["padding"]),
-          .stride = size_of<2>(a["stride"])};
+// What Unfold and Fold share.
+auto with_steps(auto layer, const Json& a) {
+  layer.dilation = size_of<2>(a["dilation"]);
+  layer.padding = size_of<2>(a["padding"]);
+  layer.stride = size_of<2>(a["stride"]);
+  return layer;
 }
 
 Layers movers() {
@@ -56,11 +58,10 @@ Layers movers() {
       {"Unflatten", made_by([](const Json& a) {
          return nn::Unflatten{integer(a, "dim"), ops_tests::dims_of(a["sizes"])};
        })},
-      {"Unfold", made_by([](const Json& a) {
-         return nn::Unfold{size_of<2>(a["kernel_size"]), unfold_options(a)};
-       })},
+      {"Unfold",
+       made_by([](const Json& a) { return with_steps(nn::Unfold{size_of<2>(a["kernel_size"])}, a); })},
       {"Fold", made_by([](const Json& a) {
-         return nn::Fold{size_of<2>(a["output_size"]), size_of<2>(a["kernel_size"]), unfold_options(a)};
+         return with_steps(nn::Fold{size_of<2>(a["output_size"]), size_of<2>(a["kernel_size"])}, a);
        })},
       {"LocalResponseNorm", made_by([](const Json& a) {
          return nn::LocalResponseNorm{integer(a, "size"), real(a, "alpha"), real(a, "beta"), real(a, "k")};

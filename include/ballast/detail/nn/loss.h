@@ -260,24 +260,19 @@ struct CTCLoss {
   BALLAST_FIELDS();
 };
 
-struct AdaptiveLogSoftmaxOptions {
-  double div_value = 4;  ///< by which the features of each cluster are fewer than those of the one before
-  bool head_bias = false;
-};
-
 /// A softmax over many classes, the frequent ones first: those before the first cutoff are told apart by
 /// `head`, the others by the cluster they belong to.
 struct AdaptiveLogSoftmaxWithLoss {
   std::int64_t in_features;
   std::int64_t n_classes;
   std::vector<std::int64_t> cutoffs;  ///< where clusters begin; n_classes at the end
-  AdaptiveLogSoftmaxOptions options;
   Linear head;
   std::vector<Sequential<Linear, Linear>> tail;
   Place place;
 
+  /// The features of each cluster are by `div_value` fewer than those of the one before.
   AdaptiveLogSoftmaxWithLoss(std::int64_t in, std::int64_t classes, std::vector<std::int64_t> cuts,
-                             const AdaptiveLogSoftmaxOptions& softmax_options = {});
+                             double div_value = 4, bool head_bias = false);
 
   struct Result {
     Tensor output;  ///< [batch]: the log-probability of each target

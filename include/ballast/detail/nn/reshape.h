@@ -122,16 +122,12 @@ struct Unflatten {
   BALLAST_FIELDS();
 };
 
-struct UnfoldOptions {
-  Size<2> dilation = 1;
-  Size<2> padding = 0;
-  Size<2> stride = 1;
-};
-
 /// Patches of an image: [batch, channels, height, width] → [batch, channels * kernel, places].
 struct Unfold {
   Size<2> kernel_size;
-  UnfoldOptions options = {};
+  Size<2> dilation = 1;
+  Size<2> padding = 0;
+  Size<2> stride = 1;
   Place place = {};
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
@@ -145,7 +141,9 @@ struct Unfold {
 struct Fold {
   Size<2> output_size;
   Size<2> kernel_size;
-  UnfoldOptions options = {};
+  Size<2> dilation = 1;
+  Size<2> padding = 0;
+  Size<2> stride = 1;
   Place place = {};
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
