@@ -12,6 +12,7 @@
 #include "ballast/detail/ops/reduce.h"
 #include "base/fail.h"
 #include "nn/fold.h"
+#include "tensor/resident.h"
 
 namespace ballast::detail {
 namespace {
@@ -100,6 +101,7 @@ struct Folding::Changes {
         nn::fold_norm(*layer.weight, *layer.bias,
                       {norm.running_mean, norm.running_var, norm.gamma, norm.beta, norm.options.eps},
                       layer.output_dim, layer.groups);
+    give_back_pages(*layer.weight);
     put(*layer.weight, folded.weight);
     put(*layer.bias, folded.bias);
     switches.push_back({layer.has_bias, true});

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/args.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <new>
 
 #include "base/checked.h"
 #include "tensor/trace.h"
@@ -148,6 +152,27 @@ Tensor floats(const char* op, const Tensor& x) {
 
 Tensor dense_floats(const char* op, const Tensor& x) {
   return dense(floats(op, x));
+}
+
+// Which goes back to the system at once. From malloc it would leave holes: each of a model's weights is of
+// another size.
+static std::shared_ptr<Storage> passing_memory(std::uint64_t size) {
+  constexpr std::uint64_t kLarge = 1 << 20;
+  if (size < kLarge) return Storage::heap(size);
+  const auto bytes = static_cast<std::size_t>(size);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  return Storage::borrow(memory, size, [memory, bytes] { munmap(memory, bytes); });
+}
+
+Tensor dense_floats_once(const char* op, const Tensor& weight) {
+  const bool is_made = !weight.has_data() || weight.storage()->ready();
+  if (is_made || weight.dtype() != DType::f32 || !weight.is_contiguous() || tracing::on())
+    return dense_floats(op, weight);
+  Tensor values = Tensor::contiguous_view(DType::f32, weight.shape(), passing_memory(weight.size_bytes()));
+  weight.read(0, {values.mutable_data(), static_cast<std::size_t>(values.size_bytes())});
+  return values;
 }
 
 Tensor dense_indices(const char* op, const Tensor& x) {

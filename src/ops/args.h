@@ -55,6 +55,9 @@ void require_computable(const char* op, const Tensor& x);
 [[nodiscard]] Tensor floats(const char* op, const Tensor& x);
 /// F32, row-major.
 [[nodiscard]] Tensor dense_floats(const char* op, const Tensor& x);
+/// The same of a weight that is about to be brought into another order: one whose values are still to be
+/// computed (Storage::ready) is read, and they are not kept.
+[[nodiscard]] Tensor dense_floats_once(const char* op, const Tensor& weight);
 /// A list of I64 from I64, I32, I16, I8 or U8, row-major.
 [[nodiscard]] Tensor dense_indices(const char* op, const Tensor& x);
 /// An optional parameter of one dimension with `size` elements, as F32; undefined stays.

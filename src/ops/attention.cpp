@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "ballast/detail/ops/matmul.h"
 #include "ops/args.h"
 #include "ops/batches.h"
 #include "ops/gemm.h"
 #include "ops/kernels.h"
+#include "ops/onednn.h"
 #include "ops/operations.h"
 #include "ops/parallel.h"
 
@@ -64,21 +64,19 @@ void mask_rows(const Problem& problem, const Matrix& mask, std::int64_t first, s
 }
 
 void attend_block(const Problem& problem, const Matrix& q, const Matrix& k, const Matrix& v,
-                  const Matrix& mask, std::int64_t first, std::int64_t rows, std::vector<float>& scores,
-                  float* out) {
+                  const Matrix& mask, std::int64_t first, std::int64_t rows, float* out) {
   // Keys that no query of the block may see need not be looked at; one is kept, so that a row without any
   // becomes NaN.
   std::int64_t keys = k.rows;
   if (problem.causal) keys = std::clamp<std::int64_t>(first + rows + problem.query_offset, 1, k.rows);
-  scores.resize(static_cast<std::size_t>(rows * keys));
+  auto* scores = static_cast<float*>(ops::scratch_of(static_cast<std::size_t>(rows * keys) * sizeof(float)));
   const Matrix block{q.data + first * q.row_stride, rows, q.columns, q.row_stride, q.column_stride};
   const Matrix turned{k.data, k.columns, keys, k.column_stride, k.row_stride};
-  ops::gemm(block, turned, scores.data(), keys, problem.scale);
-  mask_rows(problem, mask, first, rows, keys, scores.data());
-  for (std::int64_t i = 0; i < rows; ++i)
-    ops::kernels().softmax(scores.data() + i * keys, scores.data() + i * keys, keys);
+  ops::gemm(block, turned, scores, keys, problem.scale);
+  mask_rows(problem, mask, first, rows, keys, scores);
+  for (std::int64_t i = 0; i < rows; ++i) ops::kernels().softmax(scores + i * keys, scores + i * keys, keys);
   const Matrix values{v.data, keys, v.columns, v.row_stride, v.column_stride};
-  ops::gemm({scores.data(), rows, keys, keys, 1}, values, out + first * v.columns, v.columns);
+  ops::gemm({scores, rows, keys, keys, 1}, values, out + first * v.columns, v.columns);
 }
 
 void check_shapes(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -109,7 +107,6 @@ void attend(const Problem& problem, const Shape& batch, Tensor& out) {
   const std::int64_t blocks = (queries - 1) / kQueriesAtOnce + 1;
   float* to = data_of(out);
   ops::parallel(batches.count() * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> scores;
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t b = i / blocks;
       const std::int64_t first = i % blocks * kQueriesAtOnce;
@@ -118,7 +115,7 @@ void attend(const Problem& problem, const Shape& batch, Tensor& out) {
       attend_block(problem, ops::matrix_of(problem.query, batches.offset(0, b)),
                    ops::matrix_of(problem.key, batches.offset(1, b)),
                    ops::matrix_of(problem.value, batches.offset(2, b)), added, first,
-                   std::min(kQueriesAtOnce, queries - first), scores, to + b * queries * features);
+                   std::min(kQueriesAtOnce, queries - first), to + b * queries * features);
     }
   });
 }

@@ -33,11 +33,28 @@ OpCache::State& OpCache::state() const {
   return *current;
 }
 
+std::shared_ptr<const void> OpCache::State::find(std::list<Entry>& in, const ops::CacheKey& key,
+                                                 const std::type_info& type) {
+  for (auto entry = in.begin(); entry != in.end(); ++entry) {
+    if (*entry->type != type || !entry->key.same(key)) continue;
+    in.splice(in.begin(), in, entry);
+    return entry->prepared;
+  }
+  return {};
+}
+
+void OpCache::State::tidy() {
+  entries.remove_if([](const Entry& entry) { return entry.key.outdated(); });
+  while (entries.size() > kMost) entries.pop_back();
+  parts.remove_if([](const Entry& part) { return part.prepared.use_count() == 1; });
+}
+
 void OpCache::clear() {
   State* current = state_.load(std::memory_order_acquire);
   if (current == nullptr) return;
   const std::lock_guard lock(current->mutex);
   current->entries.clear();
+  current->parts.clear();
 }
 
 namespace ops {

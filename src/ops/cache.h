@@ -59,10 +59,17 @@ struct OpCache::State {
     std::shared_ptr<const void> prepared;
   };
 
-  static constexpr std::size_t kMost = 8;  // shapes one layer sees in turn
+  static constexpr std::size_t kMost = 32;  // shapes one layer sees in turn
 
-  std::mutex mutex;
-  std::list<Entry> entries;  // the last used first
+  std::recursive_mutex mutex;  // what is prepared is made of parts
+  std::list<Entry> entries;    // the last used first
+  std::list<Entry> parts;      // of entries: what several of them share, as long as one is there
+
+  /// Null when there is none. What is found comes first.
+  static std::shared_ptr<const void> find(std::list<Entry>& in, const ops::CacheKey& key,
+                                          const std::type_info& type);
+  /// Entries of other weights, entries beyond kMost, and parts nobody holds.
+  void tidy();
 };
 
 namespace ops {
@@ -73,16 +80,26 @@ std::shared_ptr<const Prepared> cached(OpCache* cache, const CacheKey& key, cons
   if (cache == nullptr) return std::make_shared<const Prepared>(make());
   OpCache::State& state = cache->state();
   const std::lock_guard lock(state.mutex);
-  for (auto entry = state.entries.begin(); entry != state.entries.end(); ++entry) {
-    if (*entry->type != typeid(Prepared) || !entry->key.same(key)) continue;
-    state.entries.splice(state.entries.begin(), state.entries, entry);
-    return std::static_pointer_cast<const Prepared>(entry->prepared);
-  }
-  state.entries.remove_if([](const OpCache::State::Entry& entry) { return entry.key.outdated(); });
+  if (auto found = OpCache::State::find(state.entries, key, typeid(Prepared)))
+    return std::static_pointer_cast<const Prepared>(found);
+  state.tidy();
   auto prepared = std::make_shared<const Prepared>(make());
   state.entries.push_front({key, &typeid(Prepared), prepared});
-  if (state.entries.size() > OpCache::State::kMost) state.entries.pop_back();
+  state.tidy();
   return prepared;
+}
+
+/// The same for a part of what is prepared, inside its `make`: it stays as long as something that has it.
+template <class Part, class Make>
+std::shared_ptr<const Part> cached_part(OpCache* cache, const CacheKey& key, const Make& make) {
+  if (cache == nullptr) return std::make_shared<const Part>(make());
+  OpCache::State& state = cache->state();
+  const std::lock_guard lock(state.mutex);
+  if (auto found = OpCache::State::find(state.parts, key, typeid(Part)))
+    return std::static_pointer_cast<const Part>(found);
+  auto part = std::make_shared<const Part>(make());
+  state.parts.push_front({key, &typeid(Part), part});
+  return part;
 }
 
 }  // namespace ops

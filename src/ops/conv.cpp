@@ -41,11 +41,20 @@ struct PreparedConv {
   ops::Desc target = {};
   ops::Desc scratch = {};
   ops::Desc bias_desc = {};
-  dnnl::memory weight = {};
+  ops::SharedWeight weight = {};
   Tensor plain_weight;
   Tensor bias;
   bool bias_left = false;  // to be added by us
   Activation left = {};
+};
+
+struct Call {
+  const char* op;
+  const Tensor& weight;
+  const Tensor& bias;
+  Activation activation;
+  OpCache* cache;
+  bool transposed;
 };
 
 // The weight as oneDNN counts its dimensions: groups (when there are several), out, in, kernel.
@@ -101,9 +110,16 @@ bool is_compiled(const char* implementation) {
   return std::string_view(implementation).starts_with("jit");
 }
 
+struct GivenWeight {
+  OpCache* cache;
+  const Tensor& weight;
+  const Tensor& values;  // of it, F32 and dense
+  ops::Desc desc;
+};
+
 template <class Operation>
 void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs, dnnl::algorithm algorithm,
-            const ops::Desc& given, const void* weight, const dnnl::primitive_attr& attr) {
+            const dnnl::primitive_attr& attr, const GivenWeight& weight) {
   const typename Operation::desc desc(dnnl::prop_kind::forward_inference, algorithm, descs.source,
                                       descs.weight, descs.bias, descs.target, ops::dims_of(shapes.stride),
                                       minus_one(shapes.dilation), ops::dims_of(shapes.before),
@@ -112,14 +128,16 @@ void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs
   if (!found || (prepared.out == ImageOrder::blocks && !is_compiled(found.impl_info_str()))) return;
   prepared.primitive = Operation(found);
   prepared.scratch = found.scratchpad_desc();
-  prepared.weight = ops::reordered(given, weight, found.weights_desc());
+  prepared.weight =
+      ops::ordered(weight.cache, weight.weight, weight.desc, weight.values, found.weights_desc());
 }
 
-PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& input, const Tensor& weight,
-                     const Tensor& bias, Activation activation, bool transposed, bool finite) {
-  const Tensor w = ops::dense_floats(op, weight);
-  const Tensor b = ops::parameter(op, "bias", bias, shapes.out_channels);
-  const ops::Desc given = weight_desc(shapes, w, transposed);
+PreparedConv prepare(const Call& call, const ConvShapes& shapes, const Shape& input, bool finite) {
+  const bool transposed = call.transposed;
+  const Tensor w = call.cache == nullptr ? ops::dense_floats(call.op, call.weight)
+                                         : ops::dense_floats_once(call.op, call.weight);
+  const Tensor b = ops::parameter(call.op, "bias", call.bias, shapes.out_channels);
+  const GivenWeight given{call.cache, call.weight, w, weight_desc(shapes, w, transposed)};
   PreparedConv prepared{.plain_weight = w, .bias = b};
   const ops::ThreadScope threads;
   for (const auto& [in, out] : orders_for(input, shapes.output)) {
@@ -127,11 +145,12 @@ PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& inpu
     prepared.out = out;
     // oneDNN adds the bias of a transposed convolution with channels last one value at a time.
     prepared.bias_left = transposed && b.defined() && out == ImageOrder::channels_last;
-    ops::Attributes attributes = ops::attributes_for(prepared.bias_left ? Activation{} : activation, finite);
-    prepared.left = prepared.bias_left ? activation : attributes.left;
+    ops::Attributes attributes =
+        ops::attributes_for(prepared.bias_left ? Activation{} : call.activation, finite);
+    prepared.left = prepared.bias_left ? call.activation : attributes.left;
     try {
       const Descs descs{
-          image_desc(input, in), ops::any_order(Dims(given.dims())),
+          image_desc(input, in), ops::any_order(Dims(given.desc.dims())),
           b.defined() && !prepared.bias_left ? ops::strided({shapes.out_channels}, {1}) : ops::Desc(),
           image_desc(shapes.output, out)};
       prepared.source = descs.source;
@@ -139,10 +158,10 @@ PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& inpu
       prepared.bias_desc = descs.bias;
       if (transposed)
         choose<dnnl::deconvolution_forward>(prepared, shapes, descs, dnnl::algorithm::deconvolution_direct,
-                                            given, w.data(), attributes.attr);
+                                            attributes.attr, given);
       else
-        choose<dnnl::convolution_forward>(prepared, shapes, descs, dnnl::algorithm::convolution_direct, given,
-                                          w.data(), attributes.attr);
+        choose<dnnl::convolution_forward>(prepared, shapes, descs, dnnl::algorithm::convolution_direct,
+                                          attributes.attr, given);
     } catch (const dnnl::error&) {
       prepared.primitive.reset();  // numbers it does not even describe: the plain loops take them
     }
@@ -152,7 +171,7 @@ PreparedConv prepare(const char* op, const ConvShapes& shapes, const Shape& inpu
     prepared.plain_weight = {};
   } else {
     prepared.bias_left = false;
-    prepared.left = activation;
+    prepared.left = call.activation;
   }
   return prepared;
 }
@@ -166,7 +185,7 @@ void run(const PreparedConv& ready, const ConvShapes& shapes, const Tensor& in, 
     ops::execute(
         *ready.primitive, ready.scratch,
         {{DNNL_ARG_SRC, ops::memory_of(ready.source, in.data())},
-         {DNNL_ARG_WEIGHTS, ready.weight},
+         {DNNL_ARG_WEIGHTS, ready.weight->memory},
          {DNNL_ARG_DST, ops::memory_of(ready.target, out.mutable_data())},
          {DNNL_ARG_BIAS, has_bias ? ops::memory_of(ready.bias_desc, ready.bias.data()) : dnnl::memory()}});
   }
@@ -175,15 +194,6 @@ void run(const PreparedConv& ready, const ConvShapes& shapes, const Tensor& in, 
   else
     ops::activate_in_place(out, ready.left);
 }
-
-struct Call {
-  const char* op;
-  const Tensor& weight;
-  const Tensor& bias;
-  Activation activation;
-  OpCache* cache;
-  bool transposed;
-};
 
 Tensor image_for(const char* op, ImageOrder order, const Tensor& x) {
   if (order == ImageOrder::row_major) return ops::dense_floats(op, x);
@@ -210,7 +220,7 @@ ops::Gain gain_of(const Call& call, std::int64_t groups) {
   key.add(call.weight).add(call.bias);
   return *ops::cached<ops::Gain>(call.cache, key, [&] {
     const Tensor bias = call.bias.defined() ? ops::dense_floats(call.op, call.bias) : Tensor();
-    const Tensor weight = ops::dense_floats(call.op, call.weight);
+    const Tensor weight = ops::dense_floats_once(call.op, call.weight);
     return ops::gain_of(call.transposed ? by_outputs(weight, groups) : weight, bias);
   });
 }
@@ -267,10 +277,8 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
   key.add(shapes.groups).add(call.activation).add(call.transposed ? 1 : 0).add(ops::usable_threads());
   if (ops::is_step_when_finite(call.activation)) key.add(finite ? 1 : 0);
   const auto ready = ops::guarded(call.op, [&] {
-    return ops::cached<PreparedConv>(call.cache, key, [&] {
-      return prepare(call.op, shapes, x.shape(), call.weight, call.bias, call.activation, call.transposed,
-                     finite);
-    });
+    return ops::cached<PreparedConv>(call.cache, key,
+                                     [&] { return prepare(call, shapes, x.shape(), finite); });
   });
   const Tensor in = image_for(call.op, ready->in, x);
   const bool blocks = ready->out == ImageOrder::blocks;

@@ -83,7 +83,7 @@ Tensor arange_cpu(const Operation&, std::int64_t start, std::int64_t stop, std::
   const std::uint64_t stride =
       step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
   const auto count = some ? static_cast<std::int64_t>((distance - 1) / stride) + 1 : 0;
-  Tensor out = Tensor::empty(DType::i64, {count});
+  Tensor out = ops::new_tensor(DType::i64, {count});
   auto* to = reinterpret_cast<std::int64_t*>(out.mutable_data());
   for (std::int64_t i = 0; i < count; ++i) to[i] = start + i * step;
   return out;

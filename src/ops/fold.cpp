@@ -119,7 +119,7 @@ void fold_columns(const FoldJob<T, Total>& job) {
 template <class T, class Total>
 Tensor run_fold(const FoldBlock& block, DType dtype, const Fold<T, Total>& fold,
                 const Fold<Total, Total>& join, Total first) {
-  Tensor out = Tensor::empty(dtype, block.result);
+  Tensor out = new_tensor(dtype, block.result);
   if (out.numel() == 0) return out;
   auto* to = reinterpret_cast<Total*>(out.mutable_data());
   std::fill_n(to, out.numel(), first);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <unordered_map>
 
 #include "ballast/detail/ops/elementwise.h"
@@ -32,12 +33,21 @@ struct PreparedLinear {
   ops::Desc bias_desc;
   ops::Desc target;
   ops::Desc scratch;
-  dnnl::memory weight;
+  ops::SharedWeight weight;
   Tensor bias;
   Activation left;
 };
 
-PreparedLinear prepare(std::int64_t rows, const Tensor& weight, const Tensor& bias, Activation activation) {
+// AVX-512's kernels take weights in panels of 64 or 32 columns. Left alone oneDNN chooses by the number of
+// rows and threads, and one weight would be kept in two orders; the sums are the same in both. Narrow panels
+// give many threads something to do; with many inputs they are slower.
+dnnl::memory::format_tag panels_for(std::int64_t in, std::int64_t out) {
+  constexpr std::int64_t kSmall = 1024;
+  return in <= kSmall && out <= kSmall ? dnnl::memory::format_tag::BA16a32b
+                                       : dnnl::memory::format_tag::BA16a64b;
+}
+
+PreparedLinear prepare(std::int64_t rows, const Tensor& weight, const Tensor& bias, const LinearArgs& args) {
   const std::int64_t in = weight.shape()[0];
   const std::int64_t out = weight.shape()[1];
   const Tensor given = ops::floats("linear", weight);
@@ -48,18 +58,24 @@ PreparedLinear prepare(std::int64_t rows, const Tensor& weight, const Tensor& bi
   const ops::Desc source = ops::strided({rows, in}, {in, 1});
   const ops::Desc target = ops::strided({rows, out}, {out, 1});
   const ops::Desc bias_desc = bias.defined() ? ops::strided({1, out}, {out, 1}) : ops::Desc();
-  ops::Attributes attributes = ops::attributes_for(activation);
+  ops::Attributes attributes = ops::attributes_for(args.activation);
   const ops::ThreadScope threads;
-  const dnnl::matmul::primitive_desc found(
-      dnnl::matmul::desc(source, ops::any_order({in, out}), bias_desc, target), attributes.attr,
-      ops::engine());
+  const auto with = [&](const ops::Desc& order, bool may_be_none) {
+    return dnnl::matmul::primitive_desc(dnnl::matmul::desc(source, order, bias_desc, target), attributes.attr,
+                                        ops::engine(), may_be_none);
+  };
+  dnnl::matmul::primitive_desc found;
+  if (ops::isa_in_use() == Isa::avx512)
+    found = with({{in, out}, dnnl::memory::data_type::f32, panels_for(in, out)}, true);
+  if (!found || !std::string_view(found.impl_info_str()).starts_with("brg"))
+    found = with(ops::any_order({in, out}), false);
   const ops::Desc as_it_lies = ops::strided(w.shape(), w.strides());
   return {dnnl::matmul(found),
           source,
           bias_desc,
           target,
           found.scratchpad_desc(),
-          ops::reordered(as_it_lies, w.data(), found.weights_desc()),
+          ops::ordered(args.cache, weight, as_it_lies, w, found.weights_desc()),
           b,
           attributes.left};
 }
@@ -95,15 +111,19 @@ void apply_output_rows(const Tensor& x, const Tensor& weight, const Tensor& bias
   });
 }
 
+// [in, out] whose columns lie as a .pt file has them: as rows of [out, in].
 bool dense_columns(const Tensor& weight) {
   return weight.strides()[0] == 1 || weight.shape()[0] == 1;
 }
 
-// Few rows: the weight is read once, row by row of its transpose.
+// Read once, row by row of its transpose, where it lies.
+bool lies_in_output_rows(const Tensor& weight) {
+  return weight.dtype() == DType::f32 && dense_columns(weight) && ops::is_aligned(weight);
+}
+
+// Few rows of a weight that lies otherwise.
 void apply_to_few(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearArgs& args,
                   Tensor& out) {
-  if (weight.dtype() == DType::f32 && dense_columns(weight) && ops::is_aligned(weight))
-    return apply_output_rows(x, weight.t(), bias, out);
   ops::CacheKey key;
   key.add(weight);
   const auto rows = ops::cached<OutputRows>(
@@ -115,11 +135,11 @@ void apply_prepared(const Tensor& x, const Tensor& weight, const Tensor& bias, c
                     Tensor& out) {
   ops::CacheKey key;
   key.add(x.shape()[0]).add(weight).add(bias).add(args.activation).add(ops::usable_threads());
-  const auto ready = ops::cached<PreparedLinear>(
-      args.cache, key, [&] { return prepare(x.shape()[0], weight, bias, args.activation); });
+  const auto ready =
+      ops::cached<PreparedLinear>(args.cache, key, [&] { return prepare(x.shape()[0], weight, bias, args); });
   ops::execute(ready->primitive, ready->scratch,
                {{DNNL_ARG_SRC, ops::memory_of(ready->source, x.data())},
-                {DNNL_ARG_WEIGHTS, ready->weight},
+                {DNNL_ARG_WEIGHTS, ready->weight->memory},
                 {DNNL_ARG_DST, ops::memory_of(ready->target, out.mutable_data())},
                 {DNNL_ARG_BIAS,
                  bias.defined() ? ops::memory_of(ready->bias_desc, ready->bias.data()) : dnnl::memory()}});
@@ -136,9 +156,15 @@ void apply_packed(const Tensor& x, const Tensor& weight, const Tensor& bias, con
                   Tensor& out) {
   ops::CacheKey key;
   key.add(weight);
-  const auto ready = ops::cached<ops::PackedMatrix>(
-      args.cache, key, [&] { return ops::packed(ops::floats("linear", weight)); });
+  const auto ready =
+      ops::cached<ops::PackedMatrix>(args.cache, key, [&] { return ops::packed_weight("linear", weight); });
   ops::multiply(data_of(x), x.shape()[0], *ready, data_of(bias), args.activation, data_of(out));
+}
+
+// Whether few rows are as fast with what is packed for many: then a weight that must be copied for either is
+// copied once.
+bool shares_what_it_packs() {
+  return ops::isa_in_use() != Isa::scalar;
 }
 
 // Small products are done before oneDNN has looked up its arguments.
@@ -205,7 +231,11 @@ Tensor linear_cpu(const Operation& op, const Tensor& x, const Tensor& weight, co
   const Tensor b = ops::parameter(op.name, "bias", bias, outs);
   Tensor out = ops::new_floats({rows, outs});
   if (out.numel() > 0) {
-    if (rows <= kFewRows && in > 0 && (args.cache != nullptr || dense_columns(weight))) {
+    const bool few = rows <= kFewRows && in > 0;
+    if (few && lies_in_output_rows(weight)) {
+      apply_output_rows(from, weight.t(), b, out);
+      ops::activate_in_place(out, args.activation);
+    } else if (few && !shares_what_it_packs() && (args.cache != nullptr || dense_columns(weight))) {
       apply_to_few(from, weight, b, args, out);
       ops::activate_in_place(out, args.activation);
     } else if (args.cache != nullptr && in > 0 && packs_weights() && worth_preparing(rows, in, outs)) {

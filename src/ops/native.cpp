@@ -11,6 +11,7 @@
 #include "ops/onednn.h"
 #include "ops/parallel.h"
 #include "tensor/copy.h"
+#include "tensor/pool.h"
 
 namespace ballast::ops {
 namespace {
@@ -84,7 +85,7 @@ class NativeStorage final : public Storage {
 
   [[nodiscard]] const std::shared_ptr<Storage>& bytes() const {
     return bytes_.get([this] {
-      auto made = Storage::heap(size());
+      auto made = pooled_storage(size(), Pooled::copy);
       copy_contiguous(view_, made->mutable_data());
       return made;
     });
@@ -116,9 +117,10 @@ Tensor native_view(const Tensor& x) {
 Tensor last_use_of(const Tensor& x) {
   if (x.storage().use_count() != 1) return {};
   const NativeStorage* storage = native_storage(x);
-  if (storage == nullptr) return is_from_pool(*x.storage()) ? x : Tensor();
+  if (storage == nullptr) return is_pooled_result(*x.storage()) ? x : Tensor();
   const Tensor& memory = storage->memory();
-  const bool lent = memory.storage().use_count() == NativeStorage::kViews && is_from_pool(*memory.storage());
+  const bool lent =
+      memory.storage().use_count() == NativeStorage::kViews && is_pooled_result(*memory.storage());
   return lent ? memory : Tensor();
 }
 

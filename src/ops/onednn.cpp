@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ops/parallel.h"
+#include "tensor/resident.h"
 
 namespace ballast::ops {
 namespace {
@@ -58,6 +59,29 @@ dnnl::memory reordered(const Desc& from, const void* data, const Desc& to) {
   dnnl::memory target(to, engine());
   reorder(from, data, to, target.get_data_handle());
   return target;
+}
+
+// What an order of blocks consists of, as oneDNN's own comparison of two of them sees it.
+static CacheKey& add_order(CacheKey& key, const Desc& desc) {
+  const dnnl_memory_desc_t& order = desc.data;
+  const auto& blocks = order.format_desc.blocking;
+  key.add(order.ndims).add(static_cast<std::int64_t>(order.extra.flags)).add(blocks.inner_nblks);
+  for (int i = 0; i < order.ndims; ++i)
+    key.add(order.dims[i]).add(order.padded_dims[i]).add(blocks.strides[i]);
+  for (int i = 0; i < blocks.inner_nblks; ++i) key.add(blocks.inner_blks[i]).add(blocks.inner_idxs[i]);
+  return key;
+}
+
+SharedWeight ordered(OpCache* cache, const Tensor& weight, const Desc& from, const Tensor& values,
+                     const Desc& to) {
+  const bool has_name = to.data.format_kind == dnnl_blocked;
+  CacheKey key;
+  key.add(weight);
+  return cached_part<OrderedWeight>(has_name ? cache : nullptr, has_name ? add_order(key, to) : key, [&] {
+    OrderedWeight made{reordered(from, values.data(), to)};
+    give_back_pages(weight);
+    return made;
+  });
 }
 
 bool is_step_when_finite(Activation activation) {

@@ -10,6 +10,7 @@
 #include "ballast/detail/ops/activation.h"
 #include "ballast/tensor.h"
 #include "base/fail.h"
+#include "ops/cache.h"
 
 namespace ballast::ops {
 
@@ -28,6 +29,17 @@ using Desc = dnnl::memory::desc;
 
 /// Memory of the primitive's own order with the values of `data`.
 [[nodiscard]] dnnl::memory reordered(const Desc& from, const void* data, const Desc& to);
+
+/// A weight in an order of oneDNN's. All that is prepared from it, for whatever shapes, shares one.
+struct OrderedWeight {
+  dnnl::memory memory;
+};
+
+using SharedWeight = std::shared_ptr<const OrderedWeight>;
+
+/// `weight` in the order `to`: what the cache has, or `values`, which lie as `from` says, brought into it.
+[[nodiscard]] SharedWeight ordered(OpCache* cache, const Tensor& weight, const Desc& from,
+                                   const Tensor& values, const Desc& to);
 
 /// The values of `in`, in another order, to `out`.
 void reorder(const Desc& from, const void* in, const Desc& to, void* out);

@@ -11,6 +11,7 @@
 #include "ops/kernels.h"
 #include "ops/onednn.h"
 #include "ops/parallel.h"
+#include "tensor/resident.h"
 
 namespace ballast::ops {
 namespace {
@@ -169,6 +170,12 @@ PackedMatrix packed(const Tensor& matrix) {
     }
   });
   return {rows, columns, std::move(panels)};
+}
+
+PackedMatrix packed_weight(const char* op, const Tensor& weight) {
+  PackedMatrix made = packed(floats(op, weight));
+  give_back_pages(weight);
+  return made;
 }
 
 void multiply(const float* a, std::int64_t rows, const PackedMatrix& b, const float* bias,

@@ -23,6 +23,9 @@ struct PackedMatrix {
 /// F32 [rows, columns] with any strides.
 [[nodiscard]] PackedMatrix packed(const Tensor& matrix);
 
+/// A weight of F32, F16 or BF16, whose own order is not needed any more.
+[[nodiscard]] PackedMatrix packed_weight(const char* op, const Tensor& weight);
+
 /// out [rows, b.columns] = activation(a b + bias), both dense; bias may be null. The sums are the same
 /// whatever the number of threads.
 void multiply(const float* a, std::int64_t rows, const PackedMatrix& b, const float* bias,

@@ -29,7 +29,7 @@ namespace {
 // One value of T for every row of T.
 template <class In, class Out, class Row>
 Tensor each_row(const Rows& rows, DType dtype, const Row& row) {
-  Tensor out = Tensor::empty(dtype, {rows.count});
+  Tensor out = ops::new_tensor(dtype, {rows.count});
   if (rows.count == 0) return out;
   const In* in = reinterpret_cast<const In*>(rows.values.data());
   Out* to = reinterpret_cast<Out*>(out.mutable_data());

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "ballast/detail/ops/elementwise.h"
@@ -42,8 +42,8 @@ struct PreparedCell {
   Tensor bias;     // of the input half: both biases, where they are only ever added
   Tensor bias_hh;  // GRU's, which its reset gate multiplies
   Tensor weight_hr;
-  std::optional<ops::PackedMatrix> packed_ih;  // the same weights for many rows
-  std::optional<ops::PackedMatrix> packed_hh;
+  std::shared_ptr<const ops::PackedMatrix> packed_ih;  // the same weights for many rows
+  std::shared_ptr<const ops::PackedMatrix> packed_hh;
   std::int64_t hidden;  // of the cell
   std::int64_t output;  // of the layer: the projection's size when there is one
 };
@@ -55,7 +55,18 @@ Tensor both_biases(const char* op, const RecurrentWeights& w, std::int64_t size,
   return ih.defined() ? add(ih, hh) : hh;
 }
 
-PreparedCell prepare(Cell cell, const RecurrentWeights& w) {
+// Samples from which a step is worth tiles: fewer read the weight once whatever is done.
+constexpr std::int64_t kManySamples = 4;
+
+// The same for few samples and for many.
+std::shared_ptr<const ops::PackedMatrix> packed_part(const char* op, OpCache* cache, const Tensor& weight) {
+  ops::CacheKey key;
+  key.add(weight);
+  return ops::cached_part<ops::PackedMatrix>(cache, key, [&] { return ops::packed_weight(op, weight); });
+}
+
+// What is packed is not kept as it was.
+PreparedCell prepare(Cell cell, const RecurrentWeights& w, std::int64_t batch, OpCache* cache) {
   const char* op = name_of(cell);
   const std::int64_t gates = gates_of(cell);
   if (w.weight_ih.rank() != 2 || w.weight_hh.rank() != 2 || w.weight_ih.shape()[1] % gates != 0 ||
@@ -75,30 +86,24 @@ PreparedCell prepare(Cell cell, const RecurrentWeights& w) {
     fail(Errc::shape_mismatch, op, "weight_hh {} does not take the {} outputs of the layer",
          form(w.weight_hh), output);
   const bool gru = cell == Cell::gru;
-  return {ops::floats(op, w.weight_ih),
-          ops::dense_floats(op, w.weight_hh),
+  const bool packs =
+      cache != nullptr && ops::has_fast_tiles() && w.weight_ih.numel() > 0 && w.weight_hh.numel() > 0;
+  const bool packs_hh = packs && batch >= kManySamples;
+  return {packs ? Tensor() : ops::floats(op, w.weight_ih),
+          packs_hh ? Tensor() : ops::dense_floats(op, w.weight_hh),
           both_biases(op, w, gates * hidden, gru),
           gru ? ops::parameter(op, "bias_hh", w.bias_hh, gates * hidden) : Tensor(),
           projected ? ops::dense_floats(op, w.weight_hr) : Tensor(),
-          {},
-          {},
+          packs ? packed_part(op, cache, w.weight_ih) : nullptr,
+          packs_hh ? packed_part(op, cache, w.weight_hh) : nullptr,
           hidden,
           output};
-}
-
-// Samples from which a step is worth tiles: fewer read the weight once whatever is done.
-constexpr std::int64_t kManySamples = 4;
-
-void pack(PreparedCell& cell, bool many_samples) {
-  if (!ops::has_fast_tiles() || cell.weight_ih.numel() == 0 || cell.weight_hh.numel() == 0) return;
-  cell.packed_ih = ops::packed(cell.weight_ih);
-  if (many_samples) cell.packed_hh = ops::packed(cell.weight_hh);
 }
 
 // The inputs' share of the gates in all steps is one product.
 Tensor input_gates(const PreparedCell& p, const Tensor& x) {
   if (!p.packed_ih) return linear(x, p.weight_ih, p.bias);
-  Tensor gates = ops::new_floats({x.shape()[0], x.shape()[1], p.weight_ih.shape()[1]});
+  Tensor gates = ops::new_floats({x.shape()[0], x.shape()[1], p.packed_ih->columns});
   ops::multiply(data_of(x), x.shape()[0] * x.shape()[1], *p.packed_ih, data_of(p.bias), {}, data_of(gates));
   return gates;
 }
@@ -165,7 +170,11 @@ void run_direction(Cell cell, const PreparedCell& p, const Tensor& x, bool backw
 // State number `index` of [layers * directions, batch, size], or zeros; memory of its own.
 Tensor initial_state(const char* op, const char* what, const Tensor& given, std::size_t index,
                      std::size_t count, std::int64_t batch, std::int64_t size) {
-  if (!given.defined()) return Tensor::zeros(DType::f32, {batch, size});
+  if (!given.defined()) {
+    Tensor zero = ops::new_floats({batch, size});
+    std::fill_n(data_of(zero), zero.numel(), 0.0F);
+    return zero;
+  }
   const Shape expected = {static_cast<std::int64_t>(count), batch, size};
   if (!(given.shape() == expected))
     fail(Errc::shape_mismatch, op, "the initial {} state is {}, must be {}", what, form(given),
@@ -199,12 +208,9 @@ LstmResult run_layers(Cell cell, const Tensor& x, std::span<const RecurrentWeigh
           .add(w.bias_hh)
           .add(w.weight_hr)
           .add(batch >= kManySamples ? 1 : 0);
-      const auto p = ops::cached<PreparedCell>(args.cache, key, [&] {
-        PreparedCell made = prepare(cell, w);
-        if (args.cache != nullptr) pack(made, batch >= kManySamples);
-        return made;
-      });
-      if (layer.shape()[2] != p->weight_ih.shape()[0])
+      const auto p =
+          ops::cached<PreparedCell>(args.cache, key, [&] { return prepare(cell, w, batch, args.cache); });
+      if (layer.shape()[2] != w.weight_ih.shape()[0])
         fail(Errc::shape_mismatch, op, "input {} of layer {} with weight_ih {}", form(layer), i / directions,
              form(w.weight_ih));
       if (d == 0) out = ops::new_floats({steps, batch, p->output * static_cast<std::int64_t>(directions)});

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -12,6 +13,7 @@
 #include "base/checked.h"
 #include "base/lazy.h"
 #include "base/sizes.h"
+#include "tensor/pool.h"
 
 namespace ballast {
 namespace {
@@ -22,6 +24,8 @@ struct FreeBytes {
 
 using Bytes = std::unique_ptr<std::byte, FreeBytes>;
 
+std::atomic<std::uint64_t> blocks_taken{0};
+
 // Large blocks on huge pages: half of the cost of fresh memory is in its page faults.
 Bytes allocate(std::uint64_t size) {
   const std::size_t alignment = size >= 2 * kHugePage ? kHugePage : 64;
@@ -30,6 +34,7 @@ Bytes allocate(std::uint64_t size) {
   const std::size_t rounded = *wanted / alignment * alignment;
   Bytes bytes(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded)));
   if (!bytes) throw std::bad_alloc();
+  blocks_taken.fetch_add(1, std::memory_order_relaxed);
   if (alignment == kHugePage) madvise(bytes.get(), rounded, MADV_HUGEPAGE);
   return bytes;
 }
@@ -105,6 +110,10 @@ class DeferredStorage final : public Storage {
 };
 
 }  // namespace
+
+std::uint64_t heap_blocks() noexcept {
+  return blocks_taken.load(std::memory_order_relaxed);
+}
 
 std::shared_ptr<Storage> Storage::heap(std::uint64_t size, bool zeroed) {
   return std::make_shared<HeapStorage>(size, zeroed);

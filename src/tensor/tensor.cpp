@@ -10,6 +10,7 @@
 #include "tensor/copy.h"
 #include "tensor/describe.h"
 #include "tensor/lazy_cast.h"
+#include "tensor/pool.h"
 #include "tensor/trace.h"
 #include "tensor/view_operations.h"
 
@@ -105,13 +106,19 @@ Tensor Tensor::zeros(DType dtype, Shape shape) {
   return contiguous_view(dtype, std::move(shape), Storage::heap(size, true));
 }
 
+// Copies inside a forward pass come again at the next one.
+static Tensor room_for_copy(DType dtype, const Shape& shape) {
+  const Tensor form(dtype, shape);  // checks the shape
+  return Tensor::contiguous_view(dtype, shape, pooled_storage(form.size_bytes(), Pooled::copy));
+}
+
 Tensor Tensor::copy_of(DType dtype, Shape shape, std::span<const std::byte> bytes) {
   const Tensor form(dtype, shape);
   if (bytes.size() != form.size_bytes()) {
     fail(Errc::size_mismatch, describe(dtype, shape), "has {} elements, {} were given", form.numel(),
          bytes.size() * 8 / info(dtype).bits);
   }
-  Tensor tensor = empty(dtype, std::move(shape));
+  Tensor tensor = room_for_copy(dtype, shape);
   if (!bytes.empty()) std::memcpy(tensor.mutable_data(), bytes.data(), bytes.size());
   return tensor;
 }
@@ -218,7 +225,7 @@ Tensor Tensor::contiguous() const {
 Tensor Tensor::clone() const {
   if (!storage_) return *this;
   if (tracing::on()) return tracing::record(operations::clone, {*this}, {}, [&] { return clone(); });
-  Tensor copy = empty(dtype_, shape_);
+  Tensor copy = room_for_copy(dtype_, shape_);
   if (numel_ > 0) copy_contiguous(*this, copy.mutable_data());
   return copy;
 }
@@ -231,7 +238,7 @@ Tensor Tensor::to(DType dtype) const {
   if (tracing::on())
     return tracing::record(operations::cast, {*this}, {{"dtype", std::string(info(dtype).code)}},
                            [&] { return to(dtype); });
-  Tensor result = empty(dtype, shape_);
+  Tensor result = room_for_copy(dtype, shape_);
   if (numel_ == 0) return result;
   const bool at_hand = is_contiguous() && bit_offset_ % 8 == 0 && storage_->ready();
   if (at_hand)

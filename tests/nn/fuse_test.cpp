@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include "ballast/load.h"
 #include "ballast/module.h"
 #include "ballast/nn.h"
+#include "ballast/record.h"
+#include "base/scratch.h"
 #include "ops/cases.h"
 
 namespace ballast {
@@ -147,6 +153,37 @@ TEST(Fuse, TiedWeightsStay) {
   init(model);
   model.other.weight = model.layer.weight;
   EXPECT_THAT(fuse(model), SizeIs(0));
+}
+
+class FuseFile : public Scratch {};
+
+// From a mapped file the folded weight is computed where it is needed, in whatever pieces.
+TEST_F(FuseFile, FoldedWeightOfAFileIsThatOfMemory) {
+  using Folds = Block<nn::Conv2d, nn::BatchNorm2d>;
+  const auto fresh = [] { return Folds{{6, 10, 3, {.groups = 2}}, {10}}; };
+  Folds memory = fresh();
+  init(memory);
+  disturb(memory.norm, 5);
+  save_record(memory, path("block.record"));
+  Folds file = fresh();
+  load_record(file, path("block.record"));
+  fuse(memory);
+  fuse(file);
+  const Tensor x = random({3, 6, 9, 8}, 7);
+  EXPECT_EQ(error_of(file.forward(x), memory.forward(x)), 0);
+  EXPECT_FALSE(file.layer.weight.storage()->ready()) << "it was kept beside the order that is used";
+  const auto wanted = std::as_bytes(memory.layer.weight.span<float>());
+  const std::size_t size = wanted.size();
+  for (std::size_t from = 0; from < size; from += 37) {
+    std::vector<std::byte> part(std::min<std::size_t>(size - from, 1 + from % 211));
+    file.layer.weight.read(from, part);
+    ASSERT_TRUE(std::equal(part.begin(), part.end(), wanted.begin() + static_cast<std::ptrdiff_t>(from)))
+        << from;
+  }
+  EXPECT_EQ(error_of(file.layer.weight, memory.layer.weight), 0);
+  file.layer.weight.mutable_span<float>()[3] += 1;
+  memory.layer.weight.mutable_span<float>()[3] += 1;
+  EXPECT_EQ(error_of(file.forward(x), memory.forward(x)), 0);
 }
 
 }  // namespace

@@ -284,7 +284,7 @@ TEST(Memory, OfAResultLargerThanAHundredMegabytesServesTheNextOne) {
   const auto machine =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   if (machine / 16 < kElements * sizeof(float)) GTEST_SKIP() << "the machine is too small to keep so much";
-  EXPECT_TRUE(ops::is_from_pool(*ops::new_floats({kElements}).storage()));
+  EXPECT_TRUE(is_pooled_result(*ops::new_floats({kElements}).storage()));
   const void* first = ops::new_floats({kElements}).data();
   EXPECT_EQ(ops::new_floats({kElements}).data(), first);
 }

@@ -3,10 +3,16 @@
 // ONEDNN_MAX_CPU_ISA=AVX2 (tests/CMakeLists.txt): which order oneDNN likes is the processor's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ballast/ops.h"
 #include "ballast/storage.h"
+#include "ops/cache.h"
+#include "ops/kernels.h"
+#include "ops/onednn.h"
+#include "ops/packed.h"
 
 namespace ballast {
 namespace {
@@ -107,6 +113,39 @@ TEST(Linear, KeepsTheWeightThatItReadsWhereItLies) {
     const Tensor weight = laid(values, Lies::out_in);  // gone, and its memory used again, after each round
     EXPECT_LE(largest_difference(linear(x, weight, {}, {.cache = &cache}), by_loops(x, values, {})), 1e-4);
   }
+}
+
+// Whatever the number of rows: a weight in an order of its own is as large as the weight.
+TEST(Linear, BringsItsWeightIntoAnotherOrderOnce) {
+  if (ops::isa_in_use() == Isa::scalar) GTEST_SKIP() << "few rows have an order of their own there";
+  Generator generator{14};
+  for (const auto& [in, out] : {std::pair{96, 200}, std::pair{200, 1100}, std::pair{1100, 96}}) {
+    const Tensor weight = randn({in, out}, generator);
+    OpCache cache;
+    for (const std::int64_t rows : {64, 1, 2, 3, 4, 5, 8, 16, 33, 64, 100, 128, 197, 512})
+      static_cast<void>(linear(randn({rows, in}, generator), weight, {}, {.cache = &cache}));
+    const auto& state = cache.state();
+    const auto is_weight = [](const OpCache::State::Entry& entry) {
+      return *entry.type == typeid(ops::OrderedWeight) || *entry.type == typeid(ops::PackedMatrix);
+    };
+    EXPECT_EQ(std::count_if(state.entries.begin(), state.entries.end(), is_weight) +
+                  std::count_if(state.parts.begin(), state.parts.end(), is_weight),
+              1)
+        << in << " to " << out;
+  }
+}
+
+// A layer of more cells than a cache has room for shapes, and shapes that never come again.
+TEST(Linear, KeepsWhatItUsesThroughManyShapes) {
+  Generator generator{15};
+  const Tensor weight = randn({96, 200}, generator);
+  OpCache cache;
+  for (std::int64_t rows = 4; rows < 200; ++rows)
+    static_cast<void>(linear(randn({rows, 96}, generator), weight, {}, {.cache = &cache}));
+  EXPECT_LE(cache.state().entries.size(), OpCache::State::kMost);
+  EXPECT_LE(cache.state().parts.size(), 1U);
+  const Tensor x = randn({50, 96}, generator);
+  EXPECT_LE(largest_difference(linear(x, weight, {}, {.cache = &cache}), by_loops(x, weight, {})), 1e-4);
 }
 
 }  // namespace
