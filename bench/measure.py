@@ -37,9 +37,10 @@ class Table:
         spread = (max(times[0]) - min(times[0])) / mine
         self.add(job, mine, theirs, peer_name, aim, spread, note)
 
-    def add(self, job, mine, theirs, peer_name, aim="", spread=0.0, note=""):
+    def add(self, job, mine, theirs, peer_name, aim="", spread=0.0, note="", unit="ms"):
+        """Seconds, or with another unit thousands of it."""
         self.rows.append({"section": self.job, "job": job, "ours_ms": mine * 1e3, "peer": peer_name, "peer_ms": theirs * 1e3,
-                          "ours_over_peer": mine / theirs if theirs else None, "spread": spread, "aim": aim, "note": note, "rounds": self.rounds})
+                          "ours_over_peer": mine / theirs if theirs else None, "spread": spread, "aim": aim, "note": note, "rounds": self.rounds, "unit": unit})
         print(self.line(self.rows[-1]), flush=True)
 
     @staticmethod
@@ -51,9 +52,10 @@ class Table:
 
     @staticmethod
     def line(row):
-        ratio, theirs = (f"{row['ours_over_peer']:.3g}", f"{row['peer_ms']:.2f} ms") if row["peer_ms"] else ("–", "–")
+        unit = row.get("unit", "ms")
+        ratio, theirs = (f"{row['ours_over_peer']:.3g}", f"{row['peer_ms']:.2f} {unit}") if row["peer_ms"] else ("–", "–")
         aim = row["aim"] + {True: " ✓", False: " **missed**", None: ""}[Table.reached(row)]
-        return f"| {row['job']} | {row['ours_ms']:.2f} ms | {row['peer']} | {theirs} | {ratio} | ±{row['spread'] / 2:.0%} | {aim} | {row['note']} |"
+        return f"| {row['job']} | {row['ours_ms']:.2f} {unit} | {row['peer']} | {theirs} | {ratio} | ±{row['spread'] / 2:.0%} | {aim} | {row['note']} |"
 
 
 def timed(work):

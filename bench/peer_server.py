@@ -2,7 +2,7 @@
 """peer_server.py PEER THREADS FOLDER: forward_bench's models in torch (eager or compiled), ONNX Runtime or OpenVINO, run by the peers' own Python.
 
 The first line it writes is the peer's name and version. Then it reads names of models and answers each with wall and CPU seconds: medians of as many runs as
-fit into a tenth of a second, three at least. `export` writes the models as ONNX files into FOLDER, for the other two, and ends.
+fit into a tenth of a second, three at least. `export` writes the models as ONNX files into FOLDER, for the other two, and ends. `memory MODEL FOLDER` says what ONNX Runtime takes for one of them.
 """
 import pathlib
 import statistics
@@ -37,6 +37,21 @@ def export(folder):
     for name, (module, inputs) in models().items():
         if "not fused" not in name:
             forward_peers.export(module, inputs, file_of(folder, name))
+
+
+def status(name):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name + ":"))
+
+
+def memory(name, folder):
+    """What ONNX Runtime grows by for a model and three passes: its own memory, pages of files, and the process's peak."""
+    server = OnnxRuntime(1, folder)
+    own, mapped = status("RssAnon"), status("RssFile")
+    call = server.call(name)
+    for _ in range(3):
+        call()
+    print(status("RssAnon") - own, status("RssFile") - mapped, status("VmHWM"))
 
 
 class Torch:
@@ -112,6 +127,8 @@ PEERS = {"torch": Torch, "compile": lambda threads, folder: Torch(threads, folde
 def main(peer, threads, folder):
     if peer == "export":
         return export(pathlib.Path(folder))
+    if peer == "memory":
+        return memory(threads, pathlib.Path(folder))
     server = PEERS[peer](int(threads), pathlib.Path(folder))
     print(server.version, flush=True)
     for line in sys.stdin:

@@ -20,7 +20,7 @@ from measure import Table
 
 # job: the module that has job_<name>
 JOBS = {"open": "files", "list": "read", "open-pt": "files", "big": "files", "read": "read", "cold": "read", "python": "python_module", "load": "load", "load-cast": "load", "load-big": "load", "save": "files",
-        "convert": "files", "proof": "files", "cast": "compute", "packed": "compute", "seal": "seal", "ops": "compute", "forward": "forward", "threads": "threads", "peers": "peers", "grow": "grow"}
+        "convert": "files", "proof": "files", "cast": "compute", "packed": "compute", "seal": "seal", "ops": "compute", "forward": "forward", "threads": "threads", "peers": "peers", "memory": "memory", "grow": "grow"}
 
 
 def machine():
