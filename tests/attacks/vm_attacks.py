@@ -228,10 +228,22 @@ def cuts():
     yield "frame-length", "truncated", framed[:7], "cut inside the FRAME length"
 
 
+def first_tensors():
+    """The first tensor of a file, as torch.save writes it, of values that nobody has put anywhere: None, or nothing."""
+    rebuild, none = code(glob("torch._utils", "_rebuild_tensor_v2"), b"q\0", POP), code(NONE, b"q\1", POP)
+    for name, slot, say in (("none", 1, "type-mismatch"), ("unset", 9, "memo-range")):
+        run = code(get(0), MARK, MARK, get(slot), get(slot), b"X\1\0\0\0" b"0", get(slot), b"K\x10", TUPLE, BINPERSID, b"K\0", b"K\4", TUPLE1,
+                   b"K\1", TUPLE1, b"\x89", get(slot), b")", REDUCE, TUPLE, REDUCE)
+        body = code(rebuild, none, EMPTY_DICT, MARK, val("weight"), run, val("x" * 200), NONE, b"u")
+        yield "tensor-of-" + name, say, torch_zip(body, {"0": bytes(16)}), "a tensor whose class, kind, place and hooks are slot %d" % slot
+
+
 def samples():
     for group, prefix, kind in ((lengths, "vm-", "vm"), (frames, "vm-", "vm"), (underflow, "vm-", "underflow"),
         (texts, "vm-", "vm"), (cuts, "cut-pickle-", "cut")):
         for name, say, data, text in group():
             yield Sample(prefix + name, "pkl", say, kind, text, bytes(data))
+    for name, say, data, text in first_tensors():
+        yield Sample("vm-" + name, "pt", say, "operand", text, data)
     for name, say, body, text in operands():
         yield Sample("vm-" + name, "pt", say, "operand", text, torch_zip({"weight": tensor(), "x": body}, version=5))

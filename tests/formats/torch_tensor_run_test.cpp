@@ -307,6 +307,30 @@ TEST(TensorRun, MemoizeCountsTheSlotsOfTensors) {
   for (const Style& style : styles()) expect_same(stream(style, {}, memoize));
 }
 
+// Before the first tensor nothing is known of any slot: what was never set, is None or was read at once
+// itself is no kind, class, place or hooks.
+TEST(TensorRun, TheFirstTensorOfSlotsThatHoldNothingIsNone) {
+  const std::string at_once = global("torch._utils", "_rebuild_tensor_v2") + "q" + le(0, 1) + "0N" + "q" +
+                              le(1, 1) + "0" + text("storage") + "q" + le(2, 1) + "0" +
+                              global("torch", "FloatStorage") + "q" + le(3, 1) + "0" + text("cpu") + "q" +
+                              le(4, 1) + "0" + global("collections", "OrderedDict") + "q" + le(5, 1) + "0";
+  const auto slot = [](unsigned number) { return "h" + le(number, 1); };
+  for (unsigned kind : {1U, 2U, 99U}) {
+    for (unsigned type : {1U, 3U, 99U}) {
+      for (unsigned place : {1U, 4U, 99U}) {
+        for (unsigned hooks : {1U, 5U, 99U}) {
+          std::string code = "\x80\x02}(" + at_once + text("w") + slot(0) + "((" + slot(kind) + slot(type) +
+                             text("0") + slot(place) + "K\x04tQK" + std::string(1, '\0') +
+                             "K\x04\x85K\x01\x85\x89" + slot(hooks) + ")RtR";
+          const std::size_t read =
+              expect_same(code + kTail, fmt::format("{} {} {} {}", kind, type, place, hooks));
+          EXPECT_EQ(read, kind == 2 && type == 3 && place == 4 && hooks == 5 ? 1U : 0U);
+        }
+      }
+    }
+  }
+}
+
 TEST(TensorRun, EveryPrefixEndsAsItsOpcodesDo) {
   for (const Style& style : styles()) {
     const std::string code = stream(style);

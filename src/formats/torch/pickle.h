@@ -180,11 +180,12 @@ class Machine {
   std::uint64_t taken_ = 0;      // of the budget, by the stack, the marks and the memo
   bool reads_runs_ = false;      // tensors may be read at once
   bool makes_deferred_ = false;  // a run is gone through again
-  // Of the last run: values that are named again by the next, and what they say of its storage.
-  Ref kind_;
-  Ref storage_class_;
-  Ref location_;
-  Ref hooks_;
+  // Of the last run: values that are named again by the next, and what they say of its storage. Before the
+  // first they are equal to no value, None included.
+  Ref kind_{nullptr};
+  Ref storage_class_{nullptr};
+  Ref location_{nullptr};
+  Ref hooks_{nullptr};
   StorageId storage_;
   std::uint32_t number_;
   Machine* outer_;  // the machine whose call made us read a stream inside its stream
