@@ -206,8 +206,12 @@ ScanReport scan_shards(const std::string& path, ScanReport report, bool checksum
     const shards::Index index = shards::read_index(path);
     const std::vector<std::string> paths = shards::locate_all(path, index);
     for (std::size_t i = 0; i < paths.size(); ++i) {
-      if (format_of(*open_content(paths[i], {.io = Io::read}).content) == formats::sharded)
+      const OpenedFile shard = open_content(paths[i], {.io = Io::read});
+      if (format_of(*shard.content) == formats::sharded)
         fail(Errc::index_mismatch, display(path), "shard {} is JSON text", quoted(index.files[i]));
+      // A link has another name here than where it leads.
+      if (std::string runs = what_it_runs(*shard.file, index.files[i]); !runs.empty())
+        warn(report, Errc::unsupported, std::move(runs), index.files[i]);
       take(report, scan(paths[i], checksums), index.files[i]);
     }
     // Shards that are sound one by one may not be what the index says they are together.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders of a training, and files that hold no model."""
+import json
 import shutil
 import unittest
 
@@ -43,6 +44,41 @@ class Folders(CliTest):
         self.assertIn("state.0.exp_avg", self.run_tool("ls", str(self.folder))[0])
         self.put("scheduler.pt")
         self.run_tool("ls", str(self.folder), code=2)
+
+
+class Names(CliTest):
+    """What loaders of a folder take by its name, whatever file of weights it leads to."""
+
+    # An array of one number, and Python that says so: a text that opens a longer one, and one that ends it.
+    PICKLE = (b"V=print('run');X=\'\'\'\n0(dVw\ncnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntc_codecs\nencode\n(Vb\nVlatin1\ntRtR(I1\n(I1\nt"
+              b"cnumpy\ndtype\n(Vf4\nI00\nI01\ntR(I3\nV<\nNNNI-1\nI-1\nI0\ntbI00\nc_codecs\nencode\n(Vabcd\nVlatin1\ntRtbsV\'\'\'\n0.")
+
+    def expect(self, verdict, path):
+        self.assertEqual(self.run_json("scan", str(path), code=int(verdict != "clean"))["verdict"], verdict, path)
+
+    def test_a_shard_that_is_called_like_a_program_is_one_wherever_its_link_leads(self):
+        compile(self.PICKLE, "hubconf.py", "exec")
+        weights = self.file("weights.bin", self.PICKLE)
+        self.expect("clean", weights)
+        for name in ("hubconf.py", "model.so", "setup.SH", "requirements.txt", "chat.json"):
+            for link in (True, False):
+                folder = self.folder / f"{name}-{link}"
+                folder.mkdir()
+                (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": name}}))
+                if link:
+                    (folder / "blob").write_bytes(self.PICKLE)
+                    (folder / name).symlink_to("blob")
+                else:
+                    (folder / name).write_bytes(self.PICKLE)
+                for path in (folder / "model.safetensors.index.json", folder):
+                    self.expect("unknown", path)
+        honest = self.folder / "honest"
+        honest.mkdir()
+        (honest / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": "pytorch_model.bin"}}))
+        (honest / "blob").write_bytes(self.PICKLE)
+        (honest / "pytorch_model.bin").symlink_to("blob")
+        self.expect("clean", honest / "model.safetensors.index.json")
+        self.expect("clean", honest)
 
 
 class Optimizers(CliTest):
