@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import pickletools
+import resource
 import shutil
 import struct
 import tarfile
@@ -146,6 +147,27 @@ class Findings(CliTest):
                 self.assertTrue(entries[0].endswith("data.pkl"), entries)
                 for entry in (0, 1):
                     self.assertTrue(view.api("files/0/pickle", entry=entry)["rows"][0]["opcode"] == "PROTO")
+
+    def test_what_lies_in_very_many_files_has_an_end(self):
+        # Files and their headers are not drawn together: of more than 4000 parts the first are shown.
+        count = 2100
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < 2 * count:
+            self.skipTest("so many files may not be open at once")
+        folder = self.folder / "many"
+        folder.mkdir()
+        for i in range(count):
+            (folder / f"{i}.safetensors").write_bytes(safetensors([(f"w{i}", "U8", [100], bytes(100))]))
+        index = folder / "model.safetensors.index.json"
+        index.write_text(json.dumps({"weight_map": {f"w{i}": f"{i}.safetensors" for i in range(count)}}))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * count), hard))
+        try:
+            with View(index) as view:
+                layout = view.api("files/0/layout")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.assertEqual((len(layout["parts"]), layout["folded"]), (4000, 2 * count - 4000))
+        self.assertEqual(len(layout["files"]), count)
 
     def test_tied_tensors_know_each_other(self):
         with View(self.file("t.safetensors", tied())) as view:

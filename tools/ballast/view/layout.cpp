@@ -100,10 +100,12 @@ std::vector<LaidPart> parts_of(const Document& document, Strip& strip) {
   return parts;
 }
 
-// The smallest become one with their neighbours, twice as large ones each time, until few enough are left.
+// The smallest become one with their neighbours, twice as large ones each time, until few enough are left. Files
+// and their headers stay apart: of very many the first are shown.
 std::uint64_t fold_small(std::vector<LaidPart>& parts) {
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 58U;
   const std::size_t before = parts.size();
-  for (std::uint64_t small = 64; parts.size() > kMostParts; small *= 2) {
+  for (std::uint64_t small = 64; parts.size() > kMostParts && small <= kLargest; small *= 2) {
     std::vector<LaidPart> kept;
     for (const LaidPart& part : parts) {
       const bool joins = !kept.empty() && kept.back().file == part.file && part.bytes <= small &&
@@ -119,6 +121,7 @@ std::uint64_t fold_small(std::vector<LaidPart>& parts) {
     }
     parts = std::move(kept);
   }
+  if (parts.size() > kMostParts) parts.resize(kMostParts);
   return before - parts.size();
 }
 
