@@ -100,8 +100,8 @@ std::vector<LaidPart> parts_of(const Document& document, Strip& strip) {
   return parts;
 }
 
-// The smallest become one with their neighbours, twice as large ones each time, until few enough are left. Files
-// and their headers stay apart: of very many the first are shown.
+// The smallest become one with their neighbours, twice as large ones each time, until few enough are left.
+// Files and their headers stay apart: of very many the first are shown.
 std::uint64_t fold_small(std::vector<LaidPart>& parts) {
   constexpr std::uint64_t kLargest = std::uint64_t{1} << 58U;
   const std::size_t before = parts.size();
