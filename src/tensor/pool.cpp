@@ -109,8 +109,8 @@ class LargeBlocks {
     std::list<Block> dropped;  // freed after the lock
     try {
       const std::lock_guard lock(mutex_);
-      kept_ += block->size();
       blocks_.push_front(std::move(block));
+      kept_ += blocks_.front()->size();
       while (kept_ > most_kept()) {
         kept_ -= blocks_.back()->size();
         dropped.splice(dropped.begin(), blocks_, std::prev(blocks_.end()));
@@ -125,14 +125,14 @@ class LargeBlocks {
   std::uint64_t kept_ = 0;
 };
 
-struct Pool {
+struct ResultPool {
   SmallBlocks small;
   LargeBlocks large;
 };
 
 // Never destroyed: tensors may outlive every other static object.
-Pool& pool() {
-  static Pool& only = *new Pool;
+ResultPool& result_pool() {
+  static ResultPool& only = *new ResultPool;
   return only;
 }
 
@@ -146,9 +146,9 @@ class PooledStorage final : public Storage {
 
   ~PooledStorage() override {
     if (block_->size() <= kSmall)
-      pool().small.give_back(std::move(block_));
+      result_pool().small.give_back(std::move(block_));
     else
-      pool().large.give_back(std::move(block_));
+      result_pool().large.give_back(std::move(block_));
   }
 
   [[nodiscard]] const std::byte* data() const override { return block_->data(); }
@@ -173,7 +173,7 @@ constexpr bool kPooled = true;
 std::shared_ptr<Storage> pooled_storage(std::uint64_t size, Pooled use) {
   constexpr std::uint64_t kMostCopied = 16 << 20;  // larger copies are seldom made again and again
   if (!kPooled || size > (use == Pooled::copy ? kMostCopied : most_kept())) return Storage::heap(size);
-  Block block = size <= kSmall ? pool().small.take(size) : pool().large.take(size);
+  Block block = size <= kSmall ? result_pool().small.take(size) : result_pool().large.take(size);
   if (!block) block = Storage::heap(size);
   return std::make_shared<PooledStorage>(size, std::move(block), use);
 }
