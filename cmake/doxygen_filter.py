@@ -71,7 +71,7 @@ def opening_words(lines, path):
                 out[-1] += " @code{.cpp}" if line[-1] in ";{" else " @code{.unparsed}"
         ends = "@endcode " if block == "code" and not indented else ""
         block = block if indented else None
-        text = re.sub(r"\b(Throws|Owns|Threads|Costs):(?= |$)", r"<br><b>\1:</b>", line[3:])
+        text = re.sub(r"\b(Gives|Throws|Owns|Threads|Costs):(?= |$)", r"<br><b>\1:</b>", line[3:])
         text = re.sub(r"^([a-z]\w*\(.*?\))", r"`\1`", text) if len(out) == 1 else text  # or it would get a capital
         out.append(ends + (text.removeprefix("<br>") if out[-1] == "" else text))
     out[-1] += (" @endcode" if block == "code" else "") + f" @ingroup {parent} */"

@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 
+import doxygen_find
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ESCAPES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.M | re.S)
@@ -97,11 +99,14 @@ def converted(path, pages):
 def main():
     out = pathlib.Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "docs/*.md", "README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"],
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "docs/*.md", "README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "examples/models/README.md"],
                            cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     pages = {ROOT / name for name in names if (ROOT / name).exists()}
     for path in sorted(pages):
         (out / f"{label(path)}.dox").write_text("/**\n" + converted(path, pages).replace("*/", "*&zwj;/").replace("/*", "/&zwj;*") + "\n*/\n", encoding="utf-8")
+    (out / "find.dox").write_text(doxygen_find.PAGE, encoding="utf-8")
+    addresses = [(path, "index.html" if path == ROOT / "docs/README.md" else f"{label(path)}.html", label, slug) for path in sorted(pages)]
+    (out / "find_words.js").write_text(doxygen_find.words(addresses), encoding="utf-8")
 
 
 if __name__ == "__main__":

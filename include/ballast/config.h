@@ -8,8 +8,10 @@
 // says (std::optional<int> heads = 12; many writers leave out what is usual), and empty where it says
 // nothing.
 //
-// Throws: what the functions say. Owns: a configuration is a value of its own; a Value in it keeps its tree.
-// Threads: every function may be called from several at once. Costs: in proportion to the configuration.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; and what the functions say. Owns: a configuration is a value of its own; a Value in
+// it keeps its tree. Threads: every function may be called from several at once. Costs: in proportion to the
+// configuration.
 #pragma once
 
 #include <array>

@@ -3,10 +3,12 @@
 // not at all. Receipts: what a conversion read, did and wrote, by SHA-256, so that others can check it
 // later. Part of ballast::import.
 //
-// Throws: what open(), the steps and save() throw, and what the functions say; nothing is written then. Owns:
-// what was done keeps the input's file as long as a tensor of it lives. Threads: every function may be called
-// from several at once, for different outputs. Costs: planning reads names (quantizing, values too), writing
-// streams every byte once, checksums and a receipt read them once more each.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; what open(), the steps and save() throw, and what the functions say; nothing is
+// written then. Owns: what was done keeps the input's file as long as a tensor of it lives. Threads: every
+// function may be called from several at once, for different outputs. Costs: planning reads names
+// (quantizing, values too), writing streams every byte once, checksums and a receipt read them once more
+// each.
 #pragma once
 
 #include <cstdint>

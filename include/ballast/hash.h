@@ -3,8 +3,9 @@
 // over all of them that depends on nothing else: not on the format, the order, the shards, the strides.
 // docs/proof.md has the bytes. Part of ballast::import.
 //
-// Throws: what the functions say. Owns: results are values. Threads: every function may be called from
-// several at once; each works on all threads of runtime.h. Costs: every byte is read once.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error; and what the
+// functions say. Owns: results are values. Threads: every function may be called from several at once; each
+// works on all threads of runtime.h. Costs: every byte is read once.
 #pragma once
 
 #include <cstdint>

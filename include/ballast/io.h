@@ -2,11 +2,12 @@
 // Files of every format: open() tells them apart by their content, save() by the name it is given. Part of
 // ballast::import.
 //
-// Throws: what the functions say; a save() that throws leaves no new file behind, and the old one as it was.
-// Owns: what is opened keeps its file as long as a tensor of it lives. Threads: every function may be called
-// from several at once, writers for different paths; set_identities() holds for calls that begin after it.
-// Costs: open() reads headers and pickles, save() streams every byte once, or twice where checksums are
-// compared before.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; and what the functions say; a save() that throws leaves no new file behind, and the
+// old one as it was. Owns: what is opened keeps its file as long as a tensor of it lives. Threads: every
+// function may be called from several at once, writers for different paths; set_identities() holds for calls
+// that begin after it. Costs: open() reads headers and pickles, save() streams every byte once, or twice
+// where checksums are compared before.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,10 @@
 // load(model, path), save(model, path) and load_config<T>(path): load.h and config.h for any file Ballast
 // reads or writes. Part of ballast::import.
 //
-// Throws: what open(), load() and save() throw. Owns: the model's tensors keep the mapped file. Threads:
-// several at once for different models and paths; nobody else may use a model that is loaded meanwhile.
-// Costs: as io.h and load.h.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; and what open(), load() and save() throw. Owns: the model's tensors keep the mapped
+// file. Threads: several at once for different models and paths; nobody else may use a model that is loaded
+// meanwhile. Costs: as io.h and load.h.
 #pragma once
 
 #include <string>

@@ -6,9 +6,10 @@
 //
 // docs/onnx.md says what can be exported at which opset. Part of ballast::onnx.
 //
-// Throws: what the functions say; nothing is written then. Owns: results are values. Threads: several at
-// once, for different paths; the model is not changed. Costs: the model runs as trace() runs it; weights are
-// streamed once.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; and what the functions say; nothing is written then. Owns: results are values.
+// Threads: several at once, for different paths; the model is not changed. Costs: the model runs as trace()
+// runs it; weights are streamed once.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,9 @@
 // needs, and where its tensors lie. The weights are open()'s business (io.h), which lists them like those of
 // any other file; writing ONNX is onnx.h's. Part of ballast::import.
 //
-// Throws: what the functions say. Owns: results are values. Threads: every function may be called from
-// several at once. Costs: the structure is read once, in proportion to its nodes; weights are not.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error; and what the
+// functions say. Owns: results are values. Threads: every function may be called from several at once. Costs:
+// the structure is read once, in proportion to its nodes; weights are not.
 #pragma once
 
 #include <cstdint>

@@ -3,10 +3,11 @@
 // model's tensors in the native layout, load_record() maps them: no transposes, no copies, no importer. Part
 // of ballast::core.
 //
-// Throws: as load.h and detail/record_file.h, and what the functions say. Owns: as load(): the model's
-// tensors keep the mapped file. Threads: several at once for different models and paths; nobody else may use
-// a model that is loaded meanwhile. Costs: loading takes what the header takes; saving reads every byte
-// twice, quantized ones once more.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; as load.h and detail/record_file.h, and what the functions say. Owns: as load(): the
+// model's tensors keep the mapped file. Threads: several at once for different models and paths; nobody else
+// may use a model that is loaded meanwhile. Costs: loading takes what the header takes; saving reads every
+// byte twice, quantized ones once more.
 #pragma once
 
 #include <cstddef>

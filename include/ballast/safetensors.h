@@ -3,10 +3,12 @@
 // it writes, streamed, and edited without rewriting the data. docs/formats/safetensors.md describes the
 // bytes. Part of ballast::core.
 //
-// Throws: what the functions say, each before it has changed anything that others see. Owns: what is read
-// keeps its file or memory as long as a tensor of it lives; a StreamWriter its unfinished file. Threads:
-// every function may be called from several at once, writers for different paths, StreamWriter::write() of
-// one writer too. Costs: reading takes what the header takes, writing streams each byte once.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; and what the functions say, each before it has changed anything that others see.
+// Owns: what is read keeps its file or memory as long as a tensor of it lives; a StreamWriter its unfinished
+// file. Threads: every function may be called from several at once, writers for different paths,
+// StreamWriter::write() of one writer too. Costs: reading takes what the header takes, writing streams each
+// byte once.
 #pragma once
 
 #include <cstddef>

@@ -158,7 +158,8 @@ class Rule {
 };
 
 /// The rules of a file: {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to": "$1.weight"}, …]}.
-/// Errc::bad_json for anything else, bad_dtype, file_not_found, permission_denied, io_error.
+/// Errc::bad_json for anything else, bad_dtype, file_not_found, permission_denied, not_regular_file,
+/// io_error.
 [[nodiscard]] std::vector<Rule> read(const std::string& path);
 /// The same from text; `where` stands in messages. Errc::bad_json, bad_dtype.
 [[nodiscard]] std::vector<Rule> parse(std::string_view json, const std::string& where = "rules");

@@ -3,10 +3,11 @@
 // plain dict as its root, by libtorch. docs/formats/pytorch-writing.md describes the bytes and which Python
 // values can be written. Part of ballast::import.
 //
-// Throws: what the functions say; a save() that throws leaves no new file behind. Owns: values of an
-// optimizer keep the checkpoint's tree alive. Threads: every function may be called from several at once,
-// writers for different paths. Costs: save() streams every byte once in flat memory; optimizer_state() reads
-// none.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; and what the functions say; a save() that throws leaves no new file behind. Owns:
+// values of an optimizer keep the checkpoint's tree alive. Threads: every function may be called from several
+// at once, writers for different paths. Costs: save() streams every byte once in flat memory;
+// optimizer_state() reads none.
 #pragma once
 
 #include <cstddef>

@@ -3,10 +3,11 @@
 // conversion it comes from, and every value: NaN, infinities, tensors of nothing but zeros. And
 // verify_signature(): is it what somebody signed? Part of ballast::import.
 //
-// Throws: what opening and reading the files throws, and what the functions say; what is wrong with a model
-// that can be read is a finding. Owns: results are values; names are constants. Threads: every function may
-// be called from several at once; each works on all threads of runtime.h. Costs: every byte is read, once for
-// each thing that is looked for.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; what opening and reading the files throws, and what the functions say; what is wrong
+// with a model that can be read is a finding. Owns: results are values; names are constants. Threads: every
+// function may be called from several at once; each works on all threads of runtime.h. Costs: every byte is
+// read, once for each thing that is looked for.
 #pragma once
 
 #include <cstdint>

@@ -3,10 +3,11 @@
 // words about themselves in the metadata. docs/formats/record.md is their specification. record.h has the
 // same for models. Part of ballast::core.
 //
-// Throws: as safetensors::open() and safetensors::save(), and what the functions say. Owns: what is opened
-// keeps its file as long as a tensor of it lives; bytes that are given must live as long themselves. Threads:
-// every function may be called from several at once, writers for different paths. Costs: reading takes what
-// the header takes, writing one pass for the checksums and one for the file.
+// Throws: of every path Errc::file_not_found, permission_denied, not_regular_file and io_error, where it is
+// written no_space, too; as safetensors::open() and safetensors::save(), and what the functions say. Owns:
+// what is opened keeps its file as long as a tensor of it lives; bytes that are given must live as long
+// themselves. Threads: every function may be called from several at once, writers for different paths. Costs:
+// reading takes what the header takes, writing one pass for the checksums and one for the file.
 #pragma once
 
 #include <cstddef>

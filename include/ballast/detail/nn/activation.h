@@ -2,8 +2,8 @@
 // Activations. PReLU is the only one with a parameter. Those with activation() can be applied by
 // the layer before them: conv.forward(x, relu.activation()), which is what Sequential does.
 //
-// Throws: as nn.h says, forward() as the function of its name in ops.h: Errc::bad_dtype, shape_mismatch,
-// invalid_argument.
+// Takes x of any shape. Gives: forward() a tensor of x's shape (GLU halves a dimension). Throws: as nn.h
+// says, forward() as the function of its name in ops.h: Errc::bad_dtype, shape_mismatch, invalid_argument.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,11 @@
 // projections apart: query, key, value and output, each like a Linear; PyTorch's packed in_proj_weight
 // becomes three views of it.
 //
-// Throws: constructors Errc::invalid_argument for heads that do not divide the features, and a number of
-// layers below 0; forward() Errc::shape_mismatch for queries, keys, values and masks that do not belong
-// together, unsupported for `causal` with add_bias_kv or add_zero_attn, bad_dtype for F64 and integers.
+// Takes sequences [length, batch, features], [batch, length, features] with batch_first, or [length,
+// features]. Gives: forward() a tensor of the shape of the queries (x, target). Throws: constructors
+// Errc::invalid_argument for heads that do not divide the features, and a number of layers below 0; forward()
+// Errc::shape_mismatch for queries, keys, values and masks that do not belong together, unsupported for
+// `causal` with add_bias_kv or add_zero_attn, bad_dtype for F64 and integers.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,9 @@
 // Convolutions. Weights as in PyTorch: [out, in / groups, kernel…], transposed ones [in, out / groups,
 // kernel…].
 //
-// Throws: constructors Errc::invalid_argument for groups that do not divide the channels, and a padding by a
-// name other than "same" and "valid"; forward() what conv() and conv_transpose() throw.
+// Gives: forward() [batch, out, size…], without batch where x has none. Throws: constructors
+// Errc::invalid_argument for groups that do not divide the channels, and a padding by a name other than
+// "same" and "valid"; forward() what conv() and conv_transpose() throw.
 #pragma once
 
 #include <cstddef>

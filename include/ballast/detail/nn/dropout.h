@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropouts.
 //
-// Throws: nothing: forward() gives x itself.
+// Takes x of any shape. Gives: forward() x itself, as PyTorch's do after eval(). Throws: nothing: forward()
+// gives x itself.
 #pragma once
 
 #include "ballast/module.h"

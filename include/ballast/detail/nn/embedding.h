@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows looked up by number.
 //
-// Throws: forward() Errc::offset_out_of_range for a row there is not, bad_dtype for indices that are no
-// integers, and what embedding_bag() throws; init() of a model Errc::invalid_argument for a `padding_idx`
-// outside the rows.
+// Gives: forward() rows of the weight: [..., embedding_dim], of bags [bags, embedding_dim]. Throws: forward()
+// Errc::offset_out_of_range for a row there is not, bad_dtype for indices that are no integers, and what
+// embedding_bag() throws; init() of a model Errc::invalid_argument for a `padding_idx` outside the rows.
 #pragma once
 
 #include <cstdint>

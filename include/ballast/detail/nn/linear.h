@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear maps. Native layout: Linear's weight is [in, out].
 //
-// Throws: constructors Errc::size_overflow for sizes below 0; forward() what linear() and bilinear() throw:
+// Takes x whose last dimension is in_features. Gives: forward() the same with out_features there. Throws:
+// constructors Errc::size_overflow for sizes below 0; forward() what linear() and bilinear() throw:
 // Errc::shape_mismatch, bad_dtype, invalid_argument.
 #pragma once
 

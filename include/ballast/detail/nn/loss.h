@@ -2,7 +2,8 @@
 // Losses as layers, with PyTorch's names and options, for evaluation; what they compute is in
 // detail/ops/loss.h. A weight is an option and stays what it was made with: load() and save() do not know it.
 //
-// Throws: forward() what the function of its name throws (detail/ops/loss.h); AdaptiveLogSoftmaxWithLoss's
+// Gives: forward() one number, or with LossReduction::none the loss of each element or sample. Throws:
+// forward() what the function of its name throws (detail/ops/loss.h); AdaptiveLogSoftmaxWithLoss's
 // constructor Errc::invalid_argument for cutoffs that do not grow, its forward() shape_mismatch for targets
 // of another rank.
 #pragma once

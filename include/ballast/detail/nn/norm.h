@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations. Native names: gamma scales, beta shifts.
 //
-// Throws: constructors Errc::invalid_argument for groups that do not divide the channels; forward()
-// shape_mismatch for an x without the dimensions the layer is for, bad_dtype as the functions of
-// detail/ops/norm.h, invalid_argument for a size below 1.
+// Gives: forward() a tensor of x's shape. Throws: constructors Errc::invalid_argument for groups that do not
+// divide the channels; forward() shape_mismatch for an x without the dimensions the layer is for, bad_dtype
+// as the functions of detail/ops/norm.h, invalid_argument for a size below 1.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling, and layers that only change a shape.
 //
-// Throws: constructors Errc::invalid_argument for options of another kind of pool; forward() what the
-// functions of detail/ops/pool.h and resize() throw, shape_mismatch for an x of other dimensions than the
-// layer is for.
+// Takes x [batch, channels, size…], pools also without batch. Gives: forward() the same with other sizes
+// (Flatten: with several dimensions made one). Throws: constructors Errc::invalid_argument for options of
+// another kind of pool; forward() what the functions of detail/ops/pool.h and resize() throw, shape_mismatch
+// for an x of other dimensions than the layer is for.
 #pragma once
 
 #include <array>

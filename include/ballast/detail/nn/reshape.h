@@ -2,7 +2,8 @@
 // Layers without parameters that move elements: padding, shuffles, patches. Padding is in PyTorch's order,
 // {left, right, top, bottom, front, back}, or one number for all.
 //
-// Throws: forward() what the functions of detail/ops/movement.h throw: Errc::shape_mismatch for an x of other
+// Gives: forward() the elements of x in another shape, as the function of detail/ops/movement.h says. Throws:
+// forward() what the functions of detail/ops/movement.h throw: Errc::shape_mismatch for an x of other
 // dimensions than the layer is for, bad_dtype, invalid_argument.
 #pragma once
 

@@ -3,9 +3,12 @@
 // weights stored [in, out]. Gates lie side by side in PyTorch's order: LSTM input, forget, cell, output; GRU
 // reset, update, new.
 //
-// Throws: constructors Errc::invalid_argument for fewer than one layer, a projection that is not smaller than
-// the hidden size, and options of another layer; forward() Errc::shape_mismatch for an x or a state that does
-// not fit, bad_dtype for F64 and integers.
+// Takes x [steps, batch, in], [batch, steps, in] with batch_first, or [steps, in]; of cells [batch, in] or
+// [in]. Undefined states are zeros. Gives: forward() outputs of all steps, in x's order of dimensions, and
+// the last states [layers * directions, batch, hidden]; of cells the new state [batch, hidden]. Throws:
+// constructors Errc::invalid_argument for fewer than one layer, a projection that is not smaller than the
+// hidden size, and options of another layer; forward() Errc::shape_mismatch for an x or a state that does not
+// fit, bad_dtype for F64 and integers.
 #pragma once
 
 #include <cstddef>

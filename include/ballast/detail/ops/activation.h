@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations, and softmax.
 //
-// Throws: Errc::bad_dtype for integers and BOOL in those that need fractions (gelu(), elu(), softmax(), …;
-// sigmoid() and tanh() make F32 of them); shape_mismatch for a dimension that is not there, one that glu()
-// cannot halve, and an `alpha` of another size; invalid_argument for bounds the wrong way round, an alpha of
-// 0 in celu(), and a lambda below 0 in softshrink().
+// Takes x of any shape. Gives: a tensor of x's shape and, unless said otherwise, x's dtype; glu() halves its
+// dimension. Throws: Errc::bad_dtype for integers and BOOL in those that need fractions (gelu(), elu(),
+// softmax(), …; sigmoid() and tanh() make F32 of them); shape_mismatch for a dimension that is not there, one
+// that glu() cannot halve, and an `alpha` of another size; invalid_argument for bounds the wrong way round,
+// an alpha of 0 in celu(), and a lambda below 0 in softshrink().
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boxes in images: [count, 4] with (x1, y1, x2, y2), as torchvision.ops has them.
 //
-// Throws: Errc::shape_mismatch for boxes that are no floating [count, 4] (5 with the image) or do not belong
-// to the scores, kinds or image; bad_dtype for kinds that are no integers; offset_out_of_range for a box of
-// an image there is not; invalid_argument for one with a corner that is no number, and a `spatial_scale` or
+// Gives: I64 for boxes that are chosen, else the dtype of the boxes (of x in roi_align()). Throws:
+// Errc::shape_mismatch for boxes that are no floating [count, 4] (5 with the image) or do not belong to the
+// scores, kinds or image; bad_dtype for kinds that are no integers; offset_out_of_range for a box of an image
+// there is not; invalid_argument for one with a corner that is no number, and a `spatial_scale` or
 // `sampling_ratio` out of range; size_overflow for one beyond all measure. nms() sorts, and compares every
 // two boxes at worst.
 #pragma once

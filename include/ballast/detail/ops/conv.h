@@ -3,10 +3,11 @@
 // are lists of one (for all of them) or one each. F64 images are computed in F64, by plain loops; a weight
 // may be narrower, and is never F64 beside narrower images.
 //
-// Throws: Errc::shape_mismatch for an image, weight, bias and groups that do not fit each other, and where
-// nothing would be left; bad_dtype unless all are floating; invalid_argument for a stride or dilation below
-// 1, a padding below 0, "same" with a stride, an `output_padding` that is too large, and an undefined x or
-// weight; size_overflow beyond all measure.
+// Gives: [batch, out, size…] in x's dtype, without batch where x has none. Throws: Errc::shape_mismatch for
+// an image, weight, bias and groups that do not fit each other, and where nothing would be left; bad_dtype
+// unless all are floating; invalid_argument for a stride or dilation below 1, a padding below 0, "same" with
+// a stride, an `output_padding` that is too large, and an undefined x or weight; size_overflow beyond all
+// measure.
 #pragma once
 
 #include <cstdint>

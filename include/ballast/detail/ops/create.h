@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors from nothing.
 //
-// Throws: Errc::size_overflow for a shape that is negative or beyond 64 bits; bad_dtype for what cannot be
-// filled (complex, quantized, less than a byte), and of rand_like(), randn_like(), gumbel_softmax() and
-// multinomial() unless floating; invalid_argument for a step of 0 or one that never arrives, negative counts,
-// an empty range, weights nothing can be drawn from, a tau not above 0, and an undefined x; shape_mismatch
-// for weights that are no list and no matrix. A Generator belongs to one thread at a time.
+// Gives: a new tensor of the shape and dtype that is asked for. Throws: Errc::size_overflow for a shape that
+// is negative or beyond 64 bits; bad_dtype for what cannot be filled (complex, quantized, less than a byte),
+// and of rand_like(), randn_like(), gumbel_softmax() and multinomial() unless floating; invalid_argument for
+// a step of 0 or one that never arrives, negative counts, an empty range, weights nothing can be drawn from,
+// a tau not above 0, and an undefined x; shape_mismatch for weights that are no list and no matrix. A
+// Generator belongs to one thread at a time.
 #pragma once
 
 #include <cstdint>

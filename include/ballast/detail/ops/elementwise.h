@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element by element, with broadcasting.
 //
-// Throws: Errc::shape_mismatch for shapes that cannot be broadcast together; bad_dtype for dtypes that are
-// not computed with (BOOL where PyTorch has none of it, lerp() and isclose() of two dtypes, a condition or
-// mask that is not BOOL); invalid_argument for an undefined operand, an integer divided by 0 in remainder(),
-// and a bound that no value of an integer dtype meets. Those in place also Errc::overlap, not_representable
-// and traced_value, and invalid_argument for memory that may not be written.
+// Takes tensors and numbers. Gives: the shape that the operands are broadcast to, in the dtype PyTorch gives
+// them (ops.h); BOOL for comparisons, logic and tests; those in place `a` itself. Throws:
+// Errc::shape_mismatch for shapes that cannot be broadcast together; bad_dtype for dtypes that are not
+// computed with (BOOL where PyTorch has none of it, lerp() and isclose() of two dtypes, a condition or mask
+// that is not BOOL); invalid_argument for an undefined operand, an integer divided by 0 in remainder(), and a
+// bound that no value of an integer dtype meets. Those in place also Errc::overlap, not_representable and
+// traced_value, and invalid_argument for memory that may not be written.
 #pragma once
 
 #include <optional>

@@ -2,9 +2,10 @@
 // Fourier transforms of any length, along the last dimension. Complex numbers are pairs: a last dimension of
 // 2, real and imaginary part, as torch.view_as_real shows them. F32 and F64 (computed in F64), F16 and BF16.
 //
-// Throws: Errc::shape_mismatch unless the last dimension is 2 where complex numbers are wanted, for a signal
-// shorter than a frame, and a window of another size; bad_dtype unless floating; invalid_argument for a
-// length, frame or hop below 1. A transform takes n log n steps, whatever n is.
+// Gives: x's dtype, in the shape that each function says. Throws: Errc::shape_mismatch unless the last
+// dimension is 2 where complex numbers are wanted, for a signal shorter than a frame, and a window of another
+// size; bad_dtype unless floating; invalid_argument for a length, frame or hop below 1. A transform takes n
+// log n steps, whatever n is.
 #pragma once
 
 #include <cstdint>

@@ -3,10 +3,12 @@
 // and defaults. Made of other operations, so they are traced and exported as those; ctc_loss alone reads its
 // operands (Errc::traced_value in a trace). F16 and BF16 are computed in F32 and rounded once.
 //
-// Throws: Errc::shape_mismatch for x, targets and weights that do not fit each other; bad_dtype unless x is
-// floating, and classes integers; offset_out_of_range for a class, length or target there is not;
-// invalid_argument for numbers out of their range, probabilities and variances that are none (values are not
-// looked at in a trace), LossReduction::batchmean of any but kl_div(), and an undefined operand.
+// Takes x (the model's answer) and what was wanted. Gives: one number, or with LossReduction::none the loss
+// of each element or sample; in x's dtype. Throws: Errc::shape_mismatch for x, targets and weights that do
+// not fit each other; bad_dtype unless x is floating, and classes integers; offset_out_of_range for a class,
+// length or target there is not; invalid_argument for numbers out of their range, probabilities and variances
+// that are none (values are not looked at in a trace), LossReduction::batchmean of any but kl_div(), and an
+// undefined operand.
 #pragma once
 
 #include <cstdint>

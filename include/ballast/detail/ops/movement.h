@@ -2,11 +2,12 @@
 // Elements moved, not changed: every dtype of whole bytes. Views where views are enough (split, chunk,
 // expand), copies otherwise.
 //
-// Views are valid without x, whose storage they keep. Throws: Errc::bad_dtype for elements of less than a
-// byte, operands of two dtypes that become one, indices that are no integers and masks that are not BOOL;
-// shape_mismatch for dimensions that are not there, and sizes that do not fit; offset_out_of_range for an
-// index outside its dimension; invalid_argument for no operands, a dimension named twice, and counts below 0
-// (1 where there must be some); size_overflow.
+// Views are valid without x, whose storage they keep. Gives: x's dtype (places and one_hot() I64), in the
+// shape that each function says. Throws: Errc::bad_dtype for elements of less than a byte, operands of two
+// dtypes that become one, indices that are no integers and masks that are not BOOL; shape_mismatch for
+// dimensions that are not there, and sizes that do not fit; offset_out_of_range for an index outside its
+// dimension; invalid_argument for no operands, a dimension named twice, and counts below 0 (1 where there
+// must be some); size_overflow.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations. gamma scales, beta shifts; either may be undefined.
 //
-// Throws: Errc::shape_mismatch for parameters of another size, and an x without the dimensions that are
-// meant; bad_dtype for integers (pairwise_distance() takes them), and for F64 in batch_norm(), layer_norm(),
+// Gives: x's shape and dtype; distances and similarities have no `dim`, pdist() is a list. Throws:
+// Errc::shape_mismatch for parameters of another size, and an x without the dimensions that are meant;
+// bad_dtype for integers (pairwise_distance() takes them), and for F64 in batch_norm(), layer_norm(),
 // rms_norm(), group_norm(), instance_norm() and local_response_norm(); invalid_argument for groups or a size
 // below 1.
 #pragma once

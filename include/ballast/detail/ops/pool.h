@@ -2,6 +2,7 @@
 // Pooling over the last dimensions, as many as the kernel has. x is [batch, channels, size…] or [channels,
 // size…].
 //
+// Gives: x's dtype and number of dimensions; the last ones are as many as the window has places there.
 // Throws: Errc::shape_mismatch for an x with too few dimensions, a window that does not fit, lists of another
 // length than the kernel, and indices or sizes unpooling cannot have; bad_dtype for F64 (max_unpool() takes
 // it) and integers (lp_pool() and max_unpool() take them); invalid_argument for a kernel of other than 1 to 3

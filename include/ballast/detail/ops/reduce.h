@@ -2,10 +2,11 @@
 // Reductions over some dimensions, or all of them when none are named. With keepdim the reduced dimensions
 // stay, of size 1.
 //
-// Throws: Errc::shape_mismatch for a dimension that is not there, max(), min(), argmax() and argmin() of no
-// elements, and a `k` of topk() beyond the dimension; bad_dtype unless floating for mean(), var(), stddev(),
-// norm() and logsumexp(); invalid_argument for a dimension named twice, and an undefined operand. Sums of
-// floating values are made in F32 (F64 of F64) in an order that does not depend on the threads.
+// Gives: x's dtype unless said otherwise; running sums, sort() and argsort() have x's shape. Throws:
+// Errc::shape_mismatch for a dimension that is not there, max(), min(), argmax() and argmin() of no elements,
+// and a `k` of topk() beyond the dimension; bad_dtype unless floating for mean(), var(), stddev(), norm() and
+// logsumexp(); invalid_argument for a dimension named twice, and an undefined operand. Sums of floating
+// values are made in F32 (F64 of F64) in an order that does not depend on the threads.
 #pragma once
 
 #include <concepts>

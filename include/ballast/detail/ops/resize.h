@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other sizes for x [batch, channels, size…], as torch.nn.functional.interpolate computes them.
 //
-// Throws: Errc::shape_mismatch for an x, grid or theta of another number of dimensions, factors that do not
-// fit, and sizes that leave nothing; bad_dtype for integers, F64 in resize(), and a grid of another dtype;
-// invalid_argument unless there is either a size or a scale, and for align_corners of nearest; unsupported
-// for cubic of a grid with a depth.
+// Gives: x's dtype and number of dimensions, the spatial ones as asked for. Throws: Errc::shape_mismatch for
+// an x, grid or theta of another number of dimensions, factors that do not fit, and sizes that leave nothing;
+// bad_dtype for integers, F64 in resize(), and a grid of another dtype; invalid_argument unless there is
+// either a size or a scale, and for align_corners of nearest; unsupported for cubic of a grid with a depth.
 #pragma once
 
 #include <cstdint>

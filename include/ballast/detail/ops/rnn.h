@@ -2,9 +2,10 @@
 // Recurrent layers. Weights are [in, gates * hidden], gates side by side in PyTorch's order: LSTM input,
 // forget, cell, output; GRU reset, update, new.
 //
-// Throws: Errc::shape_mismatch for an x of other than two or three dimensions, without steps, and weights or
-// states that do not fit; bad_dtype for F64 and integers; invalid_argument unless there is a set of weights
-// for each layer and direction.
+// Gives: the last layer's outputs of all steps, and the last state of every layer, in x's dtype. Throws:
+// Errc::shape_mismatch for an x of other than two or three dimensions, without steps, and weights or states
+// that do not fit; bad_dtype for F64 and integers; invalid_argument unless there is a set of weights for each
+// layer and direction.
 #pragma once
 
 #include <cstdint>
