@@ -125,11 +125,12 @@ struct Kernels {
   void (*scale_shift_each)(const float* in, const float* scale, const float* shift, float* out,
                            std::int64_t n);
 
-  /// One LSTM step of one sample: gates i, f, g, o side by side, `n` each; `cell` is read and written.
-  void (*lstm_gates)(const float* gates, float* cell, float* hidden, std::int64_t n);
+  /// One LSTM step of `n` cells of one sample: gates i, f, g, o, each `apart` behind the one before; `cell`
+  /// is read and written.
+  void (*lstm_gates)(const float* gates, std::int64_t apart, float* cell, float* hidden, std::int64_t n);
   /// One GRU step: x and h are the two halves of the gates r, z, n, with their biases; `hidden` is read and
   /// written.
-  void (*gru_gates)(const float* x, const float* h, float* hidden, std::int64_t n);
+  void (*gru_gates)(const float* x, const float* h, std::int64_t apart, float* hidden, std::int64_t n);
 
   TileKernels tiles;
   FoldKernels<float> f32;

@@ -2,7 +2,6 @@
 #include "ballast/detail/ops/rnn.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -11,42 +10,24 @@
 #include "ballast/detail/ops/movement.h"
 #include "ops/args.h"
 #include "ops/cache.h"
-#include "ops/elementwise.h"
-#include "ops/gemm.h"
-#include "ops/kernels.h"
+#include "ops/memory.h"
 #include "ops/operations.h"
 #include "ops/packed.h"
+#include "ops/rnn_steps.h"
+#include "tensor/resident.h"
 
 namespace ballast {
 
+using ops::Cell;
 using ops::data_of;
 using ops::form;
-using ops::kernels;
+using ops::PreparedCell;
 
 namespace {
-
-enum class Cell : std::uint8_t { lstm, gru, rnn_tanh, rnn_relu };
-
-std::int64_t gates_of(Cell cell) {
-  return cell == Cell::lstm ? 4 : (cell == Cell::gru ? 3 : 1);
-}
 
 const char* name_of(Cell cell) {
   return cell == Cell::lstm ? "lstm" : (cell == Cell::gru ? "gru" : "rnn");
 }
-
-// One layer's weights in one direction, as F32 and dense.
-struct PreparedCell {
-  Tensor weight_ih;
-  Tensor weight_hh;
-  Tensor bias;     // of the input half: both biases, where they are only ever added
-  Tensor bias_hh;  // GRU's, which its reset gate multiplies
-  Tensor weight_hr;
-  std::shared_ptr<const ops::PackedMatrix> packed_ih;  // the same weights for many rows
-  std::shared_ptr<const ops::PackedMatrix> packed_hh;
-  std::int64_t hidden;  // of the cell
-  std::int64_t output;  // of the layer: the projection's size when there is one
-};
 
 Tensor both_biases(const char* op, const RecurrentWeights& w, std::int64_t size, bool apart) {
   Tensor ih = ops::parameter(op, "bias_ih", w.bias_ih, size);
@@ -55,20 +36,21 @@ Tensor both_biases(const char* op, const RecurrentWeights& w, std::int64_t size,
   return ih.defined() ? add(ih, hh) : hh;
 }
 
-// Samples from which a step is worth tiles: fewer read the weight once whatever is done.
-constexpr std::int64_t kManySamples = 4;
-
-// The same for few samples and for many.
-std::shared_ptr<const ops::PackedMatrix> packed_part(const char* op, OpCache* cache, const Tensor& weight) {
-  ops::CacheKey key;
-  key.add(weight);
-  return ops::cached_part<ops::PackedMatrix>(cache, key, [&] { return ops::packed_weight(op, weight); });
+// Every gate's columns of the weight for the state, in panels of their own.
+std::vector<ops::PackedMatrix> packed_gates(const char* op, const Tensor& weight, std::int64_t gates) {
+  const Tensor values = ops::floats(op, weight);
+  const std::int64_t hidden = weight.shape()[1] / gates;
+  std::vector<ops::PackedMatrix> made;
+  for (std::int64_t gate = 0; gate < gates; ++gate)
+    made.push_back(ops::packed(values.narrow(1, gate * hidden, hidden)));
+  give_back_pages(weight);
+  return made;
 }
 
 // What is packed is not kept as it was.
-PreparedCell prepare(Cell cell, const RecurrentWeights& w, std::int64_t batch, OpCache* cache) {
+PreparedCell prepare(Cell cell, const RecurrentWeights& w, OpCache* cache) {
   const char* op = name_of(cell);
-  const std::int64_t gates = gates_of(cell);
+  const std::int64_t gates = ops::gates_of(cell);
   if (w.weight_ih.rank() != 2 || w.weight_hh.rank() != 2 || w.weight_ih.shape()[1] % gates != 0 ||
       w.weight_ih.shape()[1] != w.weight_hh.shape()[1]) {
     fail(Errc::shape_mismatch, op,
@@ -86,85 +68,30 @@ PreparedCell prepare(Cell cell, const RecurrentWeights& w, std::int64_t batch, O
     fail(Errc::shape_mismatch, op, "weight_hh {} does not take the {} outputs of the layer",
          form(w.weight_hh), output);
   const bool gru = cell == Cell::gru;
-  const bool packs =
-      cache != nullptr && ops::has_fast_tiles() && w.weight_ih.numel() > 0 && w.weight_hh.numel() > 0;
-  const bool packs_hh = packs && batch >= kManySamples;
+  const bool packs = cache != nullptr && ops::has_fast_tiles() && w.weight_ih.numel() > 0;
+  ops::CacheKey of_ih;
+  of_ih.add(w.weight_ih);
+  ops::CacheKey of_hh;
+  of_hh.add(w.weight_hh);
   return {packs ? Tensor() : ops::floats(op, w.weight_ih),
-          packs_hh ? Tensor() : ops::dense_floats(op, w.weight_hh),
+          packs ? ops::cached_part<ops::PackedMatrix>(cache, of_ih,
+                                                      [&] { return ops::packed_weight(op, w.weight_ih); })
+                : nullptr,
+          ops::cached_part<std::vector<ops::PackedMatrix>>(
+              cache, of_hh, [&] { return packed_gates(op, w.weight_hh, gates); }),
           both_biases(op, w, gates * hidden, gru),
           gru ? ops::parameter(op, "bias_hh", w.bias_hh, gates * hidden) : Tensor(),
           projected ? ops::dense_floats(op, w.weight_hr) : Tensor(),
-          packs ? packed_part(op, cache, w.weight_ih) : nullptr,
-          packs_hh ? packed_part(op, cache, w.weight_hh) : nullptr,
           hidden,
           output};
 }
 
-// The inputs' share of the gates in all steps is one product.
+// The inputs' share of the gates in all steps is one product; the steps write over it.
 Tensor input_gates(const PreparedCell& p, const Tensor& x) {
   if (!p.packed_ih) return linear(x, p.weight_ih, p.bias);
   Tensor gates = ops::new_floats({x.shape()[0], x.shape()[1], p.packed_ih->columns});
   ops::multiply(data_of(x), x.shape()[0] * x.shape()[1], *p.packed_ih, data_of(p.bias), {}, data_of(gates));
   return gates;
-}
-
-struct States {
-  Tensor hidden;  // [batch, output]
-  Tensor cell;    // [batch, hidden]
-};
-
-// From the gates' sums to the new states, sample by sample.
-void step(Cell cell, const PreparedCell& p, float* gates, float* recurrent, float* hidden, float* state,
-          std::int64_t batch) {
-  const std::int64_t width = gates_of(cell) * p.hidden;
-  const auto sum = kernels().binary[static_cast<std::size_t>(ops::Binary::add)];
-  for (std::int64_t b = 0; b < batch; ++b) {
-    float* own = gates + b * width;
-    float* back = recurrent + b * width;
-    float* h = hidden + b * p.hidden;
-    if (cell == Cell::gru) {
-      if (p.bias_hh.defined()) sum(back, 1, data_of(p.bias_hh), 1, back, width);
-      kernels().gru_gates(own, back, h, p.hidden);
-      continue;
-    }
-    sum(own, 1, back, 1, own, width);
-    if (cell == Cell::lstm)
-      kernels().lstm_gates(own, state + b * p.hidden, h, p.hidden);
-    else
-      kernels().unary[static_cast<std::size_t>(cell == Cell::rnn_tanh ? ops::Unary::tanh : ops::Unary::relu)](
-          own, h, p.hidden, 0, 0);
-  }
-}
-
-// x [steps, batch, in] → out [steps, batch, output] in columns [offset, offset + output) of rows of `width`.
-void run_direction(Cell cell, const PreparedCell& p, const Tensor& x, bool backward, States& states,
-                   Tensor& out, std::int64_t offset) {
-  const std::int64_t steps = x.shape()[0];
-  const std::int64_t batch = x.shape()[1];
-  const std::int64_t width = gates_of(cell) * p.hidden;
-  Tensor gates = input_gates(p, x);
-  Tensor recurrent = ops::new_floats({batch, width});
-  Tensor projected = p.weight_hr.defined() ? ops::new_floats({batch, p.hidden}) : Tensor();
-  float* hidden = data_of(states.hidden);
-  float* working = projected.defined() ? data_of(projected) : hidden;
-  float* state = states.cell.defined() ? data_of(states.cell) : nullptr;
-  const std::int64_t row = out.shape()[2];
-  float* to = data_of(out);
-  for (std::int64_t i = 0; i < steps; ++i) {
-    const std::int64_t t = backward ? steps - 1 - i : i;
-    if (p.packed_hh)
-      ops::multiply(hidden, batch, *p.packed_hh, nullptr, {}, data_of(recurrent));
-    else
-      ops::gemm({hidden, batch, p.output, p.output, 1}, ops::matrix_of(p.weight_hh), data_of(recurrent),
-                width);
-    step(cell, p, data_of(gates) + t * batch * width, data_of(recurrent), working, state, batch);
-    if (projected.defined())
-      ops::gemm({working, batch, p.hidden, p.hidden, 1}, ops::matrix_of(p.weight_hr), hidden, p.output);
-    for (std::int64_t b = 0; b < batch; ++b) {
-      std::memcpy(to + (t * batch + b) * row + offset, hidden + b * p.output,
-                  static_cast<std::size_t>(p.output) * sizeof(float));
-    }
-  }
 }
 
 // State number `index` of [layers * directions, batch, size], or zeros; memory of its own.
@@ -197,7 +124,7 @@ LstmResult run_layers(Cell cell, const Tensor& x, std::span<const RecurrentWeigh
   std::vector<Tensor> last_hidden;
   std::vector<Tensor> last_cell;
   for (std::size_t i = 0; i < weights.size(); i += directions) {
-    Tensor out;
+    std::vector<ops::Direction> runs;
     for (std::size_t d = 0; d < directions; ++d) {
       const RecurrentWeights& w = weights[i + d];
       ops::CacheKey key;
@@ -206,23 +133,22 @@ LstmResult run_layers(Cell cell, const Tensor& x, std::span<const RecurrentWeigh
           .add(w.weight_hh)
           .add(w.bias_ih)
           .add(w.bias_hh)
-          .add(w.weight_hr)
-          .add(batch >= kManySamples ? 1 : 0);
-      const auto p =
-          ops::cached<PreparedCell>(args.cache, key, [&] { return prepare(cell, w, batch, args.cache); });
+          .add(w.weight_hr);
+      auto p = ops::cached<PreparedCell>(args.cache, key, [&] { return prepare(cell, w, args.cache); });
       if (layer.shape()[2] != w.weight_ih.shape()[0])
         fail(Errc::shape_mismatch, op, "input {} of layer {} with weight_ih {}", form(layer), i / directions,
              form(w.weight_ih));
-      if (d == 0) out = ops::new_floats({steps, batch, p->output * static_cast<std::int64_t>(directions)});
-      States states{initial_state(op, "hidden", hidden, i + d, weights.size(), batch, p->output),
-                    cell == Cell::lstm
-                        ? initial_state(op, "cell", state, i + d, weights.size(), batch, p->hidden)
-                        : Tensor()};
-      if (batch > 0)
-        run_direction(cell, *p, layer, d == 1, states, out, static_cast<std::int64_t>(d) * p->output);
-      last_hidden.push_back(states.hidden);
-      if (cell == Cell::lstm) last_cell.push_back(states.cell);
+      last_hidden.push_back(initial_state(op, "hidden", hidden, i + d, weights.size(), batch, p->output));
+      if (cell == Cell::lstm)
+        last_cell.push_back(initial_state(op, "cell", state, i + d, weights.size(), batch, p->hidden));
+      Tensor gates = input_gates(*p, layer);
+      runs.push_back({std::move(p), std::move(gates), last_hidden.back(),
+                      cell == Cell::lstm ? last_cell.back() : Tensor(), d == 1});
     }
+    // All directions have the same sizes: forms::lstm and its like.
+    const std::int64_t width = runs.front().cell->output * static_cast<std::int64_t>(directions);
+    Tensor out = ops::new_floats({steps, batch, width});
+    if (batch > 0) ops::run_steps(cell, runs, out);
     layer = out;
   }
   if (args.batch_first) layer = layer.transpose(0, 1).contiguous();
