@@ -127,9 +127,9 @@ class Value {
 
   /// True or false.
   Value(bool value) noexcept;  // values are written as literals
-  template <class T>
 
   /// An integer.
+  template <class T>
   requires(std::integral<T> && !std::same_as<T, bool>) Value(T value)
       : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {}
 

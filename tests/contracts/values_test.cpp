@@ -157,6 +157,7 @@ const Row kSteps[] = {
     {"rules::parse a dtype", Errc::bad_dtype,
      [](auto&) { drop(rules::parse(R"({"rules": [{"match": "w", "cast": "f99"}]})")); }},
     {"rules::read", Errc::file_not_found, [](auto& at) { drop(rules::read(at("none.json"))); }},
+    {"rules::read a folder", Errc::not_regular_file, [](auto& at) { drop(rules::read(at("."))); }},
     {"rules::apply dimensions", Errc::shape_mismatch,
      [](auto&) {
        drop(rules::apply(one(), {rules::Change{"w", {rules::Transpose{0, 1}}}}));
