@@ -25,7 +25,7 @@ Every section of the documents that has all of your words. Names of C++ are foun
 
 def plain(text):
     """What a reader sees of a piece of Markdown."""
-    text = re.sub(r"<!--.*?-->", " ", text, flags=re.S)
+    text = re.sub(r"<!--.*?-->|^```\w*", " ", text, flags=re.M | re.S)
     text = re.sub(r"!?\[((?:[^\[\]]|\[[^\]]*\])*?)\]\([^)\s]*(?: \"[^\"]*\")?\)", r"\1", text)
     return re.sub(r"[\s|]+", " ", re.sub(r"`{1,3}|\*\*|^[#>|-]+|\|[-:| ]+\|", " ", text, flags=re.M)).strip()
 

@@ -62,6 +62,9 @@ def converted(path, pages):
     text = re.sub(r"^# .*\n", "", text, count=1, flags=re.M)
     text = re.sub(r"<picture>.*?<img alt=\"([^\"]*)\" src=\"([^\"]*)\">\s*</picture>", r"![\1](\2)", text, flags=re.S)
     text = re.sub(r"^<!--.*?-->\n", "", text, flags=re.M | re.S)
+    # Asterisks that begin a line of a comment are decoration to Doxygen, and would be gone.
+    text = "".join(part if part.startswith("```") else re.sub(r"^\*\*(.+?)\*\*", "\x01b\x02\\1\x01/b\x02", part, flags=re.M) for part in re.split(r"(^```.*?^```$)", text, flags=re.M | re.S))
+    contents = "@tableofcontents\n" if len(re.findall(r"^## ", text, re.M)) > 7 else ""
     out = []
     for piece in CODE.split(text):
         if piece.startswith("```"):
@@ -93,7 +96,7 @@ def converted(path, pages):
     parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
     text = "".join(part if part.startswith("```") else re.sub(r"^(##+) (.*)$", heading, part, flags=re.M) for part in parts)
     text = re.sub(r"^##", "#", text, flags=re.M)
-    return (f"@mainpage {title}\n@anchor {label(path)}\n@details\n\n" if path == ROOT / "docs/README.md" else f"@page {label(path)} {title}\n@details\n\n") + text
+    return (f"@mainpage {title}\n@anchor {label(path)}\n@details\n\n" if path == ROOT / "docs/README.md" else f"@page {label(path)} {title}\n{contents}@details\n\n") + text
 
 
 def main():

@@ -225,7 +225,7 @@ struct Receipt {
 
 /// The receipt in a JSON file. Errc::invalid_argument when it is something else, unsupported for a schema
 /// that is not known yet, not_found and type_mismatch for members that are not there or not as they should
-/// be.
+/// be, and what open_value() throws.
 [[nodiscard]] Receipt read_receipt(const std::string& path);
 
 /// How replay() works.

@@ -25,7 +25,7 @@ struct TensorHash {
   std::string dtype;                ///< Safetensors' code
   std::vector<std::int64_t> shape;  ///< as listed
   std::uint64_t bytes = 0;          ///< of the row-major form
-  std::string sha256;               ///< of dtype, shape and bytes
+  std::string sha256;               ///< of name, dtype, shape and values (docs/proof.md)
   friend bool operator==(const TensorHash&, const TensorHash&) = default;
 };
 

@@ -50,7 +50,7 @@ void set_identities(std::vector<std::string> identities, std::string passphrase_
 
 /// What a file holds besides tensors, or a JSON file, as a tree of values; `dotted` leads to a part of it
 /// ("config.optimizer.lr"). Keeps what it needs alive. Errc::not_found when that is not there, or the format
-/// has no such thing; bad_json, and what open() throws.
+/// has no such thing; bad_json, duplicate_key, bad_utf8 and header_too_large of JSON, and what open() throws.
 [[nodiscard]] Value open_value(const std::string& path, std::string_view dotted = {});
 
 /// Atomic: the old file, or the whole new one, on the disk when it returns. Streams what the tensors show, so

@@ -54,7 +54,8 @@ void save(const Model& model, const std::string& path, const SaveModelOptions& o
 
 /// A struct from the object tree of a PyTorch file, or from JSON; `key` is a dotted path into it, empty for
 /// all of it. Errc::not_found for a key or a field that is not there (std::optional fields may be absent),
-/// type_mismatch for a value that does not fit its field; both with the path. Tensors are not read.
+/// type_mismatch for a value that does not fit its field; both with the path; and what open_value() throws.
+/// Tensors are not read.
 template <class T>
 [[nodiscard]] T load_config(const std::string& path, const std::string& key = {}) {
   return read_config<T>(open_value(path, key), display(path) + ": " + (key.empty() ? "config" : key));

@@ -158,10 +158,10 @@ class Rule {
 };
 
 /// The rules of a file: {"rules": [{"match": "(.*)\\.w$", "transpose": [0, 1], "to": "$1.weight"}, …]}.
-/// Errc::bad_json for anything else, bad_dtype, file_not_found, permission_denied, not_regular_file,
-/// io_error.
+/// Errc::bad_json for anything else, duplicate_key and bad_utf8 for what JSON does not allow, bad_dtype,
+/// header_too_large beyond 64 MiB, file_not_found, permission_denied, not_regular_file, io_error.
 [[nodiscard]] std::vector<Rule> read(const std::string& path);
-/// The same from text; `where` stands in messages. Errc::bad_json, bad_dtype.
+/// The same from text; `where` stands in messages. Errc::bad_json, duplicate_key, bad_utf8, bad_dtype.
 [[nodiscard]] std::vector<Rule> parse(std::string_view json, const std::string& where = "rules");
 /// What parse() makes the same rules of.
 [[nodiscard]] std::string to_json(const std::vector<Rule>& rules);

@@ -4,7 +4,8 @@
 // name of its Python class. A Value is a handle: copying it copies a pointer. Trees are immutable, may share
 // parts and may contain cycles; nothing here recurses.
 //
-// Throws: Errc::type_mismatch where a value is asked for what it is not, and what the functions say. Owns: a
+// Throws: Errc::type_mismatch where a value is asked for what it is not, too_many for a container of more
+// than 2^31 parts, and what the functions say. Owns: a
 // Value keeps alive what lies in it, texts and bytes too; one of a file the file's whole tree (but not None,
 // a bool or a small integer, which are no part of it); tensors keep their bytes without it. Threads: every
 // function may be called from several at once, on one tree too. Costs: an access takes constant time, find()
@@ -127,9 +128,9 @@ class Value {
 
   /// True or false.
   Value(bool value) noexcept;  // values are written as literals
-  template <class T>
 
   /// An integer.
+  template <class T>
   requires(std::integral<T> && !std::same_as<T, bool>) Value(T value)
       : Value(from_integer(static_cast<std::int64_t>(value), std::cmp_greater(value, INT64_MAX))) {}
 

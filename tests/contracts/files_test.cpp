@@ -185,6 +185,7 @@ const Row kFiles[] = {
        drop(optimizer_state(in, "o"));
      }},
     {"hash_file", Errc::file_not_found, [](auto& at) { drop(hash_file(at("none"))); }},
+    {"hash_file a folder", Errc::not_regular_file, [](auto& at) { drop(hash_file(at("."))); }},
     {"scan", Errc::unknown_format, [](auto& at) { drop(scan(at.with("x", "hello, hello, hello"))); }},
     {"list_pickle no entry", Errc::not_found, [](auto& at) { drop(list_pickle(at.weights(), 0, 0, 1)); }},
     {"list_pickle behind the end", Errc::offset_out_of_range,

@@ -157,6 +157,10 @@ const Row kSteps[] = {
     {"rules::parse a dtype", Errc::bad_dtype,
      [](auto&) { drop(rules::parse(R"({"rules": [{"match": "w", "cast": "f99"}]})")); }},
     {"rules::read", Errc::file_not_found, [](auto& at) { drop(rules::read(at("none.json"))); }},
+    {"rules::read a folder", Errc::not_regular_file, [](auto& at) { drop(rules::read(at("."))); }},
+    {"rules::parse twice", Errc::duplicate_key,
+     [](auto&) { drop(rules::parse(R"({"rules":[],"rules":[]})")); }},
+    {"rules::parse no UTF-8", Errc::bad_utf8, [](auto&) { drop(rules::parse("{\"rules\":[\"\xff\"]}")); }},
     {"rules::apply dimensions", Errc::shape_mismatch,
      [](auto&) {
        drop(rules::apply(one(), {rules::Change{"w", {rules::Transpose{0, 1}}}}));
