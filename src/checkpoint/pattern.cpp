@@ -142,6 +142,10 @@ Pattern::Pattern(Pattern&&) noexcept = default;
 Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 Pattern::~Pattern() = default;
 
+std::uint64_t Pattern::instructions() const noexcept {
+  return static_cast<std::uint64_t>(std::max(1, matcher_->regex.ProgramSize()));
+}
+
 void Pattern::spend(std::size_t bytes) const {
   if (steps_ == 0) return;
   if (is_too_much(matcher_->steps += steps_ * bytes, matcher_->bytes += bytes))
@@ -283,14 +287,43 @@ std::vector<Pattern> kept_patterns(const std::vector<std::string>& texts) {
   return patterns;
 }
 
-void PatternWork::add(const Pattern& pattern, std::uint64_t bytes) {
+namespace {
+
+// Of a look at a name, beside its bytes; and of an instruction that is made.
+constexpr std::uint64_t kForEachLook = 64;
+constexpr std::uint64_t kForEachInstruction = 256;
+
+std::uint64_t cost_of(NamesSize names) {
+  return names.bytes + kForEachLook * names.names;
+}
+
+}  // namespace
+
+void PatternWork::show(NamesSize all) {
+  shown_ = std::max<std::uint64_t>(shown_, cost_of(all));
+}
+
+void PatternWork::show_another(std::string_view name) {
+  shown_ += cost_of({.names = 1, .bytes = name.size()});
+}
+
+void PatternWork::make(const Pattern& pattern) {
+  looked_at_ += kForEachInstruction * pattern.instructions();
+  check(pattern);
+}
+
+void PatternWork::look(const Pattern& pattern, NamesSize through) {
+  looked_at_ += cost_of(through);
+  steps_ += through.bytes * pattern.steps();
+  check(pattern);
+}
+
+void PatternWork::check(const Pattern& pattern) const {
   constexpr std::uint64_t kAlways = std::uint64_t{1} << 28U;
   constexpr std::uint64_t kForEachByte = 512;
-  looked_at_ += bytes;
-  steps_ += bytes * pattern.steps();
-  if (looked_at_ > kAlways + kForEachByte * bytes || is_too_much(steps_, bytes))
-    fail(Errc::expansion_limit, "pattern " + quoted(pattern.text()),
-         "with the patterns before it, it looks through {} bytes of names too often", bytes);
+  if (looked_at_ <= kAlways + kForEachByte * shown_ && !is_too_much(steps_, shown_)) return;
+  fail(Errc::expansion_limit, "pattern " + quoted(pattern.text().substr(0, 200)),
+       "with the patterns before it, it is too much work for so few names");
 }
 
 Found found(const std::vector<std::string>& patterns, const std::vector<std::string_view>& names,
@@ -298,11 +331,13 @@ Found found(const std::vector<std::string>& patterns, const std::vector<std::str
   require_few(patterns);
   Found result;
   result.names.resize(names.size());
-  std::uint64_t bytes = 0;
-  for (const std::string_view name : names) bytes += name.size();
+  NamesSize all{.names = names.size(), .bytes = 0};
+  for (const std::string_view name : names) all.bytes += name.size();
+  work.show(all);
   for (const std::string& text : patterns) {
     const Pattern pattern(text);
-    work.add(pattern, bytes);
+    work.make(pattern);
+    work.look(pattern, all);
     bool matched = false;
     for (std::size_t i = 0; i < names.size(); ++i) {
       if ((matched && result.names[i]) || !pattern.matches(names[i])) continue;
@@ -324,7 +359,12 @@ KeyFilter::KeyFilter(const std::vector<std::string>& include, const std::vector<
     : include_(kept_patterns(include)), exclude_(kept_patterns(exclude)) {}
 
 bool KeyFilter::passes(std::string_view key) const {
-  const auto matches = [key](const Pattern& pattern) { return pattern.matches(key); };
+  const NamesSize one{.names = 1, .bytes = key.size()};
+  work_->show_another(key);
+  const auto matches = [&](const Pattern& pattern) {
+    work_->look(pattern, one);
+    return pattern.matches(key);
+  };
   if (!include_.empty() && std::none_of(include_.begin(), include_.end(), matches)) return false;
   return std::none_of(exclude_.begin(), exclude_.end(), matches);
 }

@@ -2,6 +2,7 @@
 // Patterns and replacements: the only place that sees RE2.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +41,8 @@ class Pattern {
   /// What a byte of a name costs where the states of the pattern may not fit into the matcher's memory, and
   /// each of them is looked at: 0 for patterns with few choices, which always fit.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  /// Instructions that were made of it: what making it costs.
+  [[nodiscard]] std::uint64_t instructions() const noexcept;
 
   /// "$1.x" cut into text and group numbers, checked against the groups the pattern has.
   class Replacement {
@@ -76,15 +79,30 @@ class Pattern {
 /// Patterns that are kept together, in memory that does not grow with their number. Errc::too_many.
 [[nodiscard]] std::vector<Pattern> kept_patterns(const std::vector<std::string>& texts);
 
-/// What patterns of a stranger's (of a receipt, of rules) look through: each of them all names.
+struct NamesSize {
+  std::uint64_t names = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// What patterns of a stranger's (of a receipt, of rules) cost together: making each, and looking through
+/// names with it. Several threads may share it.
 class PatternWork {
  public:
-  /// Errc::expansion_limit when this pattern on so many bytes of names is too much, after those before it.
-  void add(const Pattern& pattern, std::uint64_t bytes);
+  /// The names there are: the more, the more patterns may look through them.
+  void show(NamesSize all);
+  /// One more of them.
+  void show_another(std::string_view name);
+  /// Errc::expansion_limit when this pattern was too much to make, after those before it.
+  void make(const Pattern& pattern);
+  /// Errc::expansion_limit when looking through these names with it is too much, after all before.
+  void look(const Pattern& pattern, NamesSize through);
 
  private:
-  std::uint64_t looked_at_ = 0;
-  std::uint64_t steps_ = 0;
+  void check(const Pattern& pattern) const;
+
+  std::atomic<std::uint64_t> shown_{0};  // bytes, and those that a name costs beside its own
+  std::atomic<std::uint64_t> looked_at_{0};
+  std::atomic<std::uint64_t> steps_{0};
 };
 
 /// What patterns find, each of them in one pass over the names.
@@ -109,6 +127,7 @@ class KeyFilter {
  private:
   std::vector<Pattern> include_;
   std::vector<Pattern> exclude_;
+  std::unique_ptr<PatternWork> work_ = std::make_unique<PatternWork>();
 };
 
 }  // namespace ballast

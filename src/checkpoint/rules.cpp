@@ -264,7 +264,11 @@ class Limits {
     if (items.size() > most_items_ || text > most_text_)
       fail(Errc::too_many, where_, "rule {} leaves {} names of {} bytes in all; at most {} and {} are made",
            quoted(match), items.size(), text, most_items_, most_text_);
-    work_.add(Pattern(match), text);
+    const NamesSize all{.names = items.size(), .bytes = text};
+    const Pattern pattern(match);
+    work_.show(all);
+    work_.make(pattern);
+    work_.look(pattern, all);
   }
 
  private:

@@ -17,6 +17,11 @@ constexpr std::pair<std::string_view, std::string_view> kReplacing[] = {
     {"transformers_weights", "model.safetensors"},
     {"fast_tokenizer_files", "tokenizer.json"},
     {"model_file_base_name", "model"}};
+// Members that name another model, which loaders fetch and load before this one, be it a folder or somebody's
+// repository: peft's and transformers' base of an adapter (AutoModel.from_pretrained() goes there by itself),
+// tokenizers of sound, open_clip's towers.
+constexpr std::string_view kOtherModels[] = {"base_model_name_or_path", "audio_tokenizer_name_or_path",
+                                             "hf_model_name", "hf_tokenizer_name"};
 // Where a model came from when it was saved: transformers writes it down and opens nothing there.
 constexpr std::string_view kOrigins[] = {"_name_or_path", "name_or_path", "special_tokens_map_file"};
 // Members that hold tokens, which may look like anything.
@@ -68,6 +73,14 @@ std::string replaced_by(std::string_view key, const Value& value) {
   return {};
 }
 
+// A backbone may also be a name in a library's own list ("resnet50"), which has neither sign.
+bool names_other_model(std::string_view key, const Value& value) {
+  if (value.kind() != Kind::string) return false;
+  const std::string_view text = value.as_string();
+  if (key == "backbone") return text.find_first_of("/:") != text.npos;
+  return is_among(kOtherModels, key) && !text.empty();
+}
+
 struct Waiting {
   Value value;
   bool is_token = false;
@@ -97,6 +110,9 @@ std::string place_elsewhere(const Value& root) {
       const Value name = is_dict ? value.key(i) : Value();
       const std::string_view key = name.kind() == Kind::string ? name.as_string() : std::string_view();
       if (std::string why = replaced_by(key, part); !why.empty()) return why;
+      if (names_other_model(key, part))
+        return "has " + quoted(key) + ", by which its loader takes " + quoted(part.as_string()) +
+               ", too: nobody has looked at that";
       if (is_among(kOrigins, key) && part.kind() == Kind::string) continue;
       waiting.push_back({std::move(part), is_token || ends_with_one(kTokenEnds, key)});
     }

@@ -191,12 +191,13 @@ Tensor irfft(const Tensor& x, std::optional<std::int64_t> n) {
 
 Tensor hann_window(std::int64_t length) {
   if (length < 1) fail(Errc::invalid_argument, "hann_window", "{} points", length);
-  if (length == 1) return ones({1});  // torch's exception
-  std::vector<double> values;
+  if (length == 1) return ones({1});                    // torch's exception
+  Tensor window = Tensor::empty(DType::f32, {length});  // refuses what cannot be, before anything is made
+  float* to = ops::data_of(window);
   for (std::int64_t i = 0; i < length; ++i)
-    values.push_back(
+    to[i] = static_cast<float>(
         0.5 - 0.5 * std::cos(2 * std::acos(-1.0) * static_cast<double>(i) / static_cast<double>(length)));
-  return Tensor::from(values, {length}, DType::f32);
+  return window;
 }
 
 }  // namespace ballast

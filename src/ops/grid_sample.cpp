@@ -197,7 +197,11 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {
     fail(Errc::shape_mismatch, "affine_grid", "theta {} for {}", ops::form(theta), to_string(size));
   Shape places;
   for (std::size_t i = 0; i < spatial; ++i) places.push_back(size[2 + i]);
-  std::vector<Tensor> coordinates;  // x first, which is the last dimension
+  Shape shape = {size[0]};
+  for (const std::int64_t place : places) shape.push_back(place);
+  shape.push_back(n);
+  static_cast<void>(Tensor(theta.dtype(), shape));  // refuses what cannot be, before any line of it is made
+  std::vector<Tensor> coordinates;                  // x first, which is the last dimension
   for (std::size_t i = 0; i < spatial; ++i) {
     Shape alone = Dims::filled(spatial, 1);
     alone[spatial - 1 - i] = places[spatial - 1 - i];
@@ -205,9 +209,6 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {
   }
   coordinates.push_back(ones(places));
   const Tensor base = stack(coordinates, -1).reshape({1, -1, n + 1}).expand({size[0], -1, n + 1});
-  Shape shape = {size[0]};
-  for (const std::int64_t place : places) shape.push_back(place);
-  shape.push_back(n);
   return matmul(base.to(theta.dtype()), theta.t()).reshape(shape);
 }
 

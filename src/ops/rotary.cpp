@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <vector>
 
 #include "ballast/detail/ops/create.h"
 #include "ballast/detail/ops/elementwise.h"
 #include "ballast/detail/ops/matmul.h"
 #include "ballast/detail/ops/movement.h"
+#include "base/checked.h"
 #include "ops/args.h"
 #include "ops/made_of_others.h"
 
@@ -32,13 +32,19 @@ RotaryTables rotary_tables(std::int64_t length, std::int64_t features, double ba
   if (features < 2 || features % 2 != 0 || length < 0 || !(base > 0))
     fail(Errc::invalid_argument, "rotary_tables", "{} positions of {} features with base {}", length,
          features, base);
-  std::vector<float> steps;
+  const auto past = try_add<std::int64_t>(first, length);
+  if (!past)
+    fail(Errc::size_overflow, "rotary_tables", "{} positions from {} on are more than 64 bits count", length,
+         first);
+  static_cast<void>(Tensor(DType::f32, {length, features / 2}));  // refuses what cannot be
+  Tensor steps = Tensor::empty(DType::f32, {1, features / 2});
+  float* step = ops::data_of(steps);
   for (std::int64_t i = 0; i < features; i += 2) {
     const float exponent = static_cast<float>(i) / static_cast<float>(features);
-    steps.push_back(1.0F / static_cast<float>(std::pow(base, static_cast<double>(exponent))));
+    *step++ = 1.0F / static_cast<float>(std::pow(base, static_cast<double>(exponent)));
   }
-  const Tensor positions = arange(first, first + length).to(DType::f32).unsqueeze(1);
-  const Tensor angles = mul(positions, Tensor::from(steps, {1, features / 2}));
+  const Tensor positions = arange(first, *past).to(DType::f32).unsqueeze(1);
+  const Tensor angles = mul(positions, steps);
   return {cos(angles), sin(angles)};
 }
 

@@ -121,6 +121,9 @@ def storages():
     yield "pid-string", "refused-any", tensor(persistent("storage")), ok, "persistent id is a string"
     yield ("pid-kind", "refused-any", tensor(persistent(("stowage", FLOAT, "0", "cpu", 4))), ok,
            "persistent id of an unknown kind")
+    for name, location in (("bytes", b"meta"), ("bytes-cpu", b"cpu"), ("none", None), ("number", 1), ("tuple", ("cpu",)), ("list", ["meta"])):
+        yield (f"location-{name}", "type-mismatch", tensor(storage(location=location)), ok,
+               f"a storage's location is {location!r}")
     yield ("key-list", "type-mismatch", tensor(persistent(("storage", FLOAT, ["0"], "cpu", 4))), ok,
            "storage key is a list")
 

@@ -73,8 +73,29 @@ TEST(BesideJson, TextThatIsNoPathOutOfTheFolderIsInert) {
                                  "gelu",        "",
                                  "1/2",         "a\\nb",
                                  "text/plain",  "C:"})
-    for (const std::string key : {"backbone", "base_model_name_or_path", "unheard_of"})
+    for (const std::string key : {"_name_or_path", "library_of_words", "unheard_of"})
       for (const std::string& json : everywhere(key, text)) EXPECT_EQ(why_not(json), "") << json;
+}
+
+// AutoModel.from_pretrained() of a folder with an adapter loads its base first, whosever that is: a folder
+// nearby, or a repository of a hub.
+TEST(BesideJson, AMemberThatNamesAnotherModelToLoadIsNotInert) {
+  const auto members = [](const std::string& key, const std::string& value) {
+    const std::string member = "{\"" + key + "\": " + value + "}";
+    return std::vector<std::string>{member, "{\"text_config\": " + member + "}", "{\"x\": [" + member + "]}"};
+  };
+  for (const std::string key :
+       {"base_model_name_or_path", "audio_tokenizer_name_or_path", "hf_model_name", "hf_tokenizer_name"}) {
+    for (const std::string value : {"\"org/name\"", "\"gpt2\"", "\"./here\"", "\"x\"", "\"https://x.y/z\""})
+      for (const std::string& json : members(key, value))
+        for (const char* name : kConfigurations) EXPECT_NE(why_not(json, name), "") << name << ": " << json;
+    for (const std::string value : {"null", "\"\"", "false"})
+      for (const std::string& json : members(key, value)) EXPECT_EQ(why_not(json), "") << json;
+  }
+  for (const std::string value : {"\"org/name\"", "\"hf-hub:org/name\"", "\"local-dir:x\"", "\"./x\""})
+    for (const std::string& json : members("backbone", value)) EXPECT_NE(why_not(json), "") << json;
+  for (const std::string value : {"\"resnet50\"", "\"vit_base\"", "null", "{\"depth\": 3}"})
+    for (const std::string& json : members("backbone", value)) EXPECT_EQ(why_not(json), "") << json;
 }
 
 TEST(BesideJson, NotesOfWhereAModelCameFromAreNoPathsToOpen) {

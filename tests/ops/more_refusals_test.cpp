@@ -196,5 +196,37 @@ TEST(MoreOperations, SpectraOfLongAndPrimeLengthsComeBack) {
   }
 }
 
+// Before anything is made: a list of 2^62 numbers that grows until memory ends is no answer.
+TEST(MoreRefusals, WhatMakesTensorsOfNumbersRefusesWhatCannotBe) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 62U;
+  constexpr std::int64_t kSide = std::int64_t{1} << 31U;
+  Generator generator(1);
+  const std::vector<std::function<Tensor()>> calls = {
+      [] { return hann_window(kMany); },
+      [] { return linspace(0, 1, kMany); },
+      [] { return arange(0, kMany); },
+      [] { return arange(INT64_MIN, INT64_MAX); },
+      [] { return eye(kMany, 1); },
+      [] { return eye(kSide, kSide); },  // whose bytes fit, and whose floats do not
+      [] { return zeros({kMany}); },
+      [] {
+        return ones({kSide, kSide});
+      },
+      [] {
+        return full({kMany, kMany}, 1);
+      },
+      [&] { return rand({kMany}, generator); },
+      [&] { return randn({kMany}, generator); },
+      [&] { return randint(0, 2, {kMany}, generator); },
+      [] { return rotary_tables(4, kMany, 10'000, 0).cos; },
+      [] { return rotary_tables(kMany, 4, 10'000, 0).cos; },
+      [] { return rotary_tables(kMany, 2, 10'000, kMany).cos; },
+      [] {
+        return affine_grid(floats({1, 2, 3}), {1, 1, kSide, kSide}, false);
+      },
+  };
+  for (std::size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(code_of(calls[i]), Errc::size_overflow) << i;
+}
+
 }  // namespace
 }  // namespace ballast

@@ -98,7 +98,7 @@ def in_child(files):
         os.close(reading)
         with os.fdopen(writing, "w", encoding="utf-8", errors="backslashreplace") as out:
             for data in files:
-                print(answer(data).replace("\n", " "), file=out)
+                print(" ".join(answer(data).splitlines()), file=out)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as said:

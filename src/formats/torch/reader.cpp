@@ -112,10 +112,11 @@ StorageId parse_storage_id(Objects& objects, Ref id) {
   storage.dtype = objects.views().dtype_of_class(parts[1]);
   storage.type = parts[1].node()->type;
   storage.key = key_text(objects, parts[2], "a storage's key");
-  if (const auto location = as_text(parts[3]); location && *location != "cpu") {
-    objects.budget().step(steps_for_text(location->size()));
-    storage.location = objects.tree().type_id(*location);
-    objects.note_device(*location);
+  // PyTorch decodes bytes here, which name a device as text does; it writes none.
+  if (const auto location = objects.need_text(parts[3], "a storage's location"); location != "cpu") {
+    objects.budget().step(steps_for_text(location.size()));
+    storage.location = objects.tree().type_id(location);
+    objects.note_device(location);
   }
   const std::int64_t numel = objects.need_int(parts[4], "a storage's element count");
   if (numel < 0) objects.refuse(Errc::size_mismatch, "a storage of {} elements", numel);

@@ -4,8 +4,8 @@
 //
 // Gives: x's dtype, in the shape that each function says. Throws: Errc::shape_mismatch unless the last
 // dimension is 2 where complex numbers are wanted, for a signal shorter than a frame, and a window of another
-// size; bad_dtype unless floating; invalid_argument for a length, frame or hop below 1. A transform takes n
-// log n steps, whatever n is.
+// size; bad_dtype unless floating; invalid_argument for a length, frame or hop below 1;
+// size_overflow for a window beyond 64 bits. A transform takes n log n steps, whatever n is.
 #pragma once
 
 #include <cstdint>

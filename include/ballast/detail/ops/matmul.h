@@ -4,7 +4,8 @@
 // Gives: the operands' dtype, in the shape that each function says. Throws: Errc::shape_mismatch for sizes
 // that do not fit each other, or a tensor without dimensions; bad_dtype for operands of two dtypes, integers
 // (einsum() takes I64), and F64 in bilinear() and attention; invalid_argument for an equation of einsum()
-// that makes no sense or has another number of operands, and sizes of rotary_tables() below 1.
+// that makes no sense or has another number of operands, and sizes of rotary_tables() below 1;
+// size_overflow for tables, or positions, beyond 64 bits.
 #pragma once
 
 #include <cstdint>
