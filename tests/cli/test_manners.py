@@ -72,7 +72,7 @@ class Streams(CliTest):
         one, many = self.file("one.safetensors", safetensors([("w", "F32", [60_000], floats(*[1e9] * 60_000))])), self.many()
         orders = [["convert", one, "OUT.safetensors", "--dtype", "f16"], ["convert", many, "OUT.pt"], ["convert", many, "OUT.safetensors", "--json"],
                   ["convert", one, "OUT.npz", "--debug-keys"], ["extract", one, "w[:9]", "-o", "OUT.npy"], ["meta", one, "set", "a=b", "-o", "OUT.safetensors"],
-                  ["shard", one, "OUT", "--shard-size", "100KB"], ["merge", one, "OUT.safetensors"], ["new", one, "-o", "OUT.h"]]
+                  ["shard", one, "OUT.safetensors", "--shard-size", "100KB"], ["merge", one, "OUT.safetensors"], ["new", one, "-o", "OUT.h"]]
         for order in orders:
             expected = None
             for closed in [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]:
