@@ -21,12 +21,14 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "K
 
 def _bytes_of(size: Union[int, str, None]) -> int:
     """5_000_000_000 or "5GB"."""
+    number: float = -1
     if size is None or isinstance(size, int):
-        return size or 0
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", size)
-    if not match or match.group(2).upper() not in _UNITS:
+        number = size or 0
+    elif match := re.fullmatch(r"\s*([0-9]+[.]?[0-9]*|[.][0-9]+)\s*([A-Za-z]*)\s*", size):
+        number = float(match.group(1)) * _UNITS.get(match.group(2).upper(), -1)
+    if not 0 <= number < 2**63:
         raise ValueError(f"{size!r} is no size: a number of bytes, or one with KB, MB, GB, KiB, MiB, GiB")
-    return int(float(match.group(1)) * _UNITS[match.group(2).upper()])
+    return int(number)
 
 
 # Dtypes that .pt files alone hold.

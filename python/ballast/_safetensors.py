@@ -6,6 +6,7 @@ import functools
 import json
 import operator
 import os
+import stat
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 from . import _native
@@ -45,11 +46,13 @@ def deserialize(bytes: bytes) -> List[Tuple[str, Dict[str, Any]]]:  # called so 
     ]
 
 
-def _head_of(filename: Any) -> bytes:
+def _head_of(filename: Any, size: int = 8) -> bytes:
+    """Its first bytes; none of what cannot be read, and of what is no regular file: a pipe would be waited for, a device might act."""
     try:
-        with open(filename, "rb") as file:
-            return file.read(8)
-    except OSError:
+        descriptor = os.open(filename, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        with open(descriptor, "rb") as file:
+            return file.read(size) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except (OSError, ValueError):
         return b""
 
 
@@ -256,13 +259,9 @@ def load_bytes(data: bytes, framework: str, device: Any = "cpu") -> Dict[str, An
 
 def _is_foreign(filename: Any) -> bool:
     """A file that is something else than Safetensors, as far as its first bytes say: PyTorch's zip, stream or tar; a folder; an index."""
-    try:
-        if os.path.isdir(filename):
-            return True
-        with open(filename, "rb") as file:
-            head = file.read(9)
-    except OSError:
-        return False
+    if os.path.isdir(filename):
+        return True
+    head = _head_of(filename, 9)
     if head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= 100_000_000:
         return False
     return head[:4] == b"PK\x03\x04" or head[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05") or str(filename).endswith(".index.json")

@@ -2,6 +2,7 @@
 #include "values.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "tensor.h"
@@ -14,6 +15,38 @@ using ballast::Value;
 
 // A tuple or text as a key is hashed over and over, with all that is in it, however often it is shared.
 constexpr std::uint64_t kLargestKey = 10'000;
+
+// What Python does for the keys of all dicts and sets of a file: it hashes each with all that is in it, and
+// compares it with those that have its hash. Python's hashes of numbers, and of tuples of them, are known to
+// everybody: a file can be made of keys that all have one.
+class KeyCosts {
+ public:
+  // The keys that follow are those of another container.
+  void begin() { seen_.clear(); }
+
+  // Before a key of `size` parts is put in.
+  void take(const Value& value, PyObject* key, std::uint64_t size) {
+    if (value.kind() == Kind::string || value.kind() == Kind::bytes) return;  // hashed with a seed, once
+    most_ += kForEach;
+    spent_ += size;
+    constexpr std::int64_t kItself = std::int64_t{1} << 60U;  // up to there an integer is its own hash
+    const bool is_small = value.kind() == Kind::integer && value.fits_int() && value.as_int() < kItself &&
+                          value.as_int() > -kItself;
+    if (!is_small) spent_ += size * seen_[PyObject_Hash(key)]++;
+    if (spent_ <= most_) return;
+    throw ballast::Error(
+        ballast::Errc::expansion_limit, "keys",
+        "of a dict or set are too costly for Python: too many have one hash, or they are tuples "
+        "of very many parts (made to stop its reader?)");
+  }
+
+ private:
+  static constexpr std::uint64_t kForEach = 64;
+
+  std::uint64_t most_ = std::uint64_t{16} << 20U;
+  std::uint64_t spent_ = 0;
+  std::map<Py_hash_t, std::uint64_t> seen_;  // ordered: its places cannot be chosen either
+};
 
 class Converter {
  public:
@@ -157,19 +190,23 @@ class Converter {
 
   // Something Python can use as a key; what it cannot, by its one-line description.
   Ref make_key(const Value& value) {
+    Made made;
     if (value.kind() == Kind::tuple) {
       const auto known = made_.find(value.identity());
-      const Made made = known != made_.end() ? known->second : make_tuple(value);
-      if (made.size <= kLargestKey && PyObject_Hash(made.object.get()) != -1) return made.object;
+      made = known != made_.end() ? known->second : make_tuple(value);
     } else {
-      Ref key = make_other(value);
-      if (PyObject_Hash(key.get()) != -1) return key;
+      made.object = make_other(value);
+    }
+    if (made.size <= kLargestKey && PyObject_Hash(made.object.get()) != -1) {
+      costs_.take(value, made.object.get(), made.size);
+      return made.object;
     }
     PyErr_Clear();
     return to_python(value.summary());
   }
 
   void fill(const Value& source, PyObject* target) {
+    costs_.begin();
     switch (source.kind()) {
       case Kind::list:
         for (std::size_t i = 0; i < source.size(); ++i)
@@ -199,6 +236,7 @@ class Converter {
   }
 
   Ref object_class_;
+  KeyCosts costs_;
   std::unordered_map<std::uint64_t, Made> made_;
   std::vector<std::pair<Value, Ref>> unfilled_;
 };

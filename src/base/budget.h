@@ -4,12 +4,29 @@
 // input that have to be read anyway, so that memory and time stay in proportion to them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #pragma GCC visibility push(default)  // for libraries of ours that stand on this one
 
 namespace ballast {
+
+/// As long as it lives, what its thread opens are files of one set: what any file may take, whatever its
+/// size, is divided among so many. One small file may ask for all of it, and so not each of ten thousand.
+class SharedBudget {
+ public:
+  explicit SharedBudget(std::size_t files) noexcept;
+  SharedBudget(const SharedBudget&) = delete;
+  SharedBudget& operator=(const SharedBudget&) = delete;
+  ~SharedBudget();
+
+  /// The part of `whole` for one file of this thread's set; all of it where there is none.
+  [[nodiscard]] static std::uint64_t part_of(std::uint64_t whole) noexcept;
+
+ private:
+  std::size_t before_;
+};
 
 class Budget {
  public:
@@ -50,8 +67,8 @@ class Budget {
 
   std::string where_;
   std::uint64_t metadata_ = 0;
-  std::uint64_t bytes_ = kBytes;
-  std::uint64_t steps_ = kSteps;
+  std::uint64_t bytes_ = SharedBudget::part_of(kBytes);
+  std::uint64_t steps_ = SharedBudget::part_of(kSteps);
 };
 
 /// To hash, compare or copy a text.

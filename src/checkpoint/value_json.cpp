@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/value_json.h"
 
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <vector>
 
 #include "ballast/error.h"
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/file.h"
 #include "base/json_scanner.h"
 #include "base/json_writer.h"
@@ -17,12 +17,13 @@
 namespace ballast {
 namespace {
 
-Ref number(const JsonScanner::Number& number, ValueTree& tree) {
-  const std::string_view text = number.text;
+Ref number(JsonScanner& in, ValueTree& tree) {
+  const std::string_view text = in.number().text;
   if (text.find_first_of(".eE") == text.npos) return tree.decimal_integer(tree.store(text));
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return tree.floating(value);
+  const auto value = double_of(text);
+  // The scanner has refused what is beyond the range by its own rounding; this is the range itself.
+  if (!value) fail(Errc::bad_json, in.where(), "{} is no number a double has", quoted(text));
+  return tree.floating(*value);
 }
 
 // All in one tree: a Value of its own takes hundreds of bytes, and a small file may hold very many.
@@ -49,7 +50,7 @@ Ref next_value(JsonScanner& in, ValueTree& tree) {
     case JsonScanner::Kind::string:
       return tree.string(tree.store(in.string()));
     case JsonScanner::Kind::number:
-      return number(in.number(), tree);
+      return number(in, tree);
     case JsonScanner::Kind::boolean: {
       const bool truth = in.take_text("true");
       if (!truth) in.skip_value();

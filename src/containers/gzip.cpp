@@ -138,7 +138,9 @@ std::uint64_t true_size(const ByteSource& source, std::uint64_t most) {
 }  // namespace
 
 std::shared_ptr<const Storage> gunzip(const ByteSource& source) {
-  const std::uint64_t most = most_unpacked(source.size());
+  // Of a set of files each has its part.
+  const std::uint64_t most =
+      most_unpacked(source.size()) - Budget::kBytes + SharedBudget::part_of(Budget::kBytes);
   std::uint64_t size = std::min(promised_size(source), most);
   std::shared_ptr<Storage> memory;
   const auto into_memory = [&] {

@@ -11,6 +11,7 @@
 #include "ballast/error.h"
 #include "ballast/io.h"
 #include "base/ascii.h"
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/enum_names.h"
 #include "base/fail.h"
@@ -205,6 +206,7 @@ ScanReport scan_shards(const std::string& path, ScanReport report, bool checksum
   try {
     const shards::Index index = shards::read_index(path);
     const std::vector<std::string> paths = shards::locate_all(path, index);
+    const SharedBudget together(paths.size());
     for (std::size_t i = 0; i < paths.size(); ++i) {
       const OpenedFile shard = open_content(paths[i], {.io = Io::read});
       if (format_of(*shard.content) == formats::sharded)

@@ -3,8 +3,10 @@
 import gzip
 import json
 import os
+import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 from cli_testing import BALLAST, SOURCE, CliTest, environment, floats, safetensors
@@ -65,6 +67,23 @@ class Streams(CliTest):
         with open("/dev/full", "wb") as full:
             _, err = self.run_tool("ls", self.small(), stdout=full, code=2)
         self.assertIn("standard output", err)
+
+    def test_what_is_written_is_the_same_whichever_of_the_three_streams_are_closed(self):
+        one, many = self.file("one.safetensors", safetensors([("w", "F32", [60_000], floats(*[1e9] * 60_000))])), self.many()
+        orders = [["convert", one, "OUT.safetensors", "--dtype", "f16"], ["convert", many, "OUT.pt"], ["convert", many, "OUT.safetensors", "--json"],
+                  ["convert", one, "OUT.npz", "--debug-keys"], ["extract", one, "w[:9]", "-o", "OUT.npy"], ["meta", one, "set", "a=b", "-o", "OUT.safetensors"],
+                  ["shard", one, "OUT.safetensors", "--shard-size", "100KB"], ["merge", one, "OUT.safetensors"], ["new", one, "-o", "OUT.h"]]
+        for order in orders:
+            expected = None
+            for closed in [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]:
+                folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+                words = [str(folder / word) if word.startswith("OUT") else word for word in order]
+                subprocess.run([BALLAST, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env=environment(BALLAST_PROGRESS="0"), preexec_fn=lambda closed=closed: [os.close(number) for number in closed], timeout=120)
+                written = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+                expected = expected or written
+                self.assertTrue(expected, order)
+                self.assertEqual(written, expected, f"{order} with {closed} closed")
 
     def test_no_colour_in_a_pipe_and_on_a_terminal_as_asked(self):
         path = self.small()

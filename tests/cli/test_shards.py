@@ -1,17 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """ballast shard, merge and convert --shard-size; Burn's and NumPy's files at the command line; faults in the middle of a set."""
+import io
 import json
 import os
 import pathlib
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import unittest
+import zipfile
 
 from cli_testing import BALLAST, SOURCE, CliTest, environment, floats, read_safetensors, safetensors
 
 BURN = SOURCE / "tests/fixtures/burn/files"
+
+
+def text(value):
+    return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+
+def greedy_shard(name, calls):
+    """A checkpoint of one tensor, beside which so many lists of 8,000 numbers are made: two bytes of pickle for each of them."""
+    tensor = (b"ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu") + b"K\4tQK\0K\4\x85K\1\x85\x89"
+              b"ccollections\nOrderedDict\n)RtR")
+    numbers = b"(](" + b"".join(b"M" + struct.pack("<H", i) for i in range(8000)) + b"et"
+    lists = b"cbuiltins\nlist\nq\x010" + numbers + b"q\x020](" + b"h\1h\2R" * calls + b"e"
+    data = b"\x80\2}(" + text(name) + tensor + text("x") + lists + b"u."
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for entry, content in (("data.pkl", data), ("data/0", floats(1, 2, 3, 4)), ("version", b"3\n")):
+            archive.writestr(zipfile.ZipInfo("archive/" + entry), content)
+    return packed.getvalue()
 
 
 class Shards(CliTest):
@@ -56,6 +77,53 @@ class Shards(CliTest):
             self.run_tool("shard", self.ten(), self.path("mine"), "-f")
             for name in names[:2] + names[3:]:
                 self.assertEqual(pathlib.Path(self.path("mine"), name).read_bytes(), content, (first, name))
+
+    def test_what_another_process_is_giving_its_names_is_left_alone(self):
+        source = self.file("many.safetensors", safetensors([(f"w{i:04}", "F32", [16], floats(*[i] * 16)) for i in range(400)]))
+        for number, force in enumerate([[], ["-f"]] * 2):
+            folder = pathlib.Path(self.path(f"both{number}"))
+            folder.mkdir()
+            journal = folder / ".model.safetensors.index.json.publishing"
+            first = subprocess.Popen([BALLAST, "shard", source, str(folder), "--shard-size", "64", "-q"], stderr=subprocess.PIPE, env=environment())
+            while first.poll() is None and not (journal.exists() and any(folder.glob("model-0*"))):
+                pass
+            first.send_signal(signal.SIGSTOP)
+            while first.poll() is None and b") T " not in pathlib.Path(f"/proc/{first.pid}/stat").read_bytes():
+                pass
+            if first.poll() is None and journal.exists():
+                self.assertIn("[already-exists]", self.run_tool("shard", source, str(folder), *force, code=2)[1])
+            first.send_signal(signal.SIGCONT)
+            self.assertEqual((first.communicate()[1], first.returncode), (b"", 0))
+            self.assertEqual(len(self.run_json("ls", str(folder))["tensors"]), 400)
+
+    def greedy(self, count, calls):
+        """An index of so many of them."""
+        folder = pathlib.Path(self.path(f"greedy{count}"))
+        folder.mkdir()
+        names = [f"pytorch_model-{i + 1:05}-of-{count:05}.bin" for i in range(count)]
+        for i, name in enumerate(names):
+            (folder / name).write_bytes(greedy_shard(f"w{i}", calls))
+        (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": {f"w{i}": name for i, name in enumerate(names)}}))
+        return str(folder)
+
+    def measured(self, *arguments):
+        """Exit code, mebibytes and seconds of CPU."""
+        child = subprocess.Popen([BALLAST, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        return child.returncode, usage.ru_maxrss / 1024, usage.ru_utime
+
+    def test_all_shards_together_take_what_one_file_may(self):
+        """One alone takes 40 MiB; twelve of 19 kB took 450."""
+        one, twelve = self.greedy(1, 500), self.greedy(12, 500)
+        self.assertEqual(self.measured("ls", one)[0], 0)
+        for command in ("ls", "verify", "hash", "scan"):
+            code, mebibytes, _ = self.measured(command, twelve)
+            self.assertIn(code, (1, 2), command)
+            self.assertLess(mebibytes, 180, command)
+        self.assertIn("expansion-limit", self.run_tool("ls", twelve, code=2)[1])
+        modest = self.greedy(4, 100)  # beyond eight times their size, and less than 64 MiB together
+        self.assertEqual(len(self.run_json("ls", modest)["tensors"]), 4)
 
     def test_links_in_a_folder_are_not_written_through(self):
         os.mkdir(self.path("linked"))

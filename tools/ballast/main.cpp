@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ballast command: one application, its subcommands, and the one place where a failure becomes a message
 // and an exit code.
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <clocale>
 #include <memory>
 #include <span>
@@ -116,7 +119,18 @@ int run(std::span<char*> arguments) {
 }  // namespace
 }  // namespace tool
 
+// A closed one of the first three would be given to the next file that is opened, and messages would be
+// written into that file. What takes its place fails as the closed one did: it is open for the other
+// direction.
+static void hold_standard_descriptors() {
+  for (const int descriptor : {0, 1, 2}) {
+    if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    static_cast<void>(open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY));  // the lowest that is free
+  }
+}
+
 int main(int count, char** arguments) {
+  hold_standard_descriptors();
   std::setlocale(LC_CTYPE, "");
   tool::install_signal_handlers();
   return tool::run({arguments, static_cast<std::size_t>(count)});

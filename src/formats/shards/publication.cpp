@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/shards/publication.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <filesystem>
 #include <set>
@@ -50,6 +54,35 @@ std::string text_of(const Publication& what) {
   return text;
 }
 
+// Held on the journal as long as names change. It goes with the process that has it, so that a journal nobody
+// holds was left behind.
+class JournalLock {
+ public:
+  explicit JournalLock(const std::string& journal)
+      : descriptor_(::open(journal.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
+    if (descriptor_ < 0) return;
+    // File systems without locks say other things than EWOULDBLOCK: nothing better can be had there.
+    is_taken_ = flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  }
+
+  JournalLock(const JournalLock&) = delete;
+  JournalLock& operator=(const JournalLock&) = delete;
+
+  ~JournalLock() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  void require_free(const std::string& index) const {
+    if (is_taken_)
+      fail(Errc::already_exists, display(index),
+           "another process is giving shards their names here; try again when it is done");
+  }
+
+ private:
+  int descriptor_;
+  bool is_taken_ = false;
+};
+
 using Names = std::set<std::string, std::less<>>;
 
 // Names beside the index.
@@ -90,12 +123,14 @@ void publish(const Publication& what, const std::vector<std::unique_ptr<AtomicFi
              AtomicFile& index) {
   const std::string journal = journal_of(what.index);
   const bool has_journal = base_name(what.index).find('\n') == std::string::npos;
+  JournalLock(journal).require_free(what.index);
   ProvisionalFile journal_in_place(journal);  // goes in the end, whatever the end is
   if (has_journal) {
     AtomicFile out(journal, true, FileMode::usual, Links::replace);
     out.append(text_of(what));
     out.commit();
   }
+  const JournalLock alive(journal);
   std::deque<ProvisionalFile> named;
   for (const auto& file : files) {
     try {
@@ -126,6 +161,8 @@ void recover(const std::string& stem, const std::string& index) {
   sweep_temporaries(journal);
   std::error_code ignored;
   if (fs::symlink_status(journal, ignored).type() != fs::file_type::regular) return;
+  const JournalLock left_behind(journal);
+  left_behind.require_free(index);
   const Journal unfinished = read_journal(journal, index, base_name(stem));
   if (unfinished.fresh.empty()) return;
   const Names standing = files_of(index);

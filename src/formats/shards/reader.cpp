@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ballast/error.h"
+#include "base/budget.h"
 #include "base/fail.h"
 #include "base/thread_pool.h"
 #include "checkpoint/layout.h"
@@ -63,9 +64,11 @@ class ShardReader {
     const std::vector<std::string> paths = locate_all(path_, index_);
     shards_.resize(paths.size());
     if (paths.empty()) return;
+    const SharedBudget here(paths.size());
     // A passphrase that is wrong for the first is not tried on the others: each try may take seconds.
     shards_[0] = open_single(paths[0], options_);
     parallel_for(paths.size() - 1, 1, [&](std::uint64_t begin, std::uint64_t end) {
+      const SharedBudget there(paths.size());
       for (std::uint64_t i = begin + 1; i <= end; ++i) shards_[i] = open_single(paths[i], options_);
     });
   }

@@ -2,15 +2,13 @@
 #include "formats/torch/pickle_text.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "formats/pickle_opcodes.h"
 #include "formats/torch/pickle.h"
 
@@ -113,14 +111,7 @@ std::string twos_complement(std::string_view decimal) {
 
 std::optional<double> parse_float(std::string_view text) noexcept {
   if (text.size() > 1000 || text.find('(') != std::string_view::npos) return std::nullopt;  // "nan(…)"
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::invalid_argument || end != text.data() + text.size()) return std::nullopt;
-  if (error == std::errc()) return value;
-  value =
-      std::strtod(std::string(text).c_str(), nullptr);  // beyond the range: 0 or a signed 0, never infinity
-  if (std::isinf(value)) return std::nullopt;
-  return value;
+  return double_of(text);
 }
 
 void append_utf8(std::string& out, char32_t c) {
