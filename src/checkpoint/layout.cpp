@@ -207,8 +207,7 @@ void label(Checkpoint& checkpoint, std::string_view layout) {
 
 void state(Checkpoint& checkpoint, std::string_view layout) {
   Checkpoint unmarked;
-  unmarked.metadata = checkpoint.metadata;
-  if (unmarked.metadata) unmarked.metadata->erase(kKey);
+  if (checkpoint.metadata) unmarked.metadata.emplace(*checkpoint.metadata).erase(kKey);
   // Burn's has other words, but those stand in files of both layouts.
   if (layout == kBurn || claim_of(unmarked).layout != layout) set(checkpoint, layout);
 }
