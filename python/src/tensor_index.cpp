@@ -4,10 +4,13 @@
 namespace py {
 namespace {
 
+// As in Python, a number beyond what a dimension can have means its end.
 std::optional<std::int64_t> bound_of(PyObject* slice, const char* name) {
   const Ref bound(PyObject_GetAttrString(slice, name));
   if (bound.get() == Py_None) return std::nullopt;
-  return integer_of(bound.get());
+  const Py_ssize_t number = PyNumber_AsSsize_t(bound.get(), nullptr);
+  if (number == -1 && PyErr_Occurred() != nullptr) throw Raised{};
+  return number;
 }
 
 ballast::Index index_of(PyObject* item) {

@@ -46,6 +46,9 @@ def test_tensors_are_lazy_views(tmp_path):
     for index in (2, (0, 0, 0, 0), (0, -4)):
         with pytest.raises(IndexError):
             t[index]
+    bounds = (None, 0, 1, 3, -1, -4, 2**31, 2**63 - 1, 2**63, 10**30, -(2**63), -(2**63) - 1, -(10**30))
+    for start, stop, step in itertools.product(bounds, bounds, [b for b in bounds if b != 0]):
+        assert np.array_equal(t[0, start:stop:step].numpy(), whole[0, start:stop:step]), (start, stop, step)
     with pytest.raises(TypeError):
         t["a"]
     with pytest.raises(TypeError):
