@@ -101,15 +101,19 @@ struct Claim {
   bool is_own_mark = false;
 };
 
+// By what others write into their files.
+std::string_view layout_of_marks(const Checkpoint& checkpoint) {
+  for (const Mark& mark : kMarks) {
+    const std::string* found = record::find(checkpoint, mark.key);
+    if (found != nullptr && *found == mark.value) return mark.layout;
+  }
+  return kUsual;
+}
+
 Claim claim_of(const Checkpoint& checkpoint) {
   if (const std::string* own = record::find(checkpoint, kKey)) return {*own, true};
   const std::string_view usual = checkpoint.format ? checkpoint.format->layout : kUsual;
-  if (usual != kUsual) return {std::string(usual)};
-  for (const Mark& mark : kMarks) {
-    const std::string* found = record::find(checkpoint, mark.key);
-    if (found != nullptr && *found == mark.value) return {std::string(mark.layout)};
-  }
-  return {std::string(kUsual)};
+  return {std::string(usual != kUsual ? usual : layout_of_marks(checkpoint))};
 }
 
 std::string described(const Checkpoint& checkpoint, const std::string& name) {
@@ -206,10 +210,8 @@ void label(Checkpoint& checkpoint, std::string_view layout) {
 }
 
 void state(Checkpoint& checkpoint, std::string_view layout) {
-  Checkpoint unmarked;
-  if (checkpoint.metadata) unmarked.metadata.emplace(*checkpoint.metadata).erase(kKey);
   // Burn's has other words, but those stand in files of both layouts.
-  if (layout == kBurn || claim_of(unmarked).layout != layout) set(checkpoint, layout);
+  if (layout == kBurn || layout_of_marks(checkpoint) != layout) set(checkpoint, layout);
 }
 
 void state_for_safetensors(Checkpoint& checkpoint, std::string_view layout) {
