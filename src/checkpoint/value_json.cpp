@@ -135,7 +135,7 @@ Value parse_json(std::string_view text, const std::string& where) {
   // Half of what an open may take: the text lies in memory, too.
   const auto budget = std::make_shared<Budget>(where);
   budget->admit(text.size() / 2);
-  budget->take(Budget::kBytes / 2);
+  budget->take(SharedBudget::part_of(Budget::kBytes) / 2);
   tree->charge(budget);
   const Ref root = next_value(scanner, *tree);
   tree->charge(nullptr);
