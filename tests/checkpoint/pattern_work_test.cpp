@@ -28,6 +28,19 @@ TEST(PatternWork, ManyCostlyPatternsAreTooMuchTogether) {
             Errc::expansion_limit);
 }
 
+// Each of many patterns looks through each of many names.
+TEST(Rules, LookThroughNamesSoOftenAndNoMore) {
+  Checkpoint in;
+  in.add(std::string(65'000, 'a'), Tensor::zeros(DType::f32, {4}));
+  const std::vector<rules::Rule> some(1000, rules::Drop{"b"});
+  EXPECT_EQ(rules::apply(in, some).checkpoint.size(), 1U);
+  const std::vector<rules::Rule> many(10'000, rules::Drop{"b"});
+  EXPECT_EQ(code_of([&] { static_cast<void>(rules::apply(in, many)); }), Errc::expansion_limit);
+  EXPECT_EQ(code_of([&] { static_cast<void>(filter(in, std::vector<std::string>(4097, "a"))); }),
+            Errc::too_many);
+  EXPECT_EQ(filter(in, std::vector<std::string>(4096, "^a+$")).size(), 1U);
+}
+
 // Many short names cost more than their letters: each is a look by each pattern.
 TEST(PatternWork, ALookAtANameCostsMoreThanItsLetters) {
   const std::vector<std::string_view> names(5'000, "a");

@@ -313,19 +313,6 @@ TEST(Rules, MakeNoMoreTextThanIsTaken) {
   EXPECT_EQ(code(rules::Stack{.match = "^a+$", .with = many, .to = "b"}), Errc::too_many);
 }
 
-// Each of many patterns looks through each of many names.
-TEST(Rules, LookThroughNamesSoOftenAndNoMore) {
-  Checkpoint in;
-  in.add(std::string(65'000, 'a'), Tensor::zeros(DType::f32, {4}));
-  const std::vector<rules::Rule> some(1000, rules::Drop{"b"});
-  EXPECT_EQ(rules::apply(in, some).checkpoint.size(), 1U);
-  const std::vector<rules::Rule> many(10'000, rules::Drop{"b"});
-  EXPECT_EQ(code_of([&] { static_cast<void>(rules::apply(in, many)); }), Errc::expansion_limit);
-  EXPECT_EQ(code_of([&] { static_cast<void>(filter(in, std::vector<std::string>(4097, "a"))); }),
-            Errc::too_many);
-  EXPECT_EQ(filter(in, std::vector<std::string>(4096, "^a+$")).size(), 1U);
-}
-
 TEST(Rules, ReadFromJson) {
   const auto parsed = rules::parse(R"JSON({"rules": [
     {"match": "^a\\.(.*)", "to": "b.$1"},
