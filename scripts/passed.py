@@ -24,15 +24,11 @@ def read(path):
 
 @functools.cache
 def house_includes(path):
-    """Files of the house that `path` includes. What a macro or a condition hides counts as well: too much is looked at, never too little."""
-    found = set()
-    for name in re.findall(rb'^\s*#\s*include\s*["<]([^">]+)[">]', read(path), re.M):
-        for folder in (path.parent, *FOLDERS):
-            candidate = folder / os.fsdecode(name)
-            if candidate.is_file():
-                found.add(candidate.resolve())
-                break
-    return found
+    """Files of the house that `path` may include. Of a name in several folders all count, as does what a macro or a condition hides: too much is
+    looked at, never too little."""
+    names = map(os.fsdecode, re.findall(rb'^\s*#\s*include\s*["<]([^">]+)[">]', read(path), re.M))
+    candidates = [folder / name for name in names for folder in (path.parent, *FOLDERS)]
+    return {candidate.resolve() for candidate in candidates if candidate.is_file()}
 
 
 def below(path):
