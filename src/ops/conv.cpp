@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions by oneDNN, in the order its fastest kernels want: with the channels innermost, or, with AVX2,
-// in blocks of them (docs/decisions/0024).
+// in blocks of them (docs/decisions/0024). Those of 3×3 that gain by it are made of patches (winograd.h).
 #include "ballast/detail/ops/conv.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -14,14 +15,16 @@
 #include "ballast/detail/ops/movement.h"
 #include "ops/activation.h"
 #include "ops/args.h"
-#include "ops/bounds.h"
 #include "ops/cache.h"
+#include "ops/conv_bounds.h"
 #include "ops/conv_shapes.h"
 #include "ops/kernels.h"
 #include "ops/native.h"
 #include "ops/onednn.h"
 #include "ops/operations.h"
 #include "ops/parallel.h"
+#include "ops/winograd.h"
+#include "tensor/resident.h"
 
 namespace ballast {
 
@@ -42,19 +45,11 @@ struct PreparedConv {
   ops::Desc scratch = {};
   ops::Desc bias_desc = {};
   ops::SharedWeight weight = {};
-  Tensor plain_weight;
-  Tensor bias;
+  std::shared_ptr<const ops::WinogradWeight> by_patches = {};  // then there is no primitive
+  Tensor plain_weight = {};
+  Tensor bias = {};
   bool bias_left = false;  // to be added by us
   Activation left = {};
-};
-
-struct Call {
-  const char* op;
-  const Tensor& weight;
-  const Tensor& bias;
-  Activation activation;
-  OpCache* cache;
-  bool transposed;
 };
 
 // The weight as oneDNN counts its dimensions: groups (when there are several), out, in, kernel.
@@ -132,7 +127,23 @@ void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs
       ops::ordered(weight.cache, weight.weight, weight.desc, weight.values, found.weights_desc());
 }
 
-PreparedConv prepare(const Call& call, const ConvShapes& shapes, const Shape& input, bool finite) {
+PreparedConv prepare_patches(const ops::ConvCall& call, const Shape& input, const Shape& output) {
+  const bool blocks = ops::isa_in_use() == Isa::avx2 && ops::fits_blocks(input) && ops::fits_blocks(output);
+  const ImageOrder order = blocks ? ImageOrder::blocks : ImageOrder::channels_last;
+  PreparedConv prepared{.in = order, .out = order};
+  ops::CacheKey key;
+  key.add(call.weight);
+  prepared.by_patches = ops::cached_part<ops::WinogradWeight>(call.cache, key, [&] {
+    ops::WinogradWeight made = ops::winograd_weight(ops::dense_floats_once(call.op, call.weight));
+    give_back_pages(call.weight);
+    return made;
+  });
+  prepared.bias = ops::parameter(call.op, "bias", call.bias, output[1]);
+  if (!ops::is_step_when_finite(call.activation)) prepared.left = call.activation;
+  return prepared;
+}
+
+PreparedConv prepare(const ops::ConvCall& call, const ConvShapes& shapes, const Shape& input, bool finite) {
   const bool transposed = call.transposed;
   const Tensor w = call.cache == nullptr ? ops::dense_floats(call.op, call.weight)
                                          : ops::dense_floats_once(call.op, call.weight);
@@ -176,10 +187,23 @@ PreparedConv prepare(const Call& call, const ConvShapes& shapes, const Shape& in
   return prepared;
 }
 
-void run(const PreparedConv& ready, const ConvShapes& shapes, const Tensor& in, Tensor& out,
-         bool transposed) {
-  if (!ready.primitive) {
-    ops::plain_conv(shapes, in, ready.plain_weight, ready.bias, out, transposed);
+// Where all is finite, ReLU and ReLU6 are bounds of the results.
+void run_patches(const ops::ConvCall& call, const PreparedConv& ready, const ConvShapes& shapes,
+                 const Shape& input, const Tensor& in, Tensor& out) {
+  constexpr float kNone = std::numeric_limits<float>::infinity();
+  const bool limited = ops::is_step_when_finite(call.activation);
+  const bool above = call.activation.kind == Activation::Kind::relu6;
+  ops::winograd(shapes, input, *ready.by_patches,
+                {ops::data_of(ready.bias), limited ? 0.0F : -kNone, above ? 6.0F : kNone},
+                {ops::data_of(in), ops::data_of(out), ready.in == ImageOrder::blocks});
+}
+
+void run(const ops::ConvCall& call, const PreparedConv& ready, const ConvShapes& shapes, const Shape& input,
+         const Tensor& in, Tensor& out) {
+  if (ready.by_patches) {
+    run_patches(call, ready, shapes, input, in, out);
+  } else if (!ready.primitive) {
+    ops::plain_conv(shapes, in, ready.plain_weight, ready.bias, out, call.transposed);
   } else {
     const bool has_bias = ready.bias.defined() && !ready.bias_left;
     ops::execute(
@@ -204,47 +228,8 @@ Tensor image_for(const char* op, ImageOrder order, const Tensor& x) {
   return ops::to_channels_last(ops::floats(op, ops::native_view(x)));
 }
 
-// A transposed convolution's weight as [out, …], all that one output is made of in a row.
-Tensor by_outputs(const Tensor& weight, std::int64_t groups) {
-  const Shape& shape = weight.shape();
-  return weight.reshape({groups, shape[0] / groups, shape[1], -1})
-      .transpose(1, 2)
-      .contiguous()
-      .reshape({groups * shape[1], -1});
-}
-
-// What the weights make of the largest value; looked at once for a layer.
-ops::Gain gain_of(const Call& call, std::int64_t groups) {
-  if (call.cache == nullptr || call.weight.numel() == 0) return {};
-  ops::CacheKey key;
-  key.add(call.weight).add(call.bias);
-  return *ops::cached<ops::Gain>(call.cache, key, [&] {
-    const Tensor bias = call.bias.defined() ? ops::dense_floats(call.op, call.bias) : Tensor();
-    const Tensor weight = ops::dense_floats_once(call.op, call.weight);
-    return ops::gain_of(call.transposed ? by_outputs(weight, groups) : weight, bias);
-  });
-}
-
-// Of the results before the activation: by what is known of x, or, where that keeps a step of oneDNN's from
-// being used, by its values.
-double result_bound(const Call& call, const Tensor& x, std::int64_t groups) {
-  const double known = ops::bound_of(x);
-  const bool may_look =
-      !call.transposed && ops::is_step_when_finite(call.activation) && x.dtype() == DType::f32;
-  if (!std::isfinite(known) && !may_look) return ops::kUnbounded;
-  const ops::Gain gain = gain_of(call, groups);
-  const double bound = gain.of(known);
-  if (ops::stays_finite(bound) || !may_look || !std::isfinite(gain.factor)) return bound;
-  return gain.of(ops::largest_magnitude(x));
-}
-
-double activated(double bound, Activation activation) {
-  if (activation.kind == Activation::Kind::none || activation.kind == Activation::Kind::relu) return bound;
-  return activation.kind == Activation::Kind::relu6 ? std::min(bound, 6.0) : ops::kUnbounded;
-}
-
 // F64, which oneDNN does not compute.
-Tensor convolved_wide(const Call& call, const ConvShapes& shapes, const Tensor& x) {
+Tensor convolved_wide(const ops::ConvCall& call, const ConvShapes& shapes, const Tensor& x) {
   const auto widened = [&](const Tensor& parameter) {
     if (!parameter.defined()) return parameter;
     ops::require_computable(call.op, parameter);
@@ -258,14 +243,13 @@ Tensor convolved_wide(const Call& call, const ConvShapes& shapes, const Tensor& 
   return activate(out.contiguous(), call.activation);
 }
 
-Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
+Tensor convolved(const ops::ConvCall& call, const ConvShapes& shapes, const Tensor& x) {
   if (call.bias.defined() && (call.bias.rank() != 1 || call.bias.numel() != shapes.out_channels)) {
     fail(Errc::shape_mismatch, call.op, "bias is {}, must be [{}]", form(call.bias), shapes.out_channels);
   }
   if (try_numel(shapes.output) == 0) return Tensor::empty(x.dtype(), shapes.output);
   if (x.dtype() == DType::f64) return convolved_wide(call, shapes, x);
-  const double bound = ops::guarded(call.op, [&] { return result_bound(call, x, shapes.groups); });
-  const bool finite = ops::stays_finite(bound);
+  const ops::Expected about = ops::guarded(call.op, [&] { return ops::expected(call, shapes, x); });
   ops::CacheKey key;
   key.add(x.shape())
       .add(call.weight)
@@ -275,16 +259,19 @@ Tensor convolved(const Call& call, const ConvShapes& shapes, const Tensor& x) {
       .add(shapes.before)
       .add(shapes.after);
   key.add(shapes.groups).add(call.activation).add(call.transposed ? 1 : 0).add(ops::usable_threads());
-  if (ops::is_step_when_finite(call.activation)) key.add(finite ? 1 : 0);
+  if (ops::is_step_when_finite(call.activation)) key.add(about.finite ? 1 : 0);
+  key.add(about.by_patches ? 1 : 0);
   const auto ready = ops::guarded(call.op, [&] {
-    return ops::cached<PreparedConv>(call.cache, key,
-                                     [&] { return prepare(call, shapes, x.shape(), finite); });
+    return ops::cached<PreparedConv>(call.cache, key, [&] {
+      return about.by_patches ? prepare_patches(call, x.shape(), shapes.output)
+                              : prepare(call, shapes, x.shape(), about.finite);
+    });
   });
   const Tensor in = image_for(call.op, ready->in, x);
   const bool blocks = ready->out == ImageOrder::blocks;
   Tensor out = blocks ? ops::new_blocks(shapes.output) : ops::new_channels_last(DType::f32, shapes.output);
-  ops::guarded(call.op, [&] { run(*ready, shapes, in, out, call.transposed); });
-  const double largest = finite ? activated(bound, call.activation) : ops::kUnbounded;
+  ops::guarded(call.op, [&] { run(call, *ready, shapes, x.shape(), in, out); });
+  const double largest = ops::bound_after(about, call.activation);
   return (blocks ? ops::from_blocks(out, shapes.output, largest) : ops::row_major(out, largest))
       .to(x.dtype());
 }

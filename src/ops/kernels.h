@@ -99,6 +99,32 @@ struct TileKernels {
                         bool add);
 };
 
+/// How an image lies: floats from a row to the next, from a pixel, and from a vector of channels.
+struct ImageSteps {
+  std::int64_t row;
+  std::int64_t pixel;
+  std::int64_t vector;
+};
+
+/// What ends a convolution: a bias for each channel, or null, and the least and the largest result.
+struct ResultLimits {
+  const float* bias;
+  float low;
+  float high;
+};
+
+/// A convolution by patches of 4×4 pixels, each of which becomes 2×2 results (ops/winograd.h).
+struct WinogradKernels {
+  std::int64_t vector;  ///< channels
+  /// `vectors` vectors of a patch as 16 values each, which lie `apart`.
+  void (*in)(const float* from, ImageSteps steps, std::int64_t vectors, float* to, std::int64_t apart);
+  void (*out)(const float* from, std::int64_t apart, std::int64_t vectors, ResultLimits limits, float* to,
+              ImageSteps steps);
+  /// c [r, two vectors] = a b at tile[r - 1], up to the rows of TileKernels; rows of a are `a_stride` apart.
+  void (*tile[TileKernels::kMostRows])(std::int64_t k, const float* a, std::int64_t a_stride, const float* b,
+                                       float* c, std::int64_t c_stride);
+};
+
 struct Kernels {
   void (*unary[kUnaryCount])(const float* in, float* out, std::int64_t n, float p, float q);
   /// Each operand has stride 0 (one value for the whole row) or 1. `out` may be `a` or `b`.
@@ -133,6 +159,7 @@ struct Kernels {
   void (*gru_gates)(const float* x, const float* h, std::int64_t apart, float* hidden, std::int64_t n);
 
   TileKernels tiles;
+  WinogradKernels winograd;
   FoldKernels<float> f32;
   NumberKernels<double> f64;
   NumberKernels<std::uint8_t> boolean;  ///< every byte that is not 0 is true; results are 0 and 1
