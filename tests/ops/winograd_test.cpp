@@ -103,7 +103,7 @@ TEST(Winograd, EqualsLoopsInDoubleForEverySizeChannelBatchAndPadding) {
   int patches = 0;
   for (const std::int64_t height : {3, 4, 5, 8, 11})
     for (const std::int64_t width : {4, 7, 12})
-      for (const std::int64_t in : {8, 16, 17, 32})
+      for (const std::int64_t in : {8, 17, 32})
         for (const std::int64_t out : {32, 40})
           for (const std::int64_t batch : {1, 3})
             for (const std::int64_t padding : {0, 1, 4}) {
@@ -119,7 +119,7 @@ TEST(Winograd, EqualsLoopsInDoubleForEverySizeChannelBatchAndPadding) {
                   << "[" << batch << ", " << in << ", " << height << ", " << width << "] to " << out
                   << ", padding " << padding;
             }
-  EXPECT_TRUE(ops::isa_in_use() == Isa::scalar || patches > 50) << patches << " of 720 are made by patches";
+  EXPECT_TRUE(ops::isa_in_use() == Isa::scalar || patches > 40) << patches << " of 540 are made by patches";
 }
 
 TEST(Winograd, EqualsLoopsHoweverTheImageLiesAndWhateverFollows) {
