@@ -184,7 +184,11 @@ Count products_of(const Room& room) {
 }
 
 // Enough patches for every thread: each has its own, and memory of its own.
-void each_its_own(const Work& work, Count most, Count threads) {
+void each_its_own(const Work& work, Count threads) {
+  constexpr Count kLargeWeight = Count{1} << 17U;  // values of one of the 16 that a near cache does not hold
+  constexpr Count kMostFloats = Count{1} << 20U;   // 4 MiB a thread
+  const Count wanted = work.in.channels * work.out.channels > kLargeWeight ? 96 : 48;
+  const Count most = std::clamp(kMostFloats / Room::floats(work, 1), Count{12}, wanted);
   const Count turns = pieces_of(work.patches, threads * most);
   const Count at_once = pieces_of(work.patches, threads * turns);
   parallel(pieces_of(work.patches, at_once), 1, [&](Count begin, Count end) {
@@ -286,7 +290,6 @@ WinogradWeight winograd_weight(const Tensor& weight) {
 
 void winograd(const ConvShapes& shapes, const Shape& input, const WinogradWeight& weight, ResultLimits limits,
               const WinogradImages& images) {
-  constexpr Count kLargeWeight = Count{1} << 17U;  // values of one of the 16 that a near cache does not hold
   const Shape& out = shapes.output;
   const Count down = pieces_of(out[2], 2);
   const Count across = pieces_of(out[3], 2);
@@ -301,9 +304,8 @@ void winograd(const ConvShapes& shapes, const Shape& input, const WinogradWeight
                   limits,
                   images};
   const Count threads = usable_threads();
-  const Count most = shapes.in_channels * shapes.out_channels > kLargeWeight ? 96 : 48;
   if (threads == 1 || work.patches >= threads * kFewest)
-    each_its_own(work, most, threads);
+    each_its_own(work, threads);
   else
     together(work);
 }
