@@ -137,6 +137,9 @@ struct Rebuild {
   /// A tensor node over a Tensor made here.
   static Ref computed(Objects& objects, const Tensor& tensor, TypeId type);
 
+  /// The same numbers, with the strides that `like` has in dimensions of 1: PyTorch keeps them.
+  static Tensor with_strides_of_ones(const Tensor& made, const Tensor& like);
+
   static Tensor value_of(Objects& objects, Ref tensor) {
     return objects.tree().tensor_of(*tensor.node()->tensor);
   }

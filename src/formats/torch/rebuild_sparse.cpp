@@ -263,6 +263,18 @@ Parts compressed_parts(Objects& objects, std::span<const Ref> args, std::string_
   return parts;
 }
 
+// PyTorch's to_dense() goes by strides also where they mean nothing, in a dimension of 1: of others than the
+// usual it makes other numbers, or writes beside the tensor.
+bool has_usual_strides(const Tensor& values) {
+  return values.numel() == 0 || values.strides() == contiguous_strides(values.shape());
+}
+
+Tensor in_usual_order(const Tensor& values) {
+  const auto read = [values](std::span<std::byte> out) { values.read(0, out); };
+  return Tensor::contiguous_view(values.dtype(), values.shape(),
+                                 Storage::deferred(values.size_bytes(), read, {values.storage()}));
+}
+
 }  // namespace
 
 Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
@@ -279,6 +291,11 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   if (!known) objects.refuse(Errc::unsupported, "sparse layout {}", quoted(layout));
   Parts parts = layout == "coo" ? coo_parts(objects, args) : compressed_parts(objects, args, layout);
   parts.where = objects.location();
+  if (!has_usual_strides(parts.values)) {
+    objects.note_misfit(call);
+    objects.budget().take(512);  // as computed() does
+    parts.values = in_usual_order(parts.values);
+  }
   const Tensor dense(parts.values.dtype(), parts.shape);
   const auto storage = Storage::deferred(
       dense.size_bytes(), [parts](std::span<std::byte> out) { fill_dense(parts, out); },
