@@ -62,6 +62,26 @@ def rows_sparse():
                "one sparse value of two numbers in column-major order")
 
 
+def rows_copied():
+    """In a legacy stream the numbers come behind the pickle: of what a call copies, PyTorch has what lay in memory."""
+    held = {"0": FLOATS, "1": struct.pack("<4i", 0, 1, 2, 3)}
+    ints = tensor(legacy_storage("1", "IntStorage", 4), size=(1, 4), stride=(4, 1))
+    yield "indices", sparse(ints, tensor(legacy_storage()), (4,)), held, {"0": 4, "1": 4}, "sparse indices of 32 bits, which become 64"
+    for device in ("cuda:0", "cpu:0", "mps"):
+        yield ("device-" + device.replace(":", "-"), call(glob("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"), tensor(legacy_storage()), cls("float32"),
+               device, False), {"0": FLOATS}, {"0": 4}, "a tensor that is brought to %s" % device)
+    quantized = legacy_storage("0", "QInt8Storage", 2)
+    right = {"FloatStorage": struct.pack("<4f", 1, 2, 3, 4), "DoubleStorage": struct.pack("<4d", 1, 2, 3, 4), "LongStorage": longs(0, 1, 2, 3),
+             "IntStorage": struct.pack("<4i", 0, 1, 2, 3)}
+    for scales, points, step in (("FloatStorage", "LongStorage", 1), ("DoubleStorage", "IntStorage", 1), ("DoubleStorage", "FloatStorage", 1),
+                                 ("FloatStorage", "DoubleStorage", 1), ("DoubleStorage", "LongStorage", 2), ("FloatStorage", "FloatStorage", 2)):
+        params = (glob("torch", "per_channel_affine"), tensor(legacy_storage("1", scales, 4), size=(2,), stride=(step,)),
+                  tensor(legacy_storage("2", points, 4), size=(2,), stride=(step,)), 0)
+        yield ("channels-%s-%s-%d" % (scales[:-7].lower(), points[:-7].lower(), step),
+               call(glob("torch._utils", "_rebuild_qtensor"), quantized, 0, (2,), (1,), params, False, ORDERED_DICT),
+               {"0": b"\1\2", "1": right[scales], "2": right[points]}, {"0": 2, "1": 4, "2": 4}, "scales and zero points of channels that PyTorch copies")
+
+
 def rows_parameters():
     hooks = {0: CALLABLE}
     parameter = glob("torch.nn.parameter", "Parameter")
@@ -221,5 +241,8 @@ def samples():
     for rows in (rows_two_classes, rows_big_endian, rows_records, rows_modules, rows_quantized, rows_sparse):
         for name, ext, data, text in rows():
             yield Sample("state-" + name, ext, "not-clean", "trust", text, data)
+    for name, root, held, counts, text in rows_copied():
+        stream = legacy(val({"w": root}), tuple(held), [longs(counts[key]) + data for key, data in held.items()])
+        yield Sample("state-copied-" + name, "pth", "not-clean", "trust", text, stream)
     for name, data, text in rows_promises():
         yield Sample("state-" + name, "pt", "not-clean", "trust", text, data)

@@ -269,12 +269,6 @@ bool has_usual_strides(const Tensor& values) {
   return values.numel() == 0 || values.strides() == contiguous_strides(values.shape());
 }
 
-Tensor in_usual_order(const Tensor& values) {
-  const auto read = [values](std::span<std::byte> out) { values.read(0, out); };
-  return Tensor::contiguous_view(values.dtype(), values.shape(),
-                                 Storage::deferred(values.size_bytes(), read, {values.storage()}));
-}
-
 }  // namespace
 
 Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
@@ -293,8 +287,11 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   parts.where = objects.location();
   if (!has_usual_strides(parts.values)) {
     objects.note_misfit(call);
-    objects.budget().take(512);  // as computed() does
-    parts.values = in_usual_order(parts.values);
+    parts.values = in_usual_order(objects, parts.values);
+  }
+  if (parts.is_coo && parts.indices.dtype() != DType::i64) {
+    objects.note_copied(call);
+    parts.indices = parts.indices.to_lazy(DType::i64);
   }
   const Tensor dense(parts.values.dtype(), parts.shape);
   const auto storage = Storage::deferred(

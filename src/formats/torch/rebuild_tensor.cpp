@@ -23,6 +23,13 @@ Tensor Rebuild::with_strides_of_ones(const Tensor& made, const Tensor& like) {
   return {made.dtype(), made.shape(), strides, made.storage(), made.bit_offset()};
 }
 
+Tensor Rebuild::in_usual_order(Objects& objects, const Tensor& tensor) {
+  objects.budget().take(512);  // as computed() does
+  const auto read = [tensor](std::span<std::byte> out) { tensor.read(0, out); };
+  return Tensor::contiguous_view(tensor.dtype(), tensor.shape(),
+                                 Storage::deferred(tensor.size_bytes(), read, {tensor.storage()}));
+}
+
 namespace {
 
 // {'conj': True, 'neg': True}: bits of a view that PyTorch resolves when the numbers are used; here when they
@@ -256,6 +263,7 @@ Ref device_from_cpu(Objects& objects, const Call& call) {
   TensorRecord record = *inner->tensor;
   if (need_dtype(objects, call.args[1]) != record.dtype)
     objects.refuse(Errc::unsupported, "a device tensor of another dtype than the one it is made of");
+  objects.note_copied(call);
   record.requires_grad = call.args[3].is_true();
   const auto device = device_text(call.args[2]);
   if (!device || *device == "cpu") objects.note_misfit(call);  // to new releases that is the same tensor
