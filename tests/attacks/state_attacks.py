@@ -50,6 +50,11 @@ def rows_sparse():
             body = val({"w": sparse(indices, values, (2, 3, 2))})
             yield ("sparse-stride-%d%s" % (stride, "-neg" if bits else ""), "pt", torch_zip(body, {"0": FLOATS, "1": longs(0, 1)}),
                    "one sparse value of two numbers whose stride is %d" % stride)
+    rows = tensor(storage("1", "LongStorage", 4), size=(1, 4), stride=(4, 1))
+    for name, numbers in (("twice", (0, 1, 1, 2)), ("order", (0, 2, 1, 3))):
+        body = call(glob("torch._utils", "_rebuild_sparse_tensor"), layout("sparse_coo"), (rows, tensor(), (4,), True))
+        yield ("sparse-coalesced-" + name, "pt", torch_zip(val({"w": body}), {"0": FLOATS, "1": longs(*numbers)}),
+               "sparse indices %r that are said to be coalesced" % (numbers,))
     pointers, columns = tensor(storage("1", "LongStorage", 2), size=(2,)), tensor(storage("1", "LongStorage", 2), size=(1,))
     for stride in (0, 1, 3, 5):
         block = tensor(storage(), size=(1, 1, 2), stride=(stride, stride, 1))

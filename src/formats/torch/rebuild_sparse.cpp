@@ -3,6 +3,7 @@
 // read. Indices are checked before a checkpoint is handed out.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "ballast/error.h"
 #include "base/checked.h"
@@ -308,12 +309,18 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   made.node()->tensor->details = static_cast<std::uint32_t>(objects.tree().details.size());
   made.node()->tensor->location =
       as_kind(parts.is_coo ? args[1] : args[2], NodeKind::tensor)->tensor->location;
-  objects.when_finished([parts, &budget = objects.budget()] {
+  const bool is_coalesced = parts.is_coo && args.size() > 3 && args[3].is_true();
+  objects.when_finished([parts, is_coalesced, &objects] {
     const std::uint64_t numbers = index_count(parts);
-    budget.step(numbers);
-    budget.take(numbers * 3 * sizeof(std::int64_t));
-    static_cast<void>(parts.is_coo ? places_coo(parts, 1) : places_compressed(parts));
-    budget.give_back(numbers * 3 * sizeof(std::int64_t));
+    objects.budget().step(numbers);
+    objects.budget().take(numbers * 3 * sizeof(std::int64_t));
+    const auto places = parts.is_coo ? places_coo(parts, 1) : places_compressed(parts);
+    // Who believes it adds what falls on one place in any order, or at the same time.
+    if (is_coalesced &&
+        std::adjacent_find(places.begin(), places.end(), std::greater_equal()) != places.end())
+      objects.ledger().find(Severity::warning, Errc::unsupported,
+                            "sparse indices that are said to be coalesced, and are not", 0, {});
+    objects.budget().give_back(numbers * 3 * sizeof(std::int64_t));
   });
   return made;
 }
