@@ -3,6 +3,9 @@
 // strided views are computed from their definition.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "ballast/error.h"
 #include "ballast/io.h"
 #include "ballast/scan.h"
@@ -169,6 +172,26 @@ TEST(TorchTensor, PairsOfFloat4AreCountedOneByOneWhateverTheirShape) {
       EXPECT_TRUE(scan(path).clean()) << name;
     }
   }
+}
+
+// As PyTorch's to_dense(), which multiplies by one.
+TEST(TorchTensor, AnInfinitePartOfASparseComplexNumberLeavesNoOther) {
+  const std::string layout =
+      global("torch.serialization", "_get_layout") + text("torch.sparse_coo") + "\x85R";
+  const std::string indices = tensor(storage("0", "Long", 1), 0, tuple({1, 1}), tuple({1, 1}));
+  const std::string values = tensor(storage("1", "ComplexFloat", 1), 0, tuple({1}), tuple({1}));
+  const std::string made = global("torch._utils", "_rebuild_sparse_tensor") + "(" + layout + "(" + indices +
+                           values + tuple({2}) + "ttR";
+  const float value[] = {std::numeric_limits<float>::infinity(), 1};
+  const std::string bytes(reinterpret_cast<const char*>(value), sizeof value);
+  float got[4] = {};
+  read(legacy(dict({{"w", made}}), {{"0", 1, le(1, 8)}, {"1", 1, bytes}}))
+      .tensor("w")
+      .read(0, std::as_writable_bytes(std::span(got)));
+  EXPECT_EQ(got[2], value[0]);
+  EXPECT_TRUE(std::isnan(got[3]));
+  EXPECT_EQ(got[0], 0);
+  EXPECT_EQ(got[1], 0);
 }
 
 TEST(TorchTensor, OfAMetaTensorItIsKeptWhetherItWantsGradients) {

@@ -122,6 +122,21 @@ void add_halves(std::byte* to, const std::byte* from, std::size_t bytes, T (*rou
   }
 }
 
+// PyTorch adds a complex number times one, by the formula: of an infinite part, or one that is no number, the
+// other is none afterwards.
+template <class T>
+void add_products(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (std::size_t at = 0; at + 2 * sizeof(T) <= bytes; at += 2 * sizeof(T)) {
+    T sum[2];
+    T value[2];
+    std::memcpy(sum, to + at, sizeof sum);
+    std::memcpy(value, from + at, sizeof value);
+    sum[0] += value[0] - value[1] * T{0};
+    sum[1] += value[0] * T{0} + value[1];
+    std::memcpy(to + at, sum, sizeof sum);
+  }
+}
+
 // Values that fall on one place are added, as PyTorch does for tensors it calls uncoalesced.
 void add(DType dtype, std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (dtype) {
@@ -160,13 +175,19 @@ void fill_dense(const Parts& parts, std::span<std::byte> out) {
   std::memset(out.data(), 0, out.size());
   const std::size_t item = item_bytes(dtype);
   const auto count = static_cast<std::size_t>(parts.values.shape()[0]);
+  const bool is_blocks = parts.values.rank() == 3 && !parts.is_coo;  // which PyTorch puts where they belong
+  const auto put = [&](std::size_t to, const std::byte* from, std::size_t bytes) {
+    if (dtype == DType::c64 && !is_blocks) return add_products<float>(out.data() + to, from, bytes);
+    if (dtype == DType::c128 && !is_blocks) return add_products<double>(out.data() + to, from, bytes);
+    add(dtype, out.data() + to, from, bytes);
+  };
   std::vector<std::byte> values(static_cast<std::size_t>(parts.values.size_bytes()));
   parts.values.read(0, values);
   const std::size_t each = count == 0 ? 0 : values.size() / count;
   if (parts.is_coo) {
     const auto places = places_coo(parts, static_cast<std::int64_t>(each / item));
     for (std::size_t i = 0; i < count; ++i)
-      add(dtype, out.data() + static_cast<std::size_t>(places[i]) * item, values.data() + i * each, each);
+      put(static_cast<std::size_t>(places[i]) * item, values.data() + i * each, each);
     return;
   }
   const auto places = places_compressed(parts);
@@ -174,7 +195,7 @@ void fill_dense(const Parts& parts, std::span<std::byte> out) {
   for (std::size_t i = 0; i < count; ++i) {
     for (std::int64_t row = 0; row < parts.block_rows; ++row) {
       const auto to = static_cast<std::size_t>(places[i] + row * parts.shape[1]) * item;
-      add(dtype, out.data() + to, values.data() + i * each + static_cast<std::size_t>(row) * line, line);
+      put(to, values.data() + i * each + static_cast<std::size_t>(row) * line, line);
     }
   }
 }
