@@ -18,8 +18,8 @@ namespace ballast {
 namespace {
 
 // Words of a language and numbers, read as such: whatever stands in them is a word.
-constexpr std::string_view kWords[] = {"added_tokens.json",       "merges.json",    "normalizer.json",
-                                       "special_tokens_map.json", "tokenizer.json", "vocab.json"};
+constexpr std::string_view kWords[] = {"added_tokens.json", "merges.json", "normalizer.json",
+                                       "tokenizer.json", "vocab.json"};
 // What is written beside weights by PyTorch's, Hugging Face's and Meta's tools, and looked into.
 constexpr std::string_view kNames[] = {"chat_template.json", "config_sentence_transformers.json",
                                        "dataset_infos.json", "model_index.json",
@@ -191,6 +191,17 @@ std::string code_instead_of_words(const Value& root) {
   return {};
 }
 
+// transformers hands every member of special_tokens_map.json to the tokenizer, over what its configuration
+// says: a template, files to open.
+std::string argument_among_tokens(const Value& root) {
+  for (std::size_t i = 0; root.kind() == Kind::dict && i < root.size(); ++i) {
+    const std::string key = text_of(root.key(i));
+    if (!is_of_tokens(key))
+      return "has " + quoted(key) + ", which is no token: its loader hands it to the tokenizer";
+  }
+  return {};
+}
+
 // modules.json of sentence-transformers: classes, and whatever has a load(), by dotted names.
 bool is_list_of_its_own_modules(const Value& root) {
   if (root.kind() != Kind::list) return false;
@@ -250,6 +261,7 @@ std::string first_code(const Value& root, bool is_pipeline) {
 
 std::string code_in_json(const Value& root, std::string_view name) {
   if (is_among(kWords, name)) return code_instead_of_words(root);
+  if (name == "special_tokens_map.json") return argument_among_tokens(root);
   if (!ends_with_one(kEnds, name) && !is_among(kNames, name))
     return "is JSON of a name that Ballast does not know: nobody can say what its loader does with it";
   if (name.ends_with(".index.json") && leads_elsewhere(root))

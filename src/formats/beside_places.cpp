@@ -19,9 +19,17 @@ constexpr std::pair<std::string_view, std::string_view> kReplacing[] = {
     {"model_file_base_name", "model"}};
 // Members that name another model, which loaders fetch and load before this one, be it a folder or somebody's
 // repository: peft's and transformers' base of an adapter (AutoModel.from_pretrained() goes there by itself),
-// tokenizers of sound, open_clip's towers.
-constexpr std::string_view kOtherModels[] = {"base_model_name_or_path", "audio_tokenizer_name_or_path",
-                                             "hf_model_name", "hf_tokenizer_name"};
+// whatever else ends like that (tokenizers of sound and of prompts), peft's beginnings and shadows,
+// open_clip's and LLaVA's towers, what RAG looks up.
+constexpr std::string_view kOtherModelEnds[] = {"_name_or_path"};
+constexpr std::string_view kOtherModels[] = {
+    "hf_model_name",   "hf_tokenizer_name", "prompt_tuning_init_state_dict_path",
+    "mm_vision_tower", "vision_tower",      "shadow_model",
+    "index_path",      "passages_path"};
+// These may also be names in a library's own list ("resnet50"), which have neither "/" nor ":".
+constexpr std::string_view kBackbones[] = {"backbone", "timm_model_name"};
+// What peft makes of the model itself.
+constexpr std::string_view kOwnShadow = "mirror";
 // Where a model came from when it was saved: transformers writes it down and opens nothing there.
 constexpr std::string_view kOrigins[] = {"_name_or_path", "name_or_path", "special_tokens_map_file"};
 // Members that hold tokens, which may look like anything.
@@ -73,12 +81,12 @@ std::string replaced_by(std::string_view key, const Value& value) {
   return {};
 }
 
-// A backbone may also be a name in a library's own list ("resnet50"), which has neither sign.
 bool names_other_model(std::string_view key, const Value& value) {
-  if (value.kind() != Kind::string) return false;
+  if (value.kind() != Kind::string || is_among(kOrigins, key)) return false;
   const std::string_view text = value.as_string();
-  if (key == "backbone") return text.find_first_of("/:") != text.npos;
-  return is_among(kOtherModels, key) && !text.empty();
+  if (is_among(kBackbones, key)) return text.find_first_of("/:") != text.npos;
+  if (key == "shadow_model" && text == kOwnShadow) return false;
+  return (is_among(kOtherModels, key) || ends_with_one(kOtherModelEnds, key)) && !text.empty();
 }
 
 struct Waiting {
@@ -87,6 +95,10 @@ struct Waiting {
 };
 
 }  // namespace
+
+bool is_of_tokens(std::string_view key) {
+  return ends_with_one(kTokenEnds, key);
+}
 
 bool stays_below(std::string_view path) {
   return !path.starts_with('/') && path.find("..") == path.npos && path.find_first_of("\\:") == path.npos;
@@ -114,7 +126,7 @@ std::string place_elsewhere(const Value& root) {
         return "has " + quoted(key) + ", by which its loader takes " + quoted(part.as_string()) +
                ", too: nobody has looked at that";
       if (is_among(kOrigins, key) && part.kind() == Kind::string) continue;
-      waiting.push_back({std::move(part), is_token || ends_with_one(kTokenEnds, key)});
+      waiting.push_back({std::move(part), is_token || is_of_tokens(key)});
     }
   }
   return {};

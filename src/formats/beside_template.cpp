@@ -2,7 +2,8 @@
 // A template gets out of Jinja by names: ".__class__", ".gi_frame", and as well ["_" ~ "_class_" ~ "_"],
 // since Jinja takes an attribute where it finds no item. So no such name may stand in it, and none may be put
 // together: what asks a value for a part of it is a name, a number, or a text that stands there; or a
-// variable that holds what the caller gave, and not what the template made.
+// variable that holds what the caller gave, and not what the template made. So does Python's str.format,
+// whose text asks by names, too ("{0.x}"): its text stands there, or the caller gave it.
 #include "formats/beside_template.h"
 
 #include <algorithm>
@@ -36,6 +37,8 @@ constexpr std::string_view kKeeping[] = {"length", "count", "int",     "float", 
 constexpr std::string_view kByName[] = {"map", "select", "reject", "selectattr", "rejectattr", "groupby",
                                         "sum", "unique", "min",    "max",        "sort",       "join"};
 constexpr std::string_view kAdding[] = {"append", "insert", "extend", "update", "setdefault"};
+// Of a text: it takes the names that the text has in braces.
+constexpr std::string_view kFormatting[] = {"format", "format_map"};
 constexpr std::string_view kOthersCode[] = {"import", "from", "include", "extends"};
 
 // Generators, frames, functions, tracebacks and code lead to Python's modules as dunders do.
@@ -236,7 +239,42 @@ class Template {
         for (const std::string_view parameter : parameters) hold(parameter, Made::made);
   }
 
+  // What "x.y[0]" begins with, before words[end], is text that the template made.
+  [[nodiscard]] bool is_made_before(jinja::Words words, std::size_t end) const {
+    while (end > 0 && !is_tired(1)) {
+      const Word& before = words[end - 1];
+      if (before.sort == Sort::text) return false;
+      if (before.is(']')) {
+        if (is_tired(end)) return true;
+        const std::size_t open = jinja::opening(words, end - 1);
+        if (!jinja::is_subscript(words, open)) return true;
+        end = open;
+      } else if (before.sort != Sort::name) {
+        return true;
+      } else if (end > 1 && words[end - 2].is('.')) {
+        end -= 2;
+      } else {
+        return made_of_name(words, end - 1) == Made::made;
+      }
+    }
+    return true;
+  }
+
+  // "(a ~ b).format", "x['format']", "map(attribute='format')"
+  [[nodiscard]] bool formats_made_text(jinja::Words words) const {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      if (!is_among(kFormatting, words[i].text)) continue;
+      const bool is_attribute = words[i].sort == Sort::name && words[i - 1].is('.');
+      const bool is_subscript_text = words[i].sort == Sort::text && is_lone_subscript(words, i);
+      if ((is_attribute || is_subscript_text) && is_made_before(words, i - 1)) return true;
+      if (words[i].sort == Sort::text && i > 1 && words[i - 1].is('=') && words[i - 2].is_name("attribute"))
+        return true;
+    }
+    return false;
+  }
+
   [[nodiscard]] bool asks_by_made_name(jinja::Words words) const {
+    if (formats_made_text(words)) return true;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (is_tired(1)) return true;
       const std::size_t open = i + 1;

@@ -113,6 +113,15 @@ std::size_t closing(Words words, std::size_t open) {
   return words.size();
 }
 
+std::size_t opening(Words words, std::size_t close) {
+  std::size_t depth = 0;
+  for (std::size_t i = close + 1; i-- > 0;) {
+    if (words[i].is(')') || words[i].is(']') || words[i].is('}')) ++depth;
+    if ((words[i].is('(') || words[i].is('[') || words[i].is('{')) && --depth == 0) return i;
+  }
+  return 0;
+}
+
 std::vector<Words> arguments_in(Words words) {
   std::vector<Words> parts;
   std::size_t begin = 0;

@@ -29,6 +29,9 @@ using Words = std::span<const Word>;
 /// The place of the bracket that ends what begins at `open`; the end when there is none.
 [[nodiscard]] std::size_t closing(Words words, std::size_t open);
 
+/// The place of the bracket that begins what ends at `close`; 0 when there is none.
+[[nodiscard]] std::size_t opening(Words words, std::size_t close);
+
 /// Between the commas that stand in no bracket.
 [[nodiscard]] std::vector<Words> arguments_in(Words words);
 

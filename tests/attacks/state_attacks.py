@@ -6,9 +6,9 @@ there too (scripts/check-states).
 """
 import struct
 
-from numpy_attacks import array, dtype
+from numpy_attacks import RECONSTRUCT, array, dtype
 from pickle_asm import BUILD, POP, SETITEM, call, code, get, glob, new, persistent, pickle, put, val
-from torch_parts import (FLOATS, ORDERED_DICT, Sample, cls, legacy, legacy_storage, longs, record, storage, tensor, tensor_v3,
+from torch_parts import (FLOATS, ORDERED_DICT, Sample, cls, layout, legacy, legacy_storage, longs, record, sparse, storage, tensor, tensor_v3,
                          torch_zip)
 
 CALLABLE = glob("builtins", "list")
@@ -41,12 +41,58 @@ def rows_quantized():
         yield "hooks-qtensor-" + name, "pt", torch_zip(val({"w": code(body, fill)}), {"0": b"\1\2\3\4"}), "hooks of a quantized tensor"
 
 
+def rows_sparse():
+    """PyTorch's to_dense() goes by the first stride of the values of a tensor with dense dimensions, also where there is one value alone."""
+    indices = tensor(storage("1", "LongStorage", 2), size=(2, 1), stride=(1, 1))
+    for stride in (0, 1, 3, 8, 1 << 40):
+        for bits in ((), ({"neg": True},)):
+            values = call(glob("torch._utils", "_rebuild_tensor_v2"), storage(), 0, (1, 2), (stride, 1), False, ORDERED_DICT, *bits)
+            body = val({"w": sparse(indices, values, (2, 3, 2))})
+            yield ("sparse-stride-%d%s" % (stride, "-neg" if bits else ""), "pt", torch_zip(body, {"0": FLOATS, "1": longs(0, 1)}),
+                   "one sparse value of two numbers whose stride is %d" % stride)
+    rows = tensor(storage("1", "LongStorage", 4), size=(1, 4), stride=(4, 1))
+    for name, numbers in (("twice", (0, 1, 1, 2)), ("order", (0, 2, 1, 3))):
+        body = call(glob("torch._utils", "_rebuild_sparse_tensor"), layout("sparse_coo"), (rows, tensor(), (4,), True))
+        yield ("sparse-coalesced-" + name, "pt", torch_zip(val({"w": body}), {"0": FLOATS, "1": longs(*numbers)}),
+               "sparse indices %r that are said to be coalesced" % (numbers,))
+    pointers, columns = tensor(storage("1", "LongStorage", 2), size=(2,)), tensor(storage("1", "LongStorage", 2), size=(1,))
+    for stride in (0, 1, 3, 5):
+        block = tensor(storage(), size=(1, 1, 2), stride=(stride, stride, 1))
+        body = call(glob("torch._utils", "_rebuild_sparse_tensor"), layout("sparse_bsr"), (pointers, columns, block, (1, 2)))
+        yield ("sparse-block-stride-%d" % stride, "pt", torch_zip(val({"w": body}), {"0": FLOATS, "1": longs(0, 1)}), "one block whose strides are %d" % stride)
+    for form in ("f4", "f8"):  # an array of NumPy in column-major order
+        made = code(RECONSTRUCT, val((1, (1, 2), dtype(form), True, bytes(int(form[1]) * 2))), BUILD)
+        cast = call(glob("torch._utils", "_rebuild_device_tensor_from_numpy"), made, cls("float32"), "cpu", False)
+        yield ("sparse-column-major-" + form, "pt", torch_zip(val({"w": sparse(indices, cast, (2, 3, 2))}), {"1": longs(0, 1)}, 3),
+               "one sparse value of two numbers in column-major order")
+
+
+def rows_copied():
+    """In a legacy stream the numbers come behind the pickle: of what a call copies, PyTorch has what lay in memory."""
+    held = {"0": FLOATS, "1": struct.pack("<4i", 0, 1, 2, 3)}
+    ints = tensor(legacy_storage("1", "IntStorage", 4), size=(1, 4), stride=(4, 1))
+    yield "indices", sparse(ints, tensor(legacy_storage()), (4,)), held, {"0": 4, "1": 4}, "sparse indices of 32 bits, which become 64"
+    for device in ("cuda:0", "cpu:0", "mps"):
+        yield ("device-" + device.replace(":", "-"), call(glob("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"), tensor(legacy_storage()), cls("float32"),
+               device, False), {"0": FLOATS}, {"0": 4}, "a tensor that is brought to %s" % device)
+    quantized = legacy_storage("0", "QInt8Storage", 2)
+    right = {"FloatStorage": struct.pack("<4f", 1, 2, 3, 4), "DoubleStorage": struct.pack("<4d", 1, 2, 3, 4), "LongStorage": longs(0, 1, 2, 3),
+             "IntStorage": struct.pack("<4i", 0, 1, 2, 3)}
+    for scales, points, step in (("FloatStorage", "LongStorage", 1), ("DoubleStorage", "IntStorage", 1), ("DoubleStorage", "FloatStorage", 1),
+                                 ("FloatStorage", "DoubleStorage", 1), ("DoubleStorage", "LongStorage", 2), ("FloatStorage", "FloatStorage", 2)):
+        params = (glob("torch", "per_channel_affine"), tensor(legacy_storage("1", scales, 4), size=(2,), stride=(step,)),
+                  tensor(legacy_storage("2", points, 4), size=(2,), stride=(step,)), 0)
+        yield ("channels-%s-%s-%d" % (scales[:-7].lower(), points[:-7].lower(), step),
+               call(glob("torch._utils", "_rebuild_qtensor"), quantized, 0, (2,), (1,), params, False, ORDERED_DICT),
+               {"0": b"\1\2", "1": right[scales], "2": right[points]}, {"0": 2, "1": 4, "2": 4}, "scales and zero points of channels that PyTorch copies")
+
+
 def rows_parameters():
     hooks = {0: CALLABLE}
     parameter = glob("torch.nn.parameter", "Parameter")
     for name, value in (("_backward_hooks", hooks), ("_grad", tensor(storage("1"))), ("grad", tensor(storage("1"))), ("__class__", CALLABLE),
                         ("data", tensor(storage("1"))), ("requires_grad", True), ("tolist", CALLABLE), ("shape", CALLABLE), ("_version", 3),
-                        ("__setstate__", 1), ("names", ("a",))):
+                        ("__setstate__", 1), ("names", ("a",)), ("volatile", 1)):
         for how in ("state", "type", "type2"):
             body = (call(glob("torch._utils", "_rebuild_parameter_with_state"), tensor(), False, ORDERED_DICT, {name: value}) if how == "state"
                     else call(glob("torch._tensor", "_rebuild_from_type" + ("_v2" if how == "type2" else "")),
@@ -113,6 +159,8 @@ def rows_meta():
 def rows_constants():
     for number, device in enumerate(("zzz", "cpu:-1", "cuda:x", "CPU", "cuda:0 ", "", "cuda:01")):
         yield "device-%d" % number, call(cls("device"), device), "a device that PyTorch does not know"
+    zone = call(glob("datetime", "timezone"), call(glob("datetime", "timedelta"), 0, 3600, 5))
+    yield ("zone-microseconds", call(glob("datetime", "time"), b"\1\2\3\0\0\0", zone), "a time whose zone is an hour and five microseconds from UTC")
     for location in ("meta", "meta:0", "meta:127"):
         yield "location-" + location.replace(":", "-"), tensor(storage(location=location)), "a storage of the device meta, which has no numbers"
 
@@ -195,8 +243,11 @@ def samples():
         for name, root, text in rows():
             yield Sample("state-" + name.replace("_", "-").lower(), "pt", "not-clean", "trust", text, 
                          torch_zip(val({"w": tensor(), "v": tensor(storage("1")), "x": root}), {"0": FLOATS, "1": FLOATS[::-1]}, 3))
-    for rows in (rows_two_classes, rows_big_endian, rows_records, rows_modules, rows_quantized):
+    for rows in (rows_two_classes, rows_big_endian, rows_records, rows_modules, rows_quantized, rows_sparse):
         for name, ext, data, text in rows():
             yield Sample("state-" + name, ext, "not-clean", "trust", text, data)
+    for name, root, held, counts, text in rows_copied():
+        stream = legacy(val({"w": root}), tuple(held), [longs(counts[key]) + data for key, data in held.items()])
+        yield Sample("state-copied-" + name, "pth", "not-clean", "trust", text, stream)
     for name, data, text in rows_promises():
         yield Sample("state-" + name, "pt", "not-clean", "trust", text, data)

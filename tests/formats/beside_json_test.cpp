@@ -85,17 +85,22 @@ TEST(BesideJson, AMemberThatNamesAnotherModelToLoadIsNotInert) {
     return std::vector<std::string>{member, "{\"text_config\": " + member + "}", "{\"x\": [" + member + "]}"};
   };
   for (const std::string key :
-       {"base_model_name_or_path", "audio_tokenizer_name_or_path", "hf_model_name", "hf_tokenizer_name"}) {
+       {"base_model_name_or_path", "audio_tokenizer_name_or_path", "hf_model_name", "hf_tokenizer_name",
+        "tokenizer_name_or_path", "vision_model_name_or_path", "prompt_tuning_init_state_dict_path",
+        "shadow_model", "mm_vision_tower", "index_path", "passages_path"}) {
     for (const std::string value : {"\"org/name\"", "\"gpt2\"", "\"./here\"", "\"x\"", "\"https://x.y/z\""})
       for (const std::string& json : members(key, value))
         for (const char* name : kConfigurations) EXPECT_NE(why_not(json, name), "") << name << ": " << json;
     for (const std::string value : {"null", "\"\"", "false"})
       for (const std::string& json : members(key, value)) EXPECT_EQ(why_not(json), "") << json;
   }
-  for (const std::string value : {"\"org/name\"", "\"hf-hub:org/name\"", "\"local-dir:x\"", "\"./x\""})
-    for (const std::string& json : members("backbone", value)) EXPECT_NE(why_not(json), "") << json;
-  for (const std::string value : {"\"resnet50\"", "\"vit_base\"", "null", "{\"depth\": 3}"})
-    for (const std::string& json : members("backbone", value)) EXPECT_EQ(why_not(json), "") << json;
+  for (const std::string key : {"backbone", "timm_model_name"}) {
+    for (const std::string value : {"\"org/name\"", "\"hf-hub:org/name\"", "\"local-dir:x\"", "\"./x\""})
+      for (const std::string& json : members(key, value)) EXPECT_NE(why_not(json), "") << json;
+    for (const std::string value : {"\"resnet50\"", "\"vit_base\"", "null", "{\"depth\": 3}"})
+      for (const std::string& json : members(key, value)) EXPECT_EQ(why_not(json), "") << json;
+  }
+  for (const std::string& json : members("shadow_model", "\"mirror\"")) EXPECT_EQ(why_not(json), "") << json;
 }
 
 TEST(BesideJson, NotesOfWhereAModelCameFromAreNoPathsToOpen) {
@@ -116,10 +121,26 @@ TEST(BesideJson, TokensAreWordsAndNoPaths) {
           R"({"pad_token": {"content": )" + text + "}}", "{\"additional_special_tokens\": [" + text + "]}",
           R"({"extra_special_tokens": {"a": )" + text + "}}"})
       EXPECT_EQ(why_not(json, "tokenizer_config.json"), "") << json;
-    for (const char* name :
-         {"tokenizer.json", "vocab.json", "added_tokens.json", "special_tokens_map.json", "merges.json"})
+    for (const std::string key : {"bos_token", "image_token", "additional_special_tokens"})
+      EXPECT_EQ(why_not("{\"" + key + "\": " + text + "}", "special_tokens_map.json"), "") << key;
+    for (const char* name : {"tokenizer.json", "vocab.json", "added_tokens.json", "merges.json"})
       EXPECT_EQ(why_not("{\"a\": [" + text + "], " + text + ": 1}", name), "") << name;
   }
+}
+
+// transformers hands all members of this file to the tokenizer, over what its configuration says.
+TEST(BesideJson, InAMapOfSpecialTokensNothingElseIsInert) {
+  for (const std::string key : {"chat_template", "vocab_file", "tokenizer_file", "merges_file", "auto_map",
+                                "tokens", "token", "bos_token_file", "unheard_of"})
+    for (const std::string value :
+         {R"("{{ x.__class__ }}")", R"("{{ x }}")", R"("../../x")", R"("x/vocab.txt")", "null", "{}", "1"})
+      EXPECT_NE(
+          why_not("{\"bos_token\": \"<s>\", \"" + key + "\": " + value + "}", "special_tokens_map.json"), "")
+          << key << ": " << value;
+  for (const std::string map :
+       {R"({})", R"({"eos_token": "</s>", "pad_token": {"content": "os.abort", "lstrip": false}})",
+        R"({"additional_special_tokens": ["<a>", {"content": "b.py"}], "extra_special_tokens": {"x": "y"}})"})
+    EXPECT_EQ(why_not(map, "special_tokens_map.json"), "") << map;
 }
 
 // transformers takes these files in the place of the ones that every folder has.

@@ -3,7 +3,13 @@
 // strided views are computed from their definition.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "ballast/error.h"
+#include "ballast/io.h"
+#include "ballast/scan.h"
+#include "ballast/torch.h"
 #include "formats/pickle_asm.h"
 
 namespace ballast {
@@ -132,6 +138,70 @@ TEST(TorchTensor, UntypedStoragesAreSeenThroughTheTensorsType) {
   const Checkpoint checkpoint = read(legacy(dict({{"w", code}}), {blob}));
   EXPECT_EQ(checkpoint[0].dtype, DType::u16);
   expect_view<std::uint16_t>(checkpoint, 3, {5}, {2});
+}
+
+// Two numbers are one element there, also where there is none, or one without a dimension.
+TEST(TorchTensor, PairsOfFloat4AreCountedOneByOneWhateverTheirShape) {
+  struct Case {
+    std::vector<std::int64_t> sizes, strides;
+    Shape shape;
+  };
+  const std::string untyped = "(" + text("storage") + global("torch.storage", "UntypedStorage") + text("0") +
+                              text("cpu") + integer(6) + "NtQ";
+  const auto pairs = [&](const Case& given) {
+    return global("torch._utils", "_rebuild_tensor_v3") + "(" + untyped + integer(0) + numbers(given.sizes) +
+           numbers(given.strides) + "\x89" + kHooks + global("torch", "float4_e2m1fn_x2") + "tR";
+  };
+  const auto meta = [&](const Case& given) {
+    return global("torch._utils", "_rebuild_meta_tensor_no_storage") + "(" +
+           global("torch", "float4_e2m1fn_x2") + numbers(given.sizes) + numbers(given.strides) + "\x89tR";
+  };
+  for (const Case& given :
+       {Case{{}, {}, {2}}, Case{{2, 3}, {3, 1}, {2, 6}}, Case{{3, 0, 2}, {2, 2, 1}, {3, 0, 4}},
+        Case{{3, 0, 2}, {0, 2, 1}, {3, 0, 4}}, Case{{2, 0}, {1, 1}, {2, 0}}}) {
+    const Checkpoint read_back =
+        read(legacy(dict({{"w", pairs(given)}, {"m", meta(given)}}), {{"0", 6, "abcdef"}}));
+    EXPECT_EQ(read_back.tensor("w").shape(), given.shape);
+    EXPECT_EQ(read_back.tensor("m").shape(), given.shape);
+    const std::string path = ::testing::TempDir() + "/float4.pt";
+    for (const char* name : {"w", "m"}) {
+      Checkpoint one;
+      one.add(name, read_back.tensor(name));
+      torch::save(one, path, {.overwrite = true});
+      EXPECT_EQ(open(path)[0].tensor().shape(), given.shape) << name;
+      EXPECT_TRUE(scan(path).clean()) << name;
+    }
+  }
+}
+
+// As PyTorch's to_dense(), which multiplies by one.
+TEST(TorchTensor, AnInfinitePartOfASparseComplexNumberLeavesNoOther) {
+  const std::string layout =
+      global("torch.serialization", "_get_layout") + text("torch.sparse_coo") + "\x85R";
+  const std::string indices = tensor(storage("0", "Long", 1), 0, tuple({1, 1}), tuple({1, 1}));
+  const std::string values = tensor(storage("1", "ComplexFloat", 1), 0, tuple({1}), tuple({1}));
+  const std::string made = global("torch._utils", "_rebuild_sparse_tensor") + "(" + layout + "(" + indices +
+                           values + tuple({2}) + "ttR";
+  const float value[] = {std::numeric_limits<float>::infinity(), 1};
+  const std::string bytes(reinterpret_cast<const char*>(value), sizeof value);
+  float got[4] = {};
+  read(legacy(dict({{"w", made}}), {{"0", 1, le(1, 8)}, {"1", 1, bytes}}))
+      .tensor("w")
+      .read(0, std::as_writable_bytes(std::span(got)));
+  EXPECT_EQ(got[2], value[0]);
+  EXPECT_TRUE(std::isnan(got[3]));
+  EXPECT_EQ(got[0], 0);
+  EXPECT_EQ(got[1], 0);
+}
+
+TEST(TorchTensor, OfAMetaTensorItIsKeptWhetherItWantsGradients) {
+  for (const bool wants : {false, true}) {
+    const std::string made = global("torch._utils", "_rebuild_meta_tensor_no_storage") + "(" +
+                             global("torch", "float32") + tuple({2}) + tuple({1}) +
+                             (wants ? "\x88" : "\x89") + "tR";
+    const Checkpoint checkpoint = read(legacy(dict({{"m", made}}), {}));
+    EXPECT_EQ(checkpoint.value("m").tensor_value().requires_grad, wants);
+  }
 }
 
 TEST(TorchTensor, BoolBytesStayAsTheyAre) {

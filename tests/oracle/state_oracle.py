@@ -41,6 +41,11 @@ class Canonical(canonical_text.Canonical):
 
     def tensor(self, value, depth):
         plain = value.detach()
+        if plain.is_quantized:                      # and what turns them back into numbers
+            self.channels(plain)
+            plain = plain.int_repr()
+        if plain.layout != torch.strided:
+            plain = plain.to_dense()
         plain = plain.resolve_conj().resolve_neg()
         data = None
         if plain.device.type != "meta":
@@ -54,6 +59,12 @@ class Canonical(canonical_text.Canonical):
         if attributes:
             self.put("@")
             self.pairs(attributes, depth)
+
+    def channels(self, value):
+        """PyTorch computes with them: those that lay in memory when they were copied are other numbers."""
+        if value.qscheme() in (torch.per_channel_affine, torch.per_channel_affine_float_qparams):
+            numbers = [number for part in (value.q_per_channel_scales(), value.q_per_channel_zero_points()) for number in part.tolist()]
+            self.put("" if set(numbers) <= {0.5, 1} else "<other channels>")
 
     def bytes_of(self, name, dtype, wants_gradient, shape, data):
         self.put(f"t<{name}>{dtype}{'g' if wants_gradient else ''}[{''.join(f'{dim},' for dim in shape)}]" + ("meta" if data is None else data.hex()))

@@ -12,6 +12,7 @@
 #include "formats/torch/legacy.h"
 
 #include <functional>
+#include <utility>
 
 #include "ballast/error.h"
 #include "base/bytes.h"
@@ -245,7 +246,9 @@ Stretch read_stretch(Objects& objects, const ByteSource& source, const std::shar
   if (*number != kLegacyVersion)
     fail(Errc::unsupported, source.where(), "version {} of the legacy format", *number);
   check_sys_info(objects, source, next());
+  const bool came_last = std::exchange(objects.storages_come_last, true);
   const Ref root = next([&](Ref id) { return load_persistent(objects, promises, id); });
+  objects.storages_come_last = came_last;
   const Ref keys = next();
   return {root, keep_promises(objects, source, keys, base + position, promises)};
 }

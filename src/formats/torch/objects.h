@@ -82,6 +82,11 @@ class Objects : public Reading {
     return inert(call);
   }
 
+  /// The call copies the numbers it is given: where they come later, PyTorch copies what lies in memory.
+  void note_copied(const Call& call) {
+    if (storages_come_last) note_misfit(call);
+  }
+
   /// The device that numbers are put on: of one that keeps none, the verdict is unknown.
   void note_device(std::string_view device);
   /// A tensor keeps the dict of its hooks, and Python calls what is in it: it must be empty, and stay so.
@@ -136,6 +141,11 @@ struct Rebuild {
   static Ref device_from_numpy(Objects& objects, const Call& call, Role role);
   /// A tensor node over a Tensor made here.
   static Ref computed(Objects& objects, const Tensor& tensor, TypeId type);
+
+  /// The same numbers, with the strides that `like` has in dimensions of 1: PyTorch keeps them.
+  static Tensor with_strides_of_ones(const Tensor& made, const Tensor& like);
+  /// The same numbers, one after the other when they are read.
+  static Tensor in_usual_order(Objects& objects, const Tensor& tensor);
 
   static Tensor value_of(Objects& objects, Ref tensor) {
     return objects.tree().tensor_of(*tensor.node()->tensor);

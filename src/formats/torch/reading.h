@@ -63,6 +63,7 @@ class Reading {
   Machine* machine = nullptr;                 ///< at work now
   std::optional<bool> keys_are_numbers = {};  ///< those of storages: all of a file are of one kind
   std::uint32_t streams = 0;                  ///< that were begun
+  bool storages_come_last = false;            ///< behind the pickle: PyTorch fills them when it has read it
 
   /// Throws with the place the machine is at.
   template <class... Args>

@@ -367,7 +367,8 @@ Ref Rebuild::device_from_numpy(Objects& objects, const Call& call, Role /*role*/
   if (*dtype != tensor.dtype() && info(*dtype).bits <= 8) objects.note_misfit(call);
   // By way of float, as PyTorch: a double is rounded twice.
   const bool is_narrow = tensor.dtype() == DType::f64 && *dtype != DType::f64;
-  const Ref made = computed(objects, (is_narrow ? tensor.to_lazy(DType::f32) : tensor).to_lazy(*dtype), 0);
+  const Tensor cast = (is_narrow ? tensor.to_lazy(DType::f32) : tensor).to_lazy(*dtype);
+  const Ref made = computed(objects, with_strides_of_ones(cast, tensor), 0);
   objects.views().declare(static_cast<std::uint64_t>(tensor.numel()) * item_bytes(*dtype));
   made.node()->tensor->requires_grad = call.args[3].is_true();
   const auto device = device_text(call.args[2]);

@@ -89,12 +89,12 @@ std::optional<std::string> zone_text(Objects& objects, Ref zone) {
   const auto args = objects.need_sequence(timezone->object->args, "the arguments of a timezone");
   const ValueNode* delta = args.empty() ? nullptr : as_kind(args[0], NodeKind::object);
   if (delta == nullptr || static_cast<Role>(delta->role) != Role::timedelta) return std::nullopt;
-  std::int64_t parts[2] = {0, 0};  // days, seconds
+  std::int64_t parts[3] = {0, 0, 0};  // days, seconds, microseconds
   const auto numbers = objects.need_sequence(delta->object->args, "the arguments of a timedelta");
-  for (std::size_t i = 0; i < 2 && i < numbers.size(); ++i)
+  for (std::size_t i = 0; i < 3 && i < numbers.size(); ++i)
     parts[i] = std::clamp<std::int64_t>(as_int(numbers[i]).value_or(0), -100'000, 100'000);
   const std::int64_t seconds = parts[0] * 86'400 + parts[1];
-  if (seconds % 60 != 0) return std::nullopt;
+  if (seconds % 60 != 0 || parts[2] != 0) return std::nullopt;
   const std::int64_t minutes = (seconds < 0 ? -seconds : seconds) / 60;
   return fmt::format("{}{:02}:{:02}", seconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }

@@ -38,6 +38,13 @@ Tensor channel_numbers(Objects& objects, Ref value, std::int64_t channels, const
   return numbers;
 }
 
+// PyTorch keeps them as `dtype`, one behind the other: what it is given in another way it copies.
+Tensor kept_as(Objects& objects, const Call& call, const Tensor& numbers, DType dtype, bool is_tensor) {
+  if (numbers.dtype() == dtype && numbers.is_contiguous()) return numbers;
+  if (is_tensor) objects.note_copied(call);
+  return numbers.dtype() == dtype ? Rebuild::in_usual_order(objects, numbers) : numbers.to_lazy(dtype);
+}
+
 }  // namespace
 
 Ref Rebuild::quantized(Objects& objects, const Call& call, Role /*role*/) {
@@ -74,11 +81,16 @@ Ref Rebuild::quantized(Objects& objects, const Call& call, Role /*role*/) {
                      quantization.axis, record.rank);
     }
     const std::int64_t channels = record.dims[quantization.axis];
-    quantization.scales = channel_numbers(objects, params[1], channels, "scales");
-    quantization.zero_points = channel_numbers(objects, params[2], channels, "zero points");
+    const Tensor scales = channel_numbers(objects, params[1], channels, "scales");
+    const Tensor zero_points = channel_numbers(objects, params[2], channels, "zero points");
     // torch 1.x writes the shorter name for both; it goes by the zero points itself.
-    if (is_floating(quantization.zero_points.dtype()))
-      quantization.scheme = "per_channel_affine_float_qparams";
+    const bool has_float_points = is_floating(zero_points.dtype());
+    if (has_float_points) quantization.scheme = "per_channel_affine_float_qparams";
+    const auto kept = [&](const Tensor& numbers, std::size_t param, DType dtype) {
+      return kept_as(objects, call, numbers, dtype, as_kind(params[param], NodeKind::tensor) != nullptr);
+    };
+    quantization.scales = kept(scales, 1, has_float_points ? DType::f32 : DType::f64);
+    quantization.zero_points = kept(zero_points, 2, has_float_points ? DType::f32 : DType::i64);
   } else {
     objects.refuse(Errc::unsupported, "quantization scheme {}", quoted(quantization.scheme));
   }

@@ -3,6 +3,7 @@
 // read. Indices are checked before a checkpoint is handed out.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "ballast/error.h"
 #include "base/checked.h"
@@ -121,6 +122,21 @@ void add_halves(std::byte* to, const std::byte* from, std::size_t bytes, T (*rou
   }
 }
 
+// PyTorch adds a complex number times one, by the formula: of an infinite part, or one that is no number, the
+// other is none afterwards.
+template <class T>
+void add_products(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (std::size_t at = 0; at + 2 * sizeof(T) <= bytes; at += 2 * sizeof(T)) {
+    T sum[2];
+    T value[2];
+    std::memcpy(sum, to + at, sizeof sum);
+    std::memcpy(value, from + at, sizeof value);
+    sum[0] += value[0] - value[1] * T{0};
+    sum[1] += value[0] * T{0} + value[1];
+    std::memcpy(to + at, sum, sizeof sum);
+  }
+}
+
 // Values that fall on one place are added, as PyTorch does for tensors it calls uncoalesced.
 void add(DType dtype, std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (dtype) {
@@ -159,13 +175,19 @@ void fill_dense(const Parts& parts, std::span<std::byte> out) {
   std::memset(out.data(), 0, out.size());
   const std::size_t item = item_bytes(dtype);
   const auto count = static_cast<std::size_t>(parts.values.shape()[0]);
+  const bool is_blocks = parts.values.rank() == 3 && !parts.is_coo;  // which PyTorch puts where they belong
+  const auto put = [&](std::size_t to, const std::byte* from, std::size_t bytes) {
+    if (dtype == DType::c64 && !is_blocks) return add_products<float>(out.data() + to, from, bytes);
+    if (dtype == DType::c128 && !is_blocks) return add_products<double>(out.data() + to, from, bytes);
+    add(dtype, out.data() + to, from, bytes);
+  };
   std::vector<std::byte> values(static_cast<std::size_t>(parts.values.size_bytes()));
   parts.values.read(0, values);
   const std::size_t each = count == 0 ? 0 : values.size() / count;
   if (parts.is_coo) {
     const auto places = places_coo(parts, static_cast<std::int64_t>(each / item));
     for (std::size_t i = 0; i < count; ++i)
-      add(dtype, out.data() + static_cast<std::size_t>(places[i]) * item, values.data() + i * each, each);
+      put(static_cast<std::size_t>(places[i]) * item, values.data() + i * each, each);
     return;
   }
   const auto places = places_compressed(parts);
@@ -173,7 +195,7 @@ void fill_dense(const Parts& parts, std::span<std::byte> out) {
   for (std::size_t i = 0; i < count; ++i) {
     for (std::int64_t row = 0; row < parts.block_rows; ++row) {
       const auto to = static_cast<std::size_t>(places[i] + row * parts.shape[1]) * item;
-      add(dtype, out.data() + to, values.data() + i * each + static_cast<std::size_t>(row) * line, line);
+      put(to, values.data() + i * each + static_cast<std::size_t>(row) * line, line);
     }
   }
 }
@@ -263,6 +285,12 @@ Parts compressed_parts(Objects& objects, std::span<const Ref> args, std::string_
   return parts;
 }
 
+// PyTorch's to_dense() goes by strides also where they mean nothing, in a dimension of 1: of others than the
+// usual it makes other numbers, or writes beside the tensor.
+bool has_usual_strides(const Tensor& values) {
+  return values.numel() == 0 || values.strides() == contiguous_strides(values.shape());
+}
+
 }  // namespace
 
 Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
@@ -279,6 +307,14 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   if (!known) objects.refuse(Errc::unsupported, "sparse layout {}", quoted(layout));
   Parts parts = layout == "coo" ? coo_parts(objects, args) : compressed_parts(objects, args, layout);
   parts.where = objects.location();
+  if (!has_usual_strides(parts.values)) {
+    objects.note_misfit(call);
+    parts.values = in_usual_order(objects, parts.values);
+  }
+  if (parts.is_coo && parts.indices.dtype() != DType::i64) {
+    objects.note_copied(call);
+    parts.indices = parts.indices.to_lazy(DType::i64);
+  }
   const Tensor dense(parts.values.dtype(), parts.shape);
   const auto storage = Storage::deferred(
       dense.size_bytes(), [parts](std::span<std::byte> out) { fill_dense(parts, out); },
@@ -294,12 +330,18 @@ Ref Rebuild::sparse(Objects& objects, const Call& call, Role role) {
   made.node()->tensor->details = static_cast<std::uint32_t>(objects.tree().details.size());
   made.node()->tensor->location =
       as_kind(parts.is_coo ? args[1] : args[2], NodeKind::tensor)->tensor->location;
-  objects.when_finished([parts, &budget = objects.budget()] {
+  const bool is_coalesced = parts.is_coo && args.size() > 3 && args[3].is_true();
+  objects.when_finished([parts, is_coalesced, &objects] {
     const std::uint64_t numbers = index_count(parts);
-    budget.step(numbers);
-    budget.take(numbers * 3 * sizeof(std::int64_t));
-    static_cast<void>(parts.is_coo ? places_coo(parts, 1) : places_compressed(parts));
-    budget.give_back(numbers * 3 * sizeof(std::int64_t));
+    objects.budget().step(numbers);
+    objects.budget().take(numbers * 3 * sizeof(std::int64_t));
+    const auto places = parts.is_coo ? places_coo(parts, 1) : places_compressed(parts);
+    // Who believes it adds what falls on one place in any order, or at the same time.
+    if (is_coalesced &&
+        std::adjacent_find(places.begin(), places.end(), std::greater_equal()) != places.end())
+      objects.ledger().find(Severity::warning, Errc::unsupported,
+                            "sparse indices that are said to be coalesced, and are not", 0, {});
+    objects.budget().give_back(numbers * 3 * sizeof(std::int64_t));
   });
   return made;
 }

@@ -16,6 +16,20 @@ Ref Rebuild::computed(Objects& objects, const Tensor& tensor, TypeId type) {
   return made;
 }
 
+Tensor Rebuild::with_strides_of_ones(const Tensor& made, const Tensor& like) {
+  Strides strides = made.strides();
+  for (std::size_t i = 0; i < strides.size(); ++i)
+    if (made.shape()[i] == 1) strides[i] = like.strides()[i];
+  return {made.dtype(), made.shape(), strides, made.storage(), made.bit_offset()};
+}
+
+Tensor Rebuild::in_usual_order(Objects& objects, const Tensor& tensor) {
+  objects.budget().take(512);  // as computed() does
+  const auto read = [tensor](std::span<std::byte> out) { tensor.read(0, out); };
+  return Tensor::contiguous_view(tensor.dtype(), tensor.shape(),
+                                 Storage::deferred(tensor.size_bytes(), read, {tensor.storage()}));
+}
+
 namespace {
 
 // {'conj': True, 'neg': True}: bits of a view that PyTorch resolves when the numbers are used; here when they
@@ -60,8 +74,9 @@ Ref apply_bits(Objects& objects, const Call& call, Ref tensor, Ref metadata) {
                           }
                         },
                         {plain.storage()});
-  const Ref made = Rebuild::computed(objects, Tensor::contiguous_view(plain.dtype(), plain.shape(), storage),
-                                     tensor.node()->type);
+  const Tensor resolved = Tensor::contiguous_view(plain.dtype(), plain.shape(), storage);
+  const Ref made =
+      Rebuild::computed(objects, Rebuild::with_strides_of_ones(resolved, plain), tensor.node()->type);
   made.node()->tensor->requires_grad = tensor.node()->tensor->requires_grad;
   made.node()->tensor->location = tensor.node()->tensor->location;
   return made;
@@ -120,7 +135,7 @@ Ref strided(Objects& objects, const Call& call, Role role) {
 }
 
 // Shape without bytes.
-Ref meta(Objects& objects, DType dtype, Ref size) {
+Ref meta(Objects& objects, DType dtype, Ref size, Ref requires_grad) {
   const auto sizes = objects.need_sequence(size, "sizes");
   if (sizes.size() > kMaxRank) objects.refuse(Errc::too_many, "a tensor of {} dimensions", sizes.size());
   Shape shape;
@@ -130,8 +145,11 @@ Ref meta(Objects& objects, DType dtype, Ref size) {
   }
   if (!try_count(ShapeView(shape), item_bytes(dtype) * 2))
     objects.refuse(Errc::size_overflow, "a tensor of sizes {}", to_string(shape));
-  if (dtype == DType::f4 && !shape.empty()) shape[shape.size() - 1] *= 2;
-  return Rebuild::computed(objects, Tensor(dtype, shape), 0);
+  if (dtype == DType::f4 && shape.empty()) shape.push_back(1);  // a pair, which is two numbers
+  if (dtype == DType::f4) shape[shape.size() - 1] *= 2;
+  const Ref made = Rebuild::computed(objects, Tensor(dtype, shape), 0);
+  made.node()->tensor->requires_grad = requires_grad.is_true();
+  return made;
 }
 
 // Attributes that would change the tensor itself when Python sets them one by one.
@@ -143,7 +161,8 @@ void check_attributes(Objects& objects, const Call& call, const ValueNode* attri
     const Ref value = attributes->refs[std::size_t{i} * 2 + 1];
     const bool is_callable = as_kind(value, NodeKind::global) != nullptr;
     if (name == "_is_buffer" && value.is_bool()) continue;  // torch.nn.Buffer's own mark
-    if (!name || name->starts_with('_') || is_callable) {
+    // "volatile" Python takes, warns, and forgets.
+    if (!name || name->starts_with('_') || is_callable || *name == "volatile") {
       objects.note_misfit(call);
     } else if (std::find(std::begin(kOfTensors), std::end(kOfTensors), *name) != std::end(kOfTensors)) {
       objects.refuse(Errc::unsupported, "an attribute {} of a tensor, which replaces what it holds",
@@ -244,6 +263,7 @@ Ref device_from_cpu(Objects& objects, const Call& call) {
   TensorRecord record = *inner->tensor;
   if (need_dtype(objects, call.args[1]) != record.dtype)
     objects.refuse(Errc::unsupported, "a device tensor of another dtype than the one it is made of");
+  objects.note_copied(call);
   record.requires_grad = call.args[3].is_true();
   const auto device = device_text(call.args[2]);
   if (!device || *device == "cpu") objects.note_misfit(call);  // to new releases that is the same tensor
@@ -255,7 +275,7 @@ Ref device_from_cpu(Objects& objects, const Call& call) {
 Ref wrapper_subclass(Objects& objects, const Call& call) {
   objects.need_arguments(call, 8, 8);
   // only to refuse nonsense
-  static_cast<void>(meta(objects, need_dtype(objects, call.args[1]), call.args[2]));
+  static_cast<void>(meta(objects, need_dtype(objects, call.args[1]), call.args[2], call.args[7]));
   const Ref made = objects.inert(call);
   if (const ValueNode* type = as_kind(call.args[0], NodeKind::global)) {
     made.node()->type = type->type;
@@ -277,7 +297,7 @@ Ref Rebuild::tensor(Objects& objects, const Call& call, Role role) {
   switch (role) {
     case Role::tensor_meta:
       objects.need_arguments(call, 4, 4);
-      return meta(objects, need_dtype(objects, call.args[0]), call.args[1]);
+      return meta(objects, need_dtype(objects, call.args[0]), call.args[1], call.args[3]);
     case Role::wrapper_subclass:
       return wrapper_subclass(objects, call);
     case Role::device_from_cpu:

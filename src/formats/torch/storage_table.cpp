@@ -52,13 +52,13 @@ bool is_expressible(const Tensor& tensor) {
                      [](std::int64_t stride) { return stride >= 0; });
 }
 
+}  // namespace
+
 Shape shape_for_torch(const Tensor& tensor) {
   Shape shape = tensor.shape();
   if (counts_pairs(tensor.dtype()) && !shape.empty()) shape[shape.size() - 1] /= 2;
   return shape;
 }
-
-}  // namespace
 
 bool StorageTable::keep_whole(const Storage& storage) const {
   if (extent_ != Extent::automatic) return extent_ == Extent::whole;
@@ -141,8 +141,8 @@ Placement StorageTable::place_copy(const Tensor& tensor) {
       .record =
           add_record({storage, 0, size, scalar.empty() ? size : size / item_bytes(tensor.dtype()), scalar}),
       .shape = shape_for_torch(tensor)};
-  placement.strides =
-      tensor.numel() == 0 && is_expressible(tensor) ? tensor.strides() : contiguous_strides(placement.shape);
+  const bool keeps_strides = tensor.numel() == 0 && is_expressible(tensor) && !counts_pairs(tensor.dtype());
+  placement.strides = keeps_strides ? tensor.strides() : contiguous_strides(placement.shape);
   return placement;
 }
 

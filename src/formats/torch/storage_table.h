@@ -35,6 +35,9 @@ struct Placement {
   Strides strides = {};
 };
 
+/// Two 4-bit floats are one element there.
+[[nodiscard]] Shape shape_for_torch(const Tensor& tensor);
+
 class StorageTable {
  public:
   /// `extent` is whole, used, or automatic: whole but for data of a file.

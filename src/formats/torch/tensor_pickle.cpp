@@ -109,8 +109,9 @@ void TensorPickler::write_shape_only(const Tensor& tensor, bool requires_grad) {
   out_.global("torch._utils", "_rebuild_meta_tensor_no_storage");
   out_.mark();
   write_dtype(tensor.dtype());
-  out_.integers(tensor.shape());
-  out_.integers(tensor.strides());
+  const Shape shape = shape_for_torch(tensor);
+  out_.integers(shape);
+  out_.integers(contiguous_strides(shape));
   out_.boolean(requires_grad);
   out_.marked_tuple();
   out_.call();

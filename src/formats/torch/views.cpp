@@ -33,6 +33,7 @@ Reach reach_of(std::span<const std::int64_t> sizes, std::span<const std::int64_t
 }
 
 bool is_row_major(std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return true;  // of nothing
   std::uint64_t expected = 1;
   for (std::size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] == 1) continue;
