@@ -31,6 +31,7 @@ class Function<Result(Args...)> {
 
   /// Whatever takes the arguments and gives the result; nothing when it is an empty std::function or a null
   /// pointer.
+  // NOLINTBEGIN(bugprone-forwarding-reference-overload): not for another Function
   template <class Callable>
   requires(!std::same_as<std::remove_cvref_t<Callable>, Function> &&
            std::is_invocable_r_v<Result, std::decay_t<Callable>&, Args...>) Function(Callable&& callable) {
@@ -46,6 +47,7 @@ class Function<Result(Args...)> {
         return (*static_cast<Held*>(held))(std::forward<Args>(args)...);
     };
   }
+  // NOLINTEND(bugprone-forwarding-reference-overload)
 
   /// Whether there is something to call.
   explicit operator bool() const noexcept { return held_ != nullptr; }
