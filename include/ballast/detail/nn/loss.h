@@ -78,7 +78,7 @@ struct NLLLoss {
   BALLAST_FIELDS();
 };
 
-using NLLLoss2d = NLLLoss;
+using NLLLoss2d = NLLLoss;  ///< as in PyTorch
 
 struct CrossEntropyLoss {
   CrossEntropyArgs options = {};
@@ -275,6 +275,7 @@ struct AdaptiveLogSoftmaxWithLoss {
   AdaptiveLogSoftmaxWithLoss(std::int64_t in, std::int64_t classes, std::vector<std::int64_t> cuts,
                              double div_value = 4, bool head_bias = false);
 
+  /// What forward() gives.
   struct Result {
     Tensor output;  ///< [batch]: the log-probability of each target
     Tensor loss;    ///< their mean, negative
