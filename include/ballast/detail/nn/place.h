@@ -31,7 +31,7 @@ struct Place {
   }
 
  private:
-  /// Tells a trace where it is.
+  // Tells a trace where it is.
   class Entered {
    public:
     Entered(const Place& place, const char* layer);
