@@ -3,8 +3,9 @@
 """A public header as Doxygen is to read it: doxygen_filter.py HEADER.
 
 The words a header opens with become those of a group that holds all of it. Members that mean the same in every class get their words here, once, where the
-header has none of its own; of the layers (detail/nn) and operations (detail/ops), which are PyTorch's by name, every member that has none is said to be
-what PyTorch calls so. What is generated for the compiler alone (copies, moves, iterators' types) is hidden."""
+header has none of its own; of the layers (detail/nn) and operations (detail/ops) those that PyTorch has, too (docs/operations.md, cmake/torch_arguments.txt),
+are said to be what PyTorch calls so. All others keep their silence, which Doxygen complains of. What is generated for the compiler alone (copies, moves,
+iterators' types) is hidden."""
 import pathlib
 import re
 import sys
@@ -20,6 +21,12 @@ EVERYWHERE = [
     (r"(?:inline )?std::ostream& operator<<\(", "Prints it, as to_string() does where there is one."),
     (r"\[\[nodiscard\]\] auto operator\(\)\(const auto&\.\.\. args\) const", "The same as forward()."),
     (r"static constexpr LayerKind kind\b", "Which layer it is: adapters go by this, never by a type's name."),
+    (r"\[\[nodiscard\]\] (?:static )?Activation activation\(\)", "What a layer before it may apply in its place: conv.forward(x, relu.activation())."),
+    (r"\[\[nodiscard\]\] static std::vector<\w+> without_sizes\(\)", "For load(): what an empty std::optional of it may become; take_sizes() says which."),
+    (r"bool take_sizes\(std::span<const Shape> shapes\)", "For load(): becomes the layer whose parameters have these shapes, in their order; false where there is none."),
+    (r"void adjust_initial\(std::string_view field, Tensor& value\) const", "For init(): changes the first value of a parameter, if this layer's is another than usual."),
+    (r"Activation activation = \{\};", "Applied to the result."),
+    (r"OpCache\* cache = nullptr;", "Where the call keeps what it prepared for the next one; nowhere when null."),
     (r"(?:nn::)?Place place\b", "Where it stands in the model; messages and graphs name it by that."),
     (r"static (?:constexpr )?void visit_fields\(", "Calls visit(name, member) for every member with a key, as the options have them."),
     (r"(?:\[\[nodiscard\]\] )?(?:const )?[\w:]+[&*]? (?:size|empty|begin|end|front|back|operator\[\])\((?:std::size_t \w+)?\)", "As of a standard container."),
@@ -34,8 +41,10 @@ EVERYWHERE = [
     (r"bool overwrite\b", "An output that exists is replaced; else Errc::already_exists."),
     (r"std::optional<std::string> passphrase_file\b|std::string passphrase_file\b", "A file whose first line opens what is encrypted."),
 ]
-MEMBERS = {"gamma": "What scales, [features]; undefined where there is none.", "beta": "What shifts, [features]; undefined where there is none.",
-           "options": "What it was made with.", "running_mean": "The mean of training, [features].", "running_var": "The variance of training, [features]."}
+MEMBERS = {"Tensor gamma": "What scales, of the features' shape; undefined where there is none.",
+           "Tensor beta": "What shifts, of the features' shape; undefined where there is none.",
+           "Tensor running_mean": "The mean of training, [features]; undefined where none is kept.",
+           "Tensor running_var": "The variance of training, [features]; undefined where none is kept."}
 
 
 # Where a header stands in the reference: each is a group of its own in one of these (cmake/groups.dox), with the words it opens with; the parts of ops.h and
@@ -78,36 +87,53 @@ def opening_words(lines, path):
     return out
 
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
 # {"sum": ("`torch.sum`", "F32 F64 …")}: what docs/operations.md says of a function, which the tests hold against torch.
-TORCH = {name: (torch, dtypes) for name, torch, dtypes in re.findall(
-    r"^\| `(\w+)` \| ([^|]*?) \| ([^|]*?) \|", (pathlib.Path(__file__).resolve().parent.parent / "docs/operations.md").read_text(encoding="utf-8"), re.M)}
+TORCH = {name: (torch, dtypes) for name, torch, dtypes in re.findall(r"^\| `(\w+)` \| ([^|]*?) \| ([^|]*?) \|", PAGE, re.M)}
+# The layers that page names, which are torch.nn's.
+LAYERS = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| `\w+\.h` \| (.*) \|$", PAGE, re.M)))) - {"RotaryEmbedding"}
+# {"ConvArgs": {"stride", …}}: PyTorch's arguments, by the struct that has them here (written by scripts/list-operations).
+ARGUMENTS = {words[0]: set(words[1:]) for words in map(str.split, (ROOT / "cmake/torch_arguments.txt").read_text().splitlines()) if words[0] != "#"}
 
 
 def as_in_torch(name):
-    """"PyTorch's `torch.sum`, compared with it in F32, F64." """
+    """"PyTorch's `torch.sum`, compared with it in F32, F64." None for what PyTorch has not: that needs words of its own."""
     torch, dtypes = TORCH.get(name, ("", ""))
     compared = f"compared with it in {', '.join(dtypes.split())}" if dtypes else "made of other operations"
-    return f"PyTorch's {torch}, {compared}." if torch else "PyTorch has no such function."
+    return f"PyTorch's {torch}, {compared}." if torch else None
 
 
-def torch_words(path, scope, name, is_type):
-    """What stands in PyTorch under the same name."""
-    if "/detail/nn/" in path:
-        if is_type:
-            base = name.removesuffix("Options")
-            return f"The options of {base}: PyTorch's arguments by their names." if base != name else f"PyTorch's `torch.nn.{name}`."
-        if name == "forward":
-            return f"What PyTorch's `torch.nn.{scope}` computes. Errc::shape_mismatch and Errc::bad_dtype for what it cannot take."
-        if name == scope:
-            return "Shapes only: no memory before weights are loaded. Errc::size_overflow for negative ones, invalid_argument for numbers that make no layer."
-        return MEMBERS.get(name, f"PyTorch's `{name}`.")
+def layers_of(name):
+    """"`torch.nn.Conv1d`, `Conv2d`, `Conv3d`" for Conv, "" for what is no layer of PyTorch's."""
+    found = [name] if name in LAYERS else [name + d for d in ("1d", "2d", "3d") if name + d in LAYERS]
+    return "`torch.nn." + "`, `".join(found) + "`" if found else ""
+
+
+def torch_words(path, scope, name, is_type, text):
+    """What stands in PyTorch under the same name; None where it has nothing of that name."""
+    if not scope and name in LAYERS and "/detail/nn/" in path:
+        return f"PyTorch's {layers_of(name)}."
+    throws = f"Throws what @ref {group_of(path)[0]} says."
     if is_type:
-        return "The arguments of the operation: PyTorch's by their names." if name.endswith("Args") else f"{name}, of the operations below."
-    if name == scope:
-        return "Of what is given."
-    if name.startswith("operator"):
+        if name in ARGUMENTS and (name.endswith("Options") or name.endswith("Args")):
+            return "PyTorch's arguments, by their names."
+        return f"PyTorch's {layers_of(name)}." if "/detail/nn/" in path and layers_of(name) else None
+    if scope and name in ARGUMENTS.get(scope, ()):
+        return f"PyTorch's `{name}`."
+    if "/detail/nn/" in path:
+        if name == "forward" and layers_of(scope):
+            return f"What PyTorch's {layers_of(scope)} computes. {throws}"
+        if name == scope and layers_of(scope):
+            return f"With PyTorch's arguments; no memory is taken before weights are loaded. {throws}"
+        if re.search(r"(Options(<N>)?|Args) options\b", text):
+            return "What it was made with."
+        return next((words for member, words in MEMBERS.items() if re.match(member + r"\b", text)), None)
+    if name.startswith("operator") and not name.endswith("="):
         return "Element by element, with broadcasting, as in PyTorch."
-    return f"PyTorch's `{name}`." if scope else as_in_torch(name)
+    if name in ("operator==", "operator!=", "operator<=", "operator>="):
+        return "Element by element, with broadcasting, as in PyTorch."
+    return None if scope else as_in_torch(name)
 
 
 def declared(line):
@@ -189,7 +215,7 @@ def main(path):
             continue
         name = declared(text) if at_member else None
         if pattern is None and name and of_torch:
-            words = torch_words(path, scopes[-1][0] if scopes else "", *name)
+            words = torch_words(path, scopes[-1][0] if scopes else "", *name, text)
         is_function = name and not name[1] and not scopes and "/detail/ops/" in path and "(" in text and not name[0].startswith("operator")
         if is_function and has_words and TORCH.get(name[0], ("",))[0]:  # behind the words it has
             at = max(number for number, said in enumerate(out) if said.strip().startswith("///"))

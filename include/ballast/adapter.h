@@ -3,7 +3,8 @@
 // has Linear weights [out, in] and norms with weight and bias; Burn and Ballast itself [in, out], gamma and
 // beta.
 //
-// Throws: what the functions say. Owns: results share the tensors' bytes with what they are made of; names
+// Throws: what the functions say, and adapt() for damaged marks in the metadata (Metadata) Errc::bad_json,
+// bad_utf8, duplicate_key, too_many. Owns: results share the tensors' bytes with what they are made of; names
 // are constants. Threads: every function may be called from several at once. Costs: in proportion to the
 // names; no tensor's bytes are read, transposed ones are views.
 #pragma once

@@ -105,7 +105,7 @@ struct SourceSpan {
   std::uint64_t offset = 0;                  ///< in bytes
 };
 
-/// The same place, in the source that `source` is a window of.
+/// The same place, in the source that `source` is a window of, or a window of a window; else as it is.
 [[nodiscard]] SourceSpan innermost(SourceSpan span);
 
 }  // namespace ballast

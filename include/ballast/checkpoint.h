@@ -49,7 +49,9 @@ struct Entry {
   std::size_t index_;
 };
 
-/// Text by key, as Safetensors files have it.
+/// Text by key, as Safetensors files have it. Keys that begin with "ballast." are Ballast's own marks: ties,
+/// quantization, whose layout it is (docs/formats/record.md). What follows them refuses those that are
+/// damaged: Errc::bad_json, bad_utf8, duplicate_key, too_many, bad_dtype, unsupported.
 using Metadata = std::map<std::string, std::string>;
 
 /// What a file holds: tensors by name and in order, text by key, and for PyTorch's files the tree of

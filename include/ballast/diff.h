@@ -97,7 +97,9 @@ struct DiffReport {
 /// Every tensor of both, by name: shapes, dtypes, bits, and where bits differ the values. Quantized weights
 /// are compared as the values they stand for. Reads all bytes once, on all threads, in a few megabytes of
 /// memory. Errc::file_changed when a file was written to since it was opened, invalid_argument for a negative
-/// or NaN tolerance, not_representable for a tensor without data, unsupported for one on another device.
+/// or NaN tolerance, not_representable for a tensor without data, unsupported for one on another device; for
+/// damaged marks in the metadata (Metadata) bad_json, bad_utf8, duplicate_key, too_many, bad_dtype,
+/// unsupported.
 [[nodiscard]] DiffReport diff(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options = {});
 
 }  // namespace ballast

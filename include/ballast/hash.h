@@ -37,7 +37,9 @@ struct Manifest {
 
 /// Reads every byte, as many tensors at a time as there are threads, in a few hundred kilobytes of memory.
 /// Tied tensors that the metadata gives second names count under each. Errc::not_representable when a tensor
-/// has no data; file_changed when a file was written to since it was opened, and what reading throws.
+/// has no data, unsupported when it lies on another device; bad_json, bad_utf8, duplicate_key and too_many
+/// for damaged ties in the metadata (Metadata); file_changed when a file was written to since it was opened,
+/// and what reading throws.
 [[nodiscard]] Manifest hash(const Checkpoint& checkpoint, const Progress& progress = {});
 
 /// SHA-256 of a whole file, as sha256sum has it. Errc::file_not_found, permission_denied, io_error.

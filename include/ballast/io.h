@@ -56,10 +56,12 @@ void set_identities(std::vector<std::string> identities, std::string passphrase_
 /// Atomic: the old file, or the whole new one, on the disk when it returns. Streams what the tensors show, so
 /// that memory stays flat; `path` may be a file they are read from. Errc::not_representable, before anything
 /// is written, for tensors the format cannot hold (metadata and other values are left out where it has no
-/// place for them); unsupported for a format that is only read, and options it has not; invalid_argument for
-/// an extension that says no format, and recipients without ".age" or the other way round; already_exists
-/// without `overwrite`; file_not_found when the folder is not there; no_space, io_error; bad_crc and
-/// file_changed when a source is not sound. Safe to call from several threads for different paths.
+/// place for them); unsupported for a format that is only read, options it has not, and a tensor on another
+/// device; for damaged marks in the metadata (Metadata) bad_json, bad_utf8, duplicate_key, too_many,
+/// bad_dtype, unsupported; invalid_argument for an extension that says no format, and recipients without
+/// ".age" or the other way round; already_exists without `overwrite`; file_not_found when the folder is not
+/// there; no_space, io_error; bad_crc and file_changed when a source is not sound. Safe to call from several
+/// threads for different paths.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// What one shard holds at most when nothing is said; a larger tensor gets its own.

@@ -222,7 +222,9 @@ LoadReport load(const CollectSlots& collect, std::span<const Checkpoint> files, 
 /// and the file stays mapped as long as one of them lives. Gives the report of every key. Throws LoadError
 /// when the model and the checkpoint do not fit; Errc::invalid_argument for options that make no sense and
 /// for several state dicts that fit, not_found for a `root` or an `include` that finds nothing, bad_crc with
-/// `verify`; the model is as it was then. Nobody else may use the model meanwhile.
+/// `verify`; for damaged marks in the metadata (Metadata) bad_json, bad_utf8, duplicate_key, too_many,
+/// bad_dtype, unsupported; what the steps throw, and reading, where a tensor must be computed. The model is
+/// as it was then. Nobody else may use it meanwhile.
 template <Module Model>
 LoadReport load(Model& model, const Checkpoint& checkpoint, const LoadOptions& options = {}) {
   return detail::load(detail::collector_of(model), {&checkpoint, 1}, options);
@@ -253,7 +255,7 @@ template <Module Model>
 }
 
 /// Key before and after, shape and dtype of every tensor, sorted by the key after: what a rename did, before
-/// anything is matched.
+/// anything is matched. Throws what load() throws before that.
 [[nodiscard]] std::string debug_keys(const Checkpoint& before, const LoadOptions& options);
 
 }  // namespace ballast

@@ -4,14 +4,15 @@
 // your own is called like that when it has the same line:
 //   auto operator()(const auto&... args) const { return forward(args...); }
 //
-// Throws: constructors Errc::size_overflow for sizes below 0 or beyond 64 bits, invalid_argument for numbers
-// and options that make no layer; forward() what its operations throw (ops.h: shape_mismatch, bad_dtype,
-// invalid_argument for a layer that has no weights yet, …) with the layer's path and type in where(). Owns: a
-// layer its tensors, which are shapes until something is loaded; copies of a layer share their bytes.
-// Threads: forward() of one layer from several at once, while nobody changes it; only a KVCache, and a
-// generator of random numbers, belong to one. Costs: constructing takes no memory; the first forward() may
-// order weights for the processor, in memory of their own, and the next ones of those shapes reuse that. The
-// layers, by the part of detail/nn/ they are declared in:
+// Throws: constructors Errc::size_overflow for parameters with a size below 0 or beyond 64 bits,
+// invalid_argument for groups, heads and numbers of layers that make none, and options of another layer; all
+// other numbers (strides, kernels of pools, …) are looked at by forward(). forward() what its operations
+// throw (ops.h: shape_mismatch, bad_dtype, invalid_argument for a layer that has no weights yet, …) with the
+// layer's path and type in where(). Owns: a layer its tensors, which are shapes until something is loaded;
+// copies of a layer share their bytes. Threads: forward() of one layer from several at once, while nobody
+// changes it; only a KVCache, and a generator of random numbers, belong to one. Costs: constructing takes no
+// memory; the first forward() may order weights for the processor, in memory of their own, and the next ones
+// of those shapes reuse that. The layers, by the part of detail/nn/ they are declared in:
 //   linear.h, embedding.h  Linear, Bilinear, Embedding, EmbeddingBag
 //   conv.h                 Conv1d … 3d, ConvTranspose1d … 3d
 //   norm.h                 BatchNorm, LayerNorm, GroupNorm, InstanceNorm, RMSNorm, LocalResponseNorm

@@ -61,7 +61,8 @@ struct OperationCall {
   [[nodiscard]] DType dtype(std::size_t i) const { return inputs[i].dtype(); }
 
   /// @name Attributes
-  /// By their names, valid as long as the call. Errc::unsupported when there is none of that name.
+  /// By their names, valid as long as the call. Errc::unsupported when there is none of that name,
+  /// type_mismatch when it is of another type.
 
   /// A whole number.
   [[nodiscard]] std::int64_t number(std::string_view attribute) const;

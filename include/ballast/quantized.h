@@ -3,9 +3,10 @@
 // dequantize(): a Checkpoint's weights as integers with one scale for each channel, and back; what is what
 // stands in the metadata (docs/formats/record.md), so that load() finds it by itself. Part of ballast::core.
 //
-// Throws: what the functions say. Owns: what is made keeps what it is computed from. Threads: every function
-// may be called from several at once. Costs: quantize_int8() reads the values twice, on all threads;
-// everything else reads nothing, and is computed when somebody reads it.
+// Throws: what the functions say, and for damaged marks in the metadata (Metadata) Errc::bad_json, bad_utf8,
+// duplicate_key, too_many, bad_dtype, unsupported. Owns: what is made keeps what it is computed from.
+// Threads: every function may be called from several at once. Costs: quantize_int8() reads the values twice,
+// on all threads; everything else reads nothing, and is computed when somebody reads it.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +55,7 @@ using ChannelAxis = Function<std::optional<std::int64_t>(const Entry&)>;
 /// errors; the integers are made when they are read. Tensors that match a pattern of `except` stay as they
 /// are. Without `axis` the channels are the first dimension of floating-point tensors of two dimensions and
 /// more: PyTorch's output channels. Errc::not_representable for values that are not finite, invalid_argument
-/// when tensors are quantized already.
+/// when tensors are quantized already, unsupported for one on another device, and what reading throws.
 [[nodiscard]] Quantized quantize_int8(const Checkpoint& in, const std::vector<std::string>& except = {},
                                       const ChannelAxis& axis = {});
 

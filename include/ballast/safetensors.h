@@ -34,7 +34,8 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 /// Header checked whole, data left where it is: tensors are views of the mapped file and keep it alive.
 /// Errc::file_not_found, unknown_format, truncated, bad_json, size_mismatch, overlap, …
-/// (docs/formats/safetensors.md) for what the reference would refuse, duplicate_key where `strict`. Safe to
+/// (docs/formats/safetensors.md) for what the reference would refuse, duplicate_key where `strict`, bad_crc
+/// with `verify`. Safe to
 /// call from several threads. Of the options it knows mode, io, writable, verify; others are
 /// Errc::invalid_argument.
 [[nodiscard]] Checkpoint open(const std::string& path, const OpenOptions& options = {});
@@ -44,9 +45,11 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 /// Atomic. Tensors in the reference's order: dtype, then name; whatever their strides, they are written
 /// row-major. Memory stays flat whatever the size; a source file that changed meanwhile is
 /// Errc::file_changed, and nothing is written under `path`, which may be a source itself.
-/// Errc::not_representable for dtypes the format has not and tensors without data, bad_name, bad_utf8 and
-/// duplicate_key for names, header_too_large, already_exists, file_not_found, no_space, io_error. Of the
-/// options it knows pack and durable, beside overwrite and progress; others are invalid_argument.
+/// Errc::not_representable for dtypes the format has not and tensors without data, unsupported for those on
+/// another device, size_overflow beyond 64 bits and misaligned for ones of 4 or 6 bits that end inside a
+/// byte; bad_name, bad_utf8 and duplicate_key for names, header_too_large, already_exists, file_not_found,
+/// no_space, io_error. Of the options it knows pack and durable, beside overwrite and progress; others are
+/// invalid_argument.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 /// The same bytes, in memory: as many as the file would have. The same refusals, but those of a path.
 [[nodiscard]] std::vector<std::byte> serialize(const Checkpoint& checkpoint);

@@ -4,7 +4,8 @@
 // piece by piece and on several threads, so that a tensor of any size needs a few megabytes and a file that
 // is cut off meanwhile is an Error.
 //
-// Throws: as elements of a Tensor: Errc::invalid_argument when it has no data, unsupported on another device,
+// Throws: as elements of a Tensor: Errc::invalid_argument for a shape alone (an undefined tensor has no
+// values; a Plane refuses it), unsupported on another device,
 // file_changed when the file was written to since it was opened, and what reading throws. Owns: results are
 // values; a Plane and a Pyramid keep their tensors, and copies of one share its data. Threads: every function
 // may be called from several at once; each works on all threads of runtime.h, and the numbers do not depend

@@ -9,9 +9,10 @@
 // makes no sense is Errc::invalid_argument.
 //
 // Throws: the same, and Errc::too_many or expansion_limit for patterns beyond all measure; in casts
-// Errc::bad_dtype for what is no floating dtype; and what the functions say. Owns: results share the tensors'
-// bytes with what they are made of, and keep them alive. Threads: every function may be called from several
-// at once. Costs: in proportion to the names; in_memory() alone reads bytes.
+// Errc::bad_dtype for what is no floating dtype; for damaged marks in the metadata (Metadata) Errc::bad_json,
+// bad_utf8, duplicate_key, too_many, bad_dtype, unsupported; and what the functions say. Owns: results share
+// the tensors' bytes with what they are made of, and keep them alive. Threads: every function may be called
+// from several at once. Costs: in proportion to the names; in_memory() alone reads bytes.
 #pragma once
 
 #include <cstddef>
@@ -309,7 +310,8 @@ struct Renamed {
 
 /// Every tensor's bytes in one piece of memory, brought there by all threads at once, and what was still to
 /// be computed is computed: nothing depends on a file any more, but `tree`. Tied tensors stay tied.
-/// Errc::file_changed when a file is not as it was when it was opened.
+/// Errc::file_changed when a file is not as it was when it was opened, unsupported for a tensor on another
+/// device.
 [[nodiscard]] Checkpoint in_memory(const Checkpoint& in);
 
 /// 8-bit weights with scales that the file's metadata speaks of (quantized.h).

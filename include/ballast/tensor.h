@@ -224,7 +224,8 @@ class Tensor {
   /// is none.
   [[nodiscard]] Tensor transpose(std::int64_t a, std::int64_t b) const;
 
-  /// The 2-D transpose.
+  /// The last two dimensions change places: of a matrix, the transpose. Errc::shape_mismatch when there are
+  /// fewer.
   [[nodiscard]] Tensor t() const { return transpose(-2, -1); }
 
   /// The dimensions in another order; Errc::shape_mismatch unless each is there once.
@@ -261,12 +262,14 @@ class Tensor {
   /// one.
   [[nodiscard]] Tensor squeeze(std::int64_t dim) const;
   /// Dimensions of size 1 as often as `shape` says, and new ones before them; -1 keeps a size. No copy:
-  /// the stride is 0. Errc::shape_mismatch.
+  /// the stride is 0. Errc::shape_mismatch unless they fit, size_overflow for a negative size and beyond 63
+  /// bits.
   [[nodiscard]] Tensor expand(Shape shape) const;
 
   /// @name Copies
   /// Row-major, in memory of their own that may be written, made by several threads (runtime.h); of a shape
-  /// alone a shape alone. They throw what reading throws, and std::bad_alloc.
+  /// alone a shape alone. They throw what reading throws, Errc::size_overflow beyond 63 bits, and
+  /// std::bad_alloc.
 
   /// Itself, and no copy, when it is row-major already; else clone().
   [[nodiscard]] Tensor contiguous() const;

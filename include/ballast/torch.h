@@ -32,14 +32,14 @@ namespace ballast::torch {
 /// stay on one storage, strides and offsets stay as they are. String metadata has no place in these files and
 /// is not written. Atomic; memory does not grow with the tensors. A shape alone is written as PyTorch's meta
 /// tensors are. Errc::not_representable for dtypes PyTorch has not, and values it would refuse;
-/// already_exists without `overwrite`, file_not_found, no_space, io_error, file_changed.
-/// Of the options it knows format (torch_zip, torch_legacy), plain_dict, simplify, extent, metadata; others
-/// are Errc::invalid_argument.
+/// unsupported for a tensor on another device; already_exists without `overwrite`, file_not_found, no_space,
+/// io_error, file_changed. Of the options it knows format (torch_zip, torch_legacy), plain_dict, simplify,
+/// extent, metadata; others are Errc::invalid_argument.
 void save(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// Any tree of values: a training checkpoint with its epoch, model and optimizer. Shared parts and cycles
 /// stay what they are. Errc::not_representable, with the path of the value, for what
-/// torch.load(weights_only=True) would refuse.
+/// torch.load(weights_only=True) would refuse, unsupported for a tensor on another device.
 void save(const Value& root, const std::string& path, const SaveOptions& options = {});
 
 }  // namespace ballast::torch

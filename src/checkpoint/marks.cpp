@@ -97,9 +97,11 @@ void take(Checkpoint& checkpoint, const std::string& key) {
 }
 
 Int8 int8_of(const std::string& name, const Value& entry, const std::string& where) {
-  const auto field = [&](const char* key) {
+  const auto field = [&](const char* key, Kind kind = Kind::string) {
     const auto found = entry.find(key);
     if (!found) fail(Errc::bad_json, where, "{} has no {}", quoted(name), quoted(key));
+    if (found->kind() != kind || (kind == Kind::integer && !found->fits_int()))
+      fail(Errc::bad_json, where, "{} of {} is {}", quoted(key), quoted(name), found->summary());
     return *found;
   };
   if (field("scheme").as_string() != "int8")
@@ -109,7 +111,7 @@ Int8 int8_of(const std::string& name, const Value& entry, const std::string& whe
   if (!dtype || !is_floating(*dtype))
     fail(Errc::bad_dtype, where, "{} cannot become {}: that is no floating-point dtype", quoted(name),
          quoted(field("dtype").as_string()));
-  return {std::string(field("scale").as_string()), field("axis").as_int(), *dtype};
+  return {std::string(field("scale").as_string()), field("axis", Kind::integer).as_int(), *dtype};
 }
 
 }  // namespace

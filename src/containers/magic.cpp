@@ -44,7 +44,7 @@ constexpr std::array kMagics = {
     Magic{"-----BEGIN AGE ENCRYPTED FILE-----"sv, "a file encrypted with age, in armor", true},
     Magic{"GGUF"sv, "a GGUF file, which llama.cpp reads and Ballast does not", true},
     Magic{"\x93NUMPY"sv, "a NumPy .npy file", true},
-    Magic{"\x89HDF\r\n\x1a\n"sv, "an HDF5 file (Keras?)", true},
+    Magic{"\x89HDF\r\n\x1a\n"sv, "an HDF5 file (Keras?), which Ballast does not read", true},
     Magic{"\x89PNG\r\n\x1a\n"sv, "a PNG image"},
     Magic{"\xff\xd8\xff"sv, "a JPEG image"},
     Magic{"GIF8"sv, "a GIF image"},

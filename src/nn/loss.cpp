@@ -106,6 +106,8 @@ Tensor CTCLoss::forward(const Tensor& log_probs, const Tensor& targets, const Te
 namespace {
 
 constexpr const char* kAdaptive = "AdaptiveLogSoftmaxWithLoss";
+constexpr double kMostFeatures =
+    1e15;  // of a cluster, where a div_value below 1 makes them more: a double still counts them
 
 // With the number of classes at their end.
 std::vector<std::int64_t> checked_cutoffs(std::vector<std::int64_t> cutoffs, std::int64_t classes) {
@@ -129,8 +131,11 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(std::int64_t in, std::int
   double divisor = 1;
   for (std::size_t i = 0; i + 1 < cutoffs.size(); ++i) {
     divisor *= div_value;
-    const auto features = static_cast<std::int64_t>(static_cast<double>(in) / divisor);
-    require_positive(kAdaptive, "the features of a cluster", features);
+    const double share = static_cast<double>(in) / divisor;
+    if (!(share >= 1 && share <= kMostFeatures))
+      fail(Errc::invalid_argument, kAdaptive, "a div_value of {} leaves cluster {} with {} of {} features",
+           div_value, i, share, in);
+    const auto features = static_cast<std::int64_t>(share);
     tail.emplace_back(Linear(in, features, {.bias = false}),
                       Linear(features, cutoffs[i + 1] - cutoffs[i], {.bias = false}));
   }

@@ -10,9 +10,14 @@
 namespace ballast {
 namespace {
 
-const Attribute::Value& value_of(const OperationCall& call, std::string_view name) {
-  for (const Attribute& one : call.attributes)
-    if (one.name == name) return one.value;
+template <class Type>
+const Type& value_of(const OperationCall& call, std::string_view name) {
+  for (const Attribute& one : call.attributes) {
+    if (one.name != name) continue;
+    const auto* value = std::get_if<Type>(&one.value);
+    if (value == nullptr) fail(Errc::type_mismatch, call.name(), "its attribute {} is of another type", name);
+    return *value;
+  }
   fail(Errc::unsupported, call.name(), "has no attribute {}", name);
 }
 
@@ -28,23 +33,23 @@ std::string to_string(const Operation& operation) {
 }
 
 std::int64_t OperationCall::number(std::string_view attribute) const {
-  return std::get<std::int64_t>(value_of(*this, attribute));
+  return value_of<std::int64_t>(*this, attribute);
 }
 
 double OperationCall::real(std::string_view attribute) const {
-  return std::get<double>(value_of(*this, attribute));
+  return value_of<double>(*this, attribute);
 }
 
 const Dims& OperationCall::list(std::string_view attribute) const {
-  return std::get<Dims>(value_of(*this, attribute));
+  return value_of<Dims>(*this, attribute);
 }
 
 const std::vector<double>& OperationCall::reals(std::string_view attribute) const {
-  return std::get<std::vector<double>>(value_of(*this, attribute));
+  return value_of<std::vector<double>>(*this, attribute);
 }
 
 const std::string& OperationCall::text(std::string_view attribute) const {
-  return std::get<std::string>(value_of(*this, attribute));
+  return value_of<std::string>(*this, attribute);
 }
 
 namespace detail {

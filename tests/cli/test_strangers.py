@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of PyTorch 2.15 that are no plain state dicts are read as far as they can be, and called what they are."""
 import json
+import pathlib
 import unittest
 import zipfile
 
@@ -53,6 +54,18 @@ class Strangers(CliTest):
             package.writestr("compiled/data/aotinductor/model/code.wrapper.so", b"\x7fELF")
         _, said = self.run_tool("ls", path, code=2)
         self.assertIn("compiled program (AOTInductor)", said)
+
+    def test_files_of_keras_and_tensorflow_are_called_that(self):
+        with zipfile.ZipFile(self.path("m.keras"), "w") as model:
+            model.writestr("config.json", "{}")
+            model.writestr("model.weights.h5", b"\x89HDF\r\n\x1a\n")
+        # The end of LevelDB's tables, which TensorFlow's indexes are.
+        pathlib.Path(self.path("model.ckpt.index")).write_bytes(bytes(40) + 0xDB4775248B80FB57.to_bytes(8, "little"))
+        pathlib.Path(self.path("model.ckpt.data-00000-of-00001")).write_bytes(b"\1\2\3\4" * 20)
+        for name, words in {"m.keras": "is a model of Keras", "model.ckpt.index": "is the index of a TensorFlow checkpoint",
+                            "model.ckpt.data-00000-of-00001": "by its name the data of a TensorFlow checkpoint"}.items():
+            _, said = self.run_tool("ls", self.path(name), code=2)
+            self.assertIn(words, said)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ namespace ballast {
 
 /// The tensors as they are, under the names they have; the layout, the precision and the configuration are
 /// what the checkpoint's metadata says they are (docs/formats/record.md). Atomic, and memory stays flat. Of
-/// the options it knows pack.
+/// the options it knows pack. Refuses what safetensors::save() refuses; damaged ties in the metadata are
+/// Errc::bad_json, bad_utf8, duplicate_key, too_many.
 void save_record(const Checkpoint& checkpoint, const std::string& path, const SaveOptions& options = {});
 
 /// A mapped record. Errc::unknown_format when the file is a Safetensors file and no record,
@@ -45,11 +46,13 @@ struct RecordFault {
 };
 
 /// Compares all checksums, on several threads, which reads every byte; empty when everything is as it was
-/// written.
+/// written. Errc::bad_json, bad_utf8, duplicate_key and too_many for checksums and ties that the metadata has
+/// damaged, unsupported for a version that is not known here.
 [[nodiscard]] std::vector<RecordFault> check_record(const Checkpoint& checkpoint,
                                                     const Progress& progress = {});
 
-/// The configuration in it. Errc::not_found when there is none, bad_json when it is no JSON.
+/// The configuration in it. Errc::not_found when there is none, bad_json, bad_utf8 and duplicate_key
+/// when it is no JSON.
 [[nodiscard]] Value record_config_value(const Checkpoint& checkpoint);
 
 }  // namespace ballast

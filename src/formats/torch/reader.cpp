@@ -15,6 +15,23 @@ namespace {
 constexpr std::size_t kMaxStreams = 8;  // inside each other
 constexpr std::size_t kNamesInANote = 12;
 
+// A checkpoint of TensorFlow: an index, which is a table of LevelDB's with its number at the end, and files
+// it leads to, of which only the name tells.
+std::string_view what_of_tensorflow(const ByteSource& source) {
+  constexpr std::uint64_t kTableNumber = 0xdb4775248b80fb57;
+  constexpr std::size_t kFooter = 48;
+  if (source.size() >= kFooter) {
+    const auto end = load_range(source, source.size() - sizeof kTableNumber, sizeof kTableNumber);
+    if (load_le<std::uint64_t>(end->data()) == kTableNumber)
+      return "the index of a TensorFlow checkpoint, which Ballast does not read";
+  }
+  const std::string_view name = source.name();
+  const std::size_t at = name.rfind(".data-");
+  if (at != name.npos && name.size() - at == 20 && name.substr(at + 11, 4) == "-of-")
+    return "no format Ballast reads (by its name the data of a TensorFlow checkpoint)";
+  return "no format Ballast reads";
+}
+
 std::string unknown_classes_note(Objects& objects) {
   const auto& names = objects.ledger().unknown_names();
   std::string note = "classes and functions that stay inert objects: ";
@@ -52,10 +69,11 @@ Ref Reader::read_container(const ByteSource& source, Document& document) {
   if (containers::is_tar(head)) return read_tar(objects_, source, document);
   const bool says_pickle = !head.empty() && head[0] == std::byte{0x80};  // PROTO
   const std::string_view likely = says_pickle ? std::string_view() : containers::what_is_it(head);
-  const std::string is_what = head.empty()     ? "is empty"
-                              : likely.empty() ? "is no format Ballast reads"
-                                               : fmt::format("is {}", likely);
-  if (!may_be_pickle(head)) fail(Errc::unknown_format, source.where(), "{}", is_what);
+  const auto is_what = [&]() -> std::string {
+    if (head.empty()) return "is empty";
+    return fmt::format("is {}", likely.empty() ? what_of_tensorflow(source) : likely);
+  };
+  if (!may_be_pickle(head)) fail(Errc::unknown_format, source.where(), "{}", is_what());
   if (says_pickle) return read_pickles(objects_, source, document);
   // Protocols 0 and 1 have no mark: text that is no pickle fails in ways that say little.
   try {
@@ -64,8 +82,8 @@ Ref Reader::read_container(const ByteSource& source, Document& document) {
     const bool tells = error.code() == Errc::bad_pickle || error.code() == Errc::memo_range ||
                        (error.code() == Errc::truncated && !likely.empty());
     if (!tells) throw;
-    if (!likely.empty()) fail(Errc::unknown_format, source.where(), "{}", is_what);
-    fail(Errc::unknown_format, source.where(), "{}; read as a pickle it fails: {}", is_what, error.what());
+    if (!likely.empty()) fail(Errc::unknown_format, source.where(), "{}", is_what());
+    fail(Errc::unknown_format, source.where(), "{}; read as a pickle it fails: {}", is_what(), error.what());
   }
 }
 

@@ -149,6 +149,9 @@ void Archive::not_a_checkpoint() const {
   if (has("/model.json"))
     fail(Errc::unsupported, source_.where(),
          "is a TorchScript archive of torch 1.0 to 1.2, which Ballast does not read");
+  if (has("model.weights.h5"))
+    fail(Errc::unknown_format, source_.where(),
+         "is a model of Keras (.keras), whose weights are in HDF5, which Ballast does not read");
   fail(Errc::unknown_format, source_.where(), "is a zip archive without data.pkl: no PyTorch file");
 }
 

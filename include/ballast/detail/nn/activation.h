@@ -169,6 +169,7 @@ struct Hardsigmoid {
   BALLAST_FIELDS();
 };
 
+/// PyTorch's "none" and "tanh".
 enum class GELUApproximation : std::uint8_t { none, tanh };
 
 struct GELU {
@@ -283,7 +284,7 @@ struct CELU {
 };
 
 struct Hardshrink {
-  double lambda = 0.5;
+  double lambda = 0.5;  ///< PyTorch's `lambd`: what is no further from 0 than this becomes 0
   Place place = {};
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;
@@ -294,7 +295,7 @@ struct Hardshrink {
 };
 
 struct Softshrink {
-  double lambda = 0.5;
+  double lambda = 0.5;  ///< PyTorch's `lambd`: what is no further from 0 than this becomes 0
   Place place = {};
 
   [[nodiscard]] Tensor forward(const Tensor& x) const;

@@ -47,9 +47,10 @@ struct AttentionMasks {
 /// own. In a trace, which knows values and no memory, what is appended is concatenated.
 class KVCache {
  public:
+  /// All there are, as views.
   struct Seen {
-    Tensor keys;  ///< [batch, heads, tokens, features]
-    Tensor values;
+    Tensor keys;    ///< [batch, heads, tokens, features]
+    Tensor values;  ///< [batch, heads, tokens, features]
   };
 
   KVCache() = default;
@@ -86,12 +87,12 @@ struct MultiheadAttention {
   std::int64_t embed_dim;
   std::int64_t num_heads;
   MultiheadAttentionOptions options;
-  Linear query;
-  Linear key;
-  Linear value;
-  Linear output;
+  Linear query;   ///< embed → embed; a third of PyTorch's in_proj_weight
+  Linear key;     ///< kdim → embed
+  Linear value;   ///< vdim → embed
+  Linear output;  ///< PyTorch's out_proj
   Tensor bias_k;  ///< [1, 1, embed], undefined without add_bias_kv
-  Tensor bias_v;
+  Tensor bias_v;  ///< the same
   Place place;
 
   MultiheadAttention(std::int64_t embed, std::int64_t heads, const MultiheadAttentionOptions& options = {});
@@ -125,6 +126,7 @@ struct MultiheadAttention {
   }
 };
 
+/// PyTorch's "relu" and "gelu".
 enum class TransformerActivation : std::uint8_t { relu, gelu };
 
 /// Of Transformer and its layers. What one layer does not know, the numbers of layers, is
@@ -224,9 +226,9 @@ struct Transformer {
 
 /// Rotary positions for queries and keys, [..., length, features]; without parameters.
 struct RotaryEmbedding {
-  std::int64_t dim;  ///< features that are turned
-  double base = 10000;
-  RotaryPairs pairs = RotaryPairs::halves;
+  std::int64_t dim;                         ///< features that are turned
+  double base = 10000;                      ///< as of rotary_tables()
+  RotaryPairs pairs = RotaryPairs::halves;  ///< which features are turned together
   Place place = {};
 
   /// `first`: the position of x's first element.

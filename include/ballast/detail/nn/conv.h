@@ -32,6 +32,7 @@ struct ConvOptions {
   PaddingMode padding_mode = PaddingMode::zeros;  ///< transposed ones: zeros
 };
 
+/// Convolutions of N dimensions: what Conv1d, Conv2d and Conv3d are.
 template <std::size_t N>
 struct Conv {
   static constexpr LayerKind kind = LayerKind::conv;
@@ -68,6 +69,7 @@ struct Conv3d : Conv<3> {
   using Conv<3>::Conv;
 };
 
+/// What ConvTranspose1d, ConvTranspose2d and ConvTranspose3d are.
 template <std::size_t N>
 struct ConvTranspose {
   static constexpr LayerKind kind = LayerKind::conv_transpose;

@@ -20,7 +20,7 @@
 
 namespace ballast::nn {
 
-using EmbeddingBagMode = BagMode;
+using EmbeddingBagMode = BagMode;  ///< PyTorch's "sum", "mean" and "max"
 
 /// Of Embedding and EmbeddingBag; what Embedding does not know is Errc::invalid_argument when it is made.
 struct EmbeddingOptions {

@@ -18,9 +18,10 @@
 
 namespace ballast {
 
+/// A norm that fuse() folded into a layer.
 struct Folded {
   std::string layer;  ///< path of the convolution or Linear
-  std::string norm;
+  std::string norm;   ///< path of the norm
 };
 
 namespace detail {

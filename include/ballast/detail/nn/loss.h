@@ -3,8 +3,10 @@
 // detail/ops/loss.h. A weight is an option and stays what it was made with: load() and save() do not know it.
 //
 // Gives: forward() one number, or with LossReduction::none the loss of each element or sample. Throws:
-// forward() what the function of its name throws (detail/ops/loss.h); AdaptiveLogSoftmaxWithLoss's
-// constructor Errc::invalid_argument for cutoffs that do not grow, its forward() shape_mismatch for targets
+// forward() what the function of its name throws (detail/ops/loss.h): Errc::shape_mismatch, bad_dtype,
+// offset_out_of_range, invalid_argument; AdaptiveLogSoftmaxWithLoss's
+// constructor Errc::invalid_argument for cutoffs that do not grow, and a `div_value` that leaves a cluster no
+// features, its forward() shape_mismatch for targets
 // of another rank.
 #pragma once
 
@@ -78,7 +80,7 @@ struct NLLLoss {
   BALLAST_FIELDS();
 };
 
-using NLLLoss2d = NLLLoss;
+using NLLLoss2d = NLLLoss;  ///< as in PyTorch
 
 struct CrossEntropyLoss {
   CrossEntropyArgs options = {};
@@ -275,6 +277,7 @@ struct AdaptiveLogSoftmaxWithLoss {
   AdaptiveLogSoftmaxWithLoss(std::int64_t in, std::int64_t classes, std::vector<std::int64_t> cuts,
                              double div_value = 4, bool head_bias = false);
 
+  /// What forward() gives.
   struct Result {
     Tensor output;  ///< [batch]: the log-probability of each target
     Tensor loss;    ///< their mean, negative

@@ -41,6 +41,7 @@ struct BatchNormOptions {
   bool track_running_stats = true;
 };
 
+/// What BatchNorm1d, BatchNorm2d and BatchNorm3d are.
 struct BatchNorm {
   static constexpr LayerKind kind = LayerKind::batch_norm;
   std::int64_t num_features;
@@ -94,6 +95,7 @@ struct InstanceNormOptions {
   bool track_running_stats = false;
 };
 
+/// What InstanceNorm1d, InstanceNorm2d and InstanceNorm3d are.
 struct InstanceNorm {
   static constexpr LayerKind kind = LayerKind::instance_norm;
   std::int64_t num_features;
@@ -102,7 +104,7 @@ struct InstanceNorm {
   Tensor beta;
   Tensor running_mean;
   Tensor running_var;
-  Tensor num_batches_tracked;
+  Tensor num_batches_tracked;  ///< I64 []
   Place place;
 
   InstanceNorm(std::int64_t features, const InstanceNormOptions& options = {});

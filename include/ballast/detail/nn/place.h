@@ -14,9 +14,10 @@
 
 namespace ballast::nn {
 
+/// Where a layer stands, and what its operation keeps. A copy has the path, and keeps nothing.
 struct Place {
-  std::string path = {};  ///< "layer2.0.conv1"; set by load(), init() and fuse()
-  mutable OpCache cache = {};
+  std::string path = {};       ///< "layer2.0.conv1"; set by load(), init() and fuse()
+  mutable OpCache cache = {};  ///< for the layer's operation alone
 
   /// What `work` returns; an Error it throws gets the layer's path and type before its own place.
   template <class Work>
@@ -30,7 +31,7 @@ struct Place {
   }
 
  private:
-  /// Tells a trace where it is.
+  // Tells a trace where it is.
   class Entered {
    public:
     Entered(const Place& place, const char* layer);

@@ -32,6 +32,7 @@ struct PoolOptions {
   std::optional<std::int64_t> divisor_override = {};  ///< average pools
 };
 
+/// What MaxPool1d, MaxPool2d and MaxPool3d are.
 template <std::size_t N>
 struct MaxPool {
   Size<N> kernel_size;
@@ -61,6 +62,7 @@ struct MaxPool3d : MaxPool<3> {
   using MaxPool<3>::MaxPool;
 };
 
+/// What MaxUnpool1d, MaxUnpool2d and MaxUnpool3d are.
 template <std::size_t N>
 struct MaxUnpool {
   Size<N> kernel_size;
@@ -89,6 +91,7 @@ struct MaxUnpool3d : MaxUnpool<3> {
   using MaxUnpool<3>::MaxUnpool;
 };
 
+/// What LPPool1d and LPPool2d are.
 template <std::size_t N>
 struct LPPool {
   double norm_type;
@@ -113,6 +116,7 @@ struct LPPool2d : LPPool<2> {
   using LPPool<2>::LPPool;
 };
 
+/// What AvgPool1d, AvgPool2d and AvgPool3d are.
 template <std::size_t N>
 struct AvgPool {
   Size<N> kernel_size;
@@ -140,17 +144,21 @@ struct AvgPool3d : AvgPool<3> {
   using AvgPool<3>::AvgPool;
 };
 
-/// An absent output size keeps the input's in that dimension.
+/// What the adaptive pools are. An absent output size keeps the input's in that dimension.
 template <std::size_t N>
 struct AdaptivePool {
   std::array<std::optional<std::int64_t>, N> output_size;
   Place place;
 
+  /// The same size in every dimension.
   AdaptivePool(std::int64_t all) { output_size.fill(all); }
 
+  /// A size for each dimension.
   AdaptivePool(const std::array<std::optional<std::int64_t>, N>& each) : output_size(each) {}
 
+  /// adaptive_avg_pool() of x.
   [[nodiscard]] Tensor average(const Tensor& x) const;
+  /// adaptive_max_pool() of x.
   [[nodiscard]] Tensor maximum(const Tensor& x) const;
 
   BALLAST_FIELDS();
@@ -216,6 +224,7 @@ struct Flatten {
   BALLAST_FIELDS();
 };
 
+/// PyTorch's names; all but nearest are linear or cubic by the number of dimensions.
 enum class UpsampleMode : std::uint8_t { nearest, linear, bilinear, bicubic, trilinear };
 
 struct Upsample {

@@ -19,16 +19,19 @@
 
 namespace ballast::nn {
 
+/// What the layers below are: pad() with these amounts.
 template <std::size_t N>
 struct PadLayer {
-  Size<2 * N> padding;
-  PadMode mode;
-  double value;
+  Size<2 * N> padding;  ///< in PyTorch's order
+  PadMode mode;         ///< what is put there
+  double value;         ///< of PadMode::constant
   Place place = {};
 
+  /// With these amounts; checked by forward().
   PadLayer(Size<2 * N> amounts, PadMode pad_mode, double filling = 0)
       : padding(amounts), mode(pad_mode), value(filling) {}
 
+  /// x of N spatial dimensions, with or without batch, padded.
   [[nodiscard]] Tensor forward(const Tensor& x) const;
 
   [[nodiscard]] auto operator()(const auto&... args) const { return forward(args...); }

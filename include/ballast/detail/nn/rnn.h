@@ -26,7 +26,7 @@ namespace ballast::nn {
 
 using RecurrentCell = RecurrentWeights;  ///< one layer in one direction
 
-using RNNNonlinearity = RnnNonlinearity;
+using RNNNonlinearity = RnnNonlinearity;  ///< PyTorch's "tanh" and "relu"
 
 /// Of all recurrent layers and cells; what one of them does not know is Errc::invalid_argument when it is
 /// made. A cell knows bias, and RNNCell its nonlinearity.
@@ -95,7 +95,7 @@ struct GRU {
   std::int64_t input_size;
   std::int64_t hidden_size;
   RecurrentOptions options;
-  std::vector<RecurrentCell> cells;
+  std::vector<RecurrentCell> cells;  ///< layer by layer, forward before backward
   Place place;
 
   GRU(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
@@ -114,7 +114,7 @@ struct RNN {
   std::int64_t input_size;
   std::int64_t hidden_size;
   RecurrentOptions options;
-  std::vector<RecurrentCell> cells;
+  std::vector<RecurrentCell> cells;  ///< layer by layer, forward before backward
   Place place;
 
   RNN(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
@@ -139,9 +139,10 @@ constexpr void visit_cell(auto& self, auto&& visit) {
 
 }  // namespace detail
 
+/// What LSTMCell gives.
 struct LSTMState {
   Tensor hidden;  ///< [batch, hidden], or without batch
-  Tensor cell;
+  Tensor cell;    ///< the same
 };
 
 /// One step. x [batch, in] (or [in]); undefined states are zeros.
@@ -150,7 +151,7 @@ struct LSTMCell {
   std::int64_t input_size;
   std::int64_t hidden_size;
   RecurrentOptions options;
-  RecurrentCell weights;
+  RecurrentCell weights;  ///< [in, gates * hidden], as in the layers
   Place place;
 
   LSTMCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
@@ -167,7 +168,7 @@ struct GRUCell {
   std::int64_t input_size;
   std::int64_t hidden_size;
   RecurrentOptions options;
-  RecurrentCell weights;
+  RecurrentCell weights;  ///< [in, gates * hidden], as in the layers
   Place place;
 
   GRUCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
@@ -184,7 +185,7 @@ struct RNNCell {
   std::int64_t input_size;
   std::int64_t hidden_size;
   RecurrentOptions options;
-  RecurrentCell weights;
+  RecurrentCell weights;  ///< [in, gates * hidden], as in the layers
   Place place;
 
   RNNCell(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});

@@ -97,6 +97,7 @@ struct Sequential {
       return false;
   }
 };
+/// Sequential{layer, layer}: of the layers' types.
 template <class... Layers>
 Sequential(Layers...) -> Sequential<Layers...>;
 

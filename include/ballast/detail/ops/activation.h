@@ -56,6 +56,7 @@ namespace ballast {
 
 /// An activation that an operation applies to its result while it still has it at hand.
 struct Activation {
+  /// Which function; none: the result stays as it is.
   enum class Kind : std::uint8_t {
     none,
     relu,
@@ -71,12 +72,14 @@ struct Activation {
     hardsigmoid,
     mish
   };
-  Kind kind = Kind::none;
+  Kind kind = Kind::none;  ///< which function
   std::optional<double> alpha =
       {};  ///< leaky_relu's slope, elu's alpha; 0.01 and 1 when absent, as in PyTorch
 
+  /// None.
   Activation() = default;
 
+  /// This one, with its parameter.
   Activation(Kind which, std::optional<double> parameter = {}) : kind(which), alpha(parameter) {}
 
   /// alpha, or what stands for it.
@@ -86,6 +89,7 @@ struct Activation {
   }
 };
 
+/// The activation of x: relu(x), gelu(x), …; x itself for none.
 [[nodiscard]] Tensor activate(const Tensor& x, Activation activation);
 
 }  // namespace ballast

@@ -28,6 +28,7 @@ namespace ballast {
 /// [n, m]: the area of both divided by the area of either.
 [[nodiscard]] Tensor box_iou(const Tensor& a, const Tensor& b);
 
+/// torchvision's arguments, by their names.
 struct RoiAlignArgs {
   Dims output_size = {1};    ///< one number for both dimensions, or one each
   double spatial_scale = 1;  ///< from the boxes' measure to x's

@@ -26,6 +26,7 @@ class OpCache {
   OpCache& operator=(OpCache&& other) noexcept;
   ~OpCache();
 
+  /// Forgets what was prepared: the next call prepares it again.
   void clear();
 
   struct State;

@@ -40,8 +40,10 @@ namespace ballast {
 /// + 1 from words 2k and 2k + 1 by Box and Muller.
 class Generator {
  public:
+  /// The same numbers for the same seed.
   explicit Generator(std::uint64_t seed) noexcept : seed_(seed) {}
 
+  /// What it was made with.
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
   /// The number of this call: 0, 1, …

@@ -51,17 +51,23 @@ namespace ballast {
 /// floating), as is memory that may not be written, an element seen at several positions (Errc::overlap), and
 /// in a model that is traced a value that depends on its inputs (Errc::traced_value: there, write x = x + y).
 Tensor& operator+=(Tensor& a, const Operand& b);
+/// In place, as operator+=.
 Tensor& operator-=(Tensor& a, const Operand& b);
+/// In place, as operator+=.
 Tensor& operator*=(Tensor& a, const Operand& b);
+/// In place, as operator+=; integers are not divided.
 Tensor& operator/=(Tensor& a, const Operand& b);
 
-// Of a view without a name: t[0] += 1.
+/// Of a view without a name, t[0] += 1, which is what it gives.
 Tensor operator+=(Tensor&& a, const Operand& b);
 
+/// Of a view without a name.
 Tensor operator-=(Tensor&& a, const Operand& b);
 
+/// Of a view without a name.
 Tensor operator*=(Tensor&& a, const Operand& b);
 
+/// Of a view without a name.
 Tensor operator/=(Tensor&& a, const Operand& b);
 
 /// Writes `values` into the elements `to` looks at, under the same conditions: assign(t[0], x) is PyTorch's

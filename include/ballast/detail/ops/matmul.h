@@ -25,6 +25,7 @@ namespace ballast {
 /// NumPy's matmul: vectors, matrices, batches with broadcasting; any strides.
 [[nodiscard]] Tensor matmul(const Tensor& a, const Tensor& b);
 
+/// What linear() does besides.
 struct LinearArgs {
   Activation activation = {};
   OpCache* cache = nullptr;
@@ -51,7 +52,7 @@ struct LinearArgs {
 /// Rotary position embedding: angles of positions, and vectors turned by them in pairs of features.
 struct RotaryTables {
   Tensor cos;  ///< F32 [length, features / 2]
-  Tensor sin;
+  Tensor sin;  ///< the same
 };
 
 /// Of positions first, first + 1, …: pair i turns by position * base ^ (-2 i / features), in F32 as Hugging
@@ -59,6 +60,7 @@ struct RotaryTables {
 [[nodiscard]] RotaryTables rotary_tables(std::int64_t length, std::int64_t features, double base = 10000,
                                          std::int64_t first = 0);
 
+/// Which features are turned together.
 enum class RotaryPairs : std::uint8_t {
   halves,      ///< feature i with i + features / 2: Llama as Hugging Face has it, GPT-NeoX, Qwen
   interleaved  ///< feature 2 i with 2 i + 1: GPT-J, Llama as Meta has it
@@ -69,6 +71,7 @@ enum class RotaryPairs : std::uint8_t {
 [[nodiscard]] Tensor rotary_embedding(const Tensor& x, const RotaryTables& tables,
                                       RotaryPairs pairs = RotaryPairs::halves);
 
+/// PyTorch's attn_mask, is_causal and scale, and what a cache of keys needs.
 struct AttentionArgs {
   Tensor mask =
       {};  ///< broadcasts to [..., queries, keys]: BOOL, true where attention is paid; or numbers to be added

@@ -26,6 +26,7 @@ class Operand {
   /// Of a number a tensor without dimensions; valid as long as the operand.
   [[nodiscard]] const Tensor& tensor() const noexcept { return tensor_; }
 
+  /// Whether it was made from a number.
   [[nodiscard]] bool is_number() const noexcept { return is_number_; }
 
  private:

@@ -24,12 +24,16 @@ namespace ballast {
 /// The dimensions to reduce: sum(x, {0, 2}), sum(x, -1), or none named, which means all. Negative ones count
 /// from the last.
 struct Axes : Dims {
+  /// All dimensions.
   Axes() = default;
 
+  /// These; none of them: all.
   Axes(std::initializer_list<std::int64_t> dims) : Dims(dims) {}
 
+  /// The same of a list that was made elsewhere.
   Axes(Dims dims) : Dims(std::move(dims)) {}  // a list made elsewhere
 
+  /// One dimension.
   template <std::integral Number>
   requires(!std::same_as<Number, bool>) Axes(Number dim) : Dims{static_cast<std::int64_t>(dim)} {}
 };

@@ -34,10 +34,11 @@ enum class GridMode : std::uint8_t { linear, nearest, cubic };
 /// What lies outside x: zeros, the border's value, or x mirrored.
 enum class GridPadding : std::uint8_t { zeros, border, reflection };
 
+/// PyTorch's mode, padding_mode and align_corners.
 struct GridSampleArgs {
-  GridMode mode = GridMode::linear;  ///< cubic: images only
-  GridPadding padding = GridPadding::zeros;
-  bool align_corners = false;
+  GridMode mode = GridMode::linear;          ///< cubic: images only
+  GridPadding padding = GridPadding::zeros;  ///< what lies outside
+  bool align_corners = false;  ///< -1 and 1 are the middles of the outermost pixels, not their edges
 };
 
 /// x [batch, channels, height, width] at the places of a grid [batch, h, w, 2], whose (x, y) are -1 at the

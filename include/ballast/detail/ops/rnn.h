@@ -20,10 +20,10 @@ namespace ballast {
 
 /// One layer in one direction.
 struct RecurrentWeights {
-  Tensor weight_ih;     ///< [in, gates * hidden]
-  Tensor weight_hh;     ///< [hidden or projection, gates * hidden]
-  Tensor bias_ih = {};  ///< [gates * hidden]
-  Tensor bias_hh = {};
+  Tensor weight_ih;       ///< [in, gates * hidden]
+  Tensor weight_hh;       ///< [hidden or projection, gates * hidden]
+  Tensor bias_ih = {};    ///< [gates * hidden]
+  Tensor bias_hh = {};    ///< [gates * hidden]
   Tensor weight_hr = {};  ///< [hidden, projection]: LSTM only
 };
 
@@ -37,7 +37,7 @@ struct RecurrentArgs {
 struct LstmResult {
   Tensor output;  ///< [steps, batch, directions * hidden], or batch first
   Tensor hidden;  ///< [layers * directions, batch, hidden]
-  Tensor cell;
+  Tensor cell;    ///< the same
 };
 
 /// What gru() and rnn() give.
