@@ -91,9 +91,10 @@ std::uint64_t written_bytes(std::string_view text) {
 }
 
 std::uint64_t room_for(std::string_view name, bool is_shared) {
-  if (is_shared) return kSharedFootprint + written_bytes(name) * kAllCopies;
   const std::string_view usual = name.substr(0, kUsualName);
-  return kEntryFootprint + usual.size() * kNameCopies + written_bytes(name.substr(usual.size())) * kAllCopies;
+  const std::uint64_t room = is_shared ? kSharedFootprint + written_bytes(usual) * kNameCopies
+                                       : kEntryFootprint + usual.size() * kNameCopies;
+  return room + written_bytes(name.substr(usual.size())) * kAllCopies;
 }
 
 bool in_set(const ValueNode* names, std::string_view name) {
