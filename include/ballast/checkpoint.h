@@ -242,7 +242,7 @@ struct Tie {
 };
 
 /// All of them, in order. Files that hold a tied tensor once say so in their metadata; open() gives it all
-/// its names. Compares views, never bytes.
+/// its names. Compares views, never bytes. Errc::expansion_limit where long names are said too often.
 [[nodiscard]] std::vector<Tie> ties(const Checkpoint& checkpoint);
 
 }  // namespace ballast

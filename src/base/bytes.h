@@ -36,6 +36,13 @@ requires std::is_trivially_copyable_v<T>
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+/// Two hexadecimal digits.
+inline void append_hex(std::string& out, unsigned char byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out += kDigits[byte >> 4U];
+  out += kDigits[byte & 15U];
+}
+
 class ByteReader {
  public:
   /// `base` is where `bytes` begin in the file: offsets in messages count from the file's start.

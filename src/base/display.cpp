@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "ballast/error.h"
+#include "base/bytes.h"
 #include "base/utf8.h"
 
 namespace ballast {
@@ -43,13 +44,18 @@ std::size_t plain_prefix(std::string_view text, bool in_quotes) {
   return static_cast<std::size_t>(end - text.begin());
 }
 
+void append_byte(std::string& out, char32_t byte) {
+  out += "\\x";
+  append_hex(out, static_cast<unsigned char>(byte));
+}
+
 std::string escape(std::string_view text, std::size_t limit, bool in_quotes) {
   std::size_t at = plain_prefix(text.substr(0, limit), in_quotes);
   std::string out(text.substr(0, at));
   while (at < text.size() && at < limit) {
     const CodePoint point = decode_utf8(text.substr(at));
     if (point.size == 0) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<std::uint32_t>(point.value));
+      append_byte(out, point.value);
       ++at;
       continue;
     }
@@ -61,7 +67,7 @@ std::string escape(std::string_view text, std::size_t limit, bool in_quotes) {
       else if (point.value == '\r')
         out += "\\r";
       else if (point.value < 0x80)
-        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<std::uint32_t>(point.value));
+        append_byte(out, point.value);
       else
         fmt::format_to(std::back_inserter(out), "\\u{{{:x}}}", static_cast<std::uint32_t>(point.value));
     } else {

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <iterator>
+
+#include "base/bytes.h"
 
 namespace ballast {
 
@@ -39,7 +40,8 @@ void append_json_string(std::string& out, std::string_view text) {
         out += "\\t";
         break;
       default:
-        fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
+        out += "\\u00";
+        append_hex(out, c);
     }
   }
   out += text.substr(plain);

@@ -19,6 +19,12 @@ constexpr std::size_t kLongestName = 65'536;
 constexpr std::size_t kLongestKey = 1'000;      // of what is no text, printed
 constexpr std::uint64_t kEntryFootprint = 256;  // with what a command keeps of each: a row, a hash, a range
 constexpr std::uint64_t kNameCopies = 3;  // here, in a listing or a header, and in a buffer on its way out
+// Where one object stands in many places, the file holds less than is made of it. Then a name costs what any
+// command may keep of it, and all copies of its text: rows, tables, trees, headers. So does what of any name
+// is longer than usual: it may be that of an object above, said again for everything below.
+constexpr std::uint64_t kSharedFootprint = 640;
+constexpr std::uint64_t kAllCopies = 8;
+constexpr std::size_t kUsualName = 64;
 
 using Take = ObjectPart::Take;
 
@@ -69,8 +75,27 @@ class Flattener {
   std::string label_;
   std::string model_;  // class of the first whole model met
   std::uint64_t visits_ = 0;
+  std::size_t named_ = 0;
   std::uint64_t budget_;
 };
+
+// Bytes of a text as it is shown, or written as JSON, at the most: "\\u0001", "\\u{202e}".
+std::uint64_t written_bytes(std::string_view text) {
+  std::uint64_t bytes = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = byte >= 0x20 && byte < 0x7F && c != '"' && c != '\\';
+    bytes += is_plain ? 1 : byte >= 0x80 ? 3 : 6;
+  }
+  return bytes;
+}
+
+std::uint64_t room_for(std::string_view name, bool is_shared) {
+  const std::string_view usual = name.substr(0, kUsualName);
+  const std::uint64_t room = is_shared ? kSharedFootprint + written_bytes(usual) * kNameCopies
+                                       : kEntryFootprint + usual.size() * kNameCopies;
+  return room + written_bytes(name.substr(usual.size())) * kAllCopies;
+}
 
 bool in_set(const ValueNode* names, std::string_view name) {
   for (std::uint32_t i = 0; i < names->size; ++i) {
@@ -226,7 +251,8 @@ void Flattener::emit(const TensorRecord& record, std::string_view label, std::si
   if (!is_key) extend_path(above, label);
   if (name.size() > kLongestName)
     fail(Errc::too_many, display(out_.path), "a name of {} characters", name.size());
-  if (spend_) spend_(kEntryFootprint + (is_key ? 0 : path_.size() * kNameCopies), tensor_bytes(record));
+  const bool is_shared = ++named_ > tree_.tensors;
+  if (spend_) spend_(is_key ? kEntryFootprint : room_for(path_, is_shared), tensor_bytes(record));
   if (!is_key) name = CheckpointBuilder(out_).store_name(path_);
   if (CheckpointBuilder(out_).add_view(name, record.dtype, record.shape(), record.strides(), record.storage,
                                        record.bit_offset))

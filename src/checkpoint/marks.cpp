@@ -23,6 +23,24 @@ std::size_t most_ties(const Checkpoint& checkpoint) {
   return 65'536 + 16 * checkpoint.size();
 }
 
+// The first name is said again with every other name of its tensor: in listings, in metadata. One long name
+// and very many short ones would be gigabytes.
+constexpr std::uint64_t kTiedNames = std::uint64_t{4} << 20U;  // bytes
+constexpr std::uint64_t kTiedNamesPerByte = 4;                 // of all names
+
+void require_sayable(const Checkpoint& checkpoint, const std::vector<Tie>& ties) {
+  std::uint64_t said = 0;
+  for (const Tie& tie : ties) said += checkpoint[tie.first].name.size();
+  if (said <= kTiedNames) return;
+  std::uint64_t most = kTiedNames;
+  for (const Entry& entry : checkpoint) most += entry.name.size() * kTiedNamesPerByte;
+  if (said > most)
+    fail(Errc::expansion_limit, display(checkpoint.path),
+         "{} names of tied tensors say names of {} bytes again, at most {} are taken (made to exhaust its "
+         "reader?)",
+         ties.size(), said, most);
+}
+
 struct Place {
   const Storage* storage;
   std::uint64_t bit_offset;
@@ -65,6 +83,7 @@ std::vector<Tie> ties(const Checkpoint& checkpoint) {
     }
   }
   std::sort(found.begin(), found.end(), [](const Tie& a, const Tie& b) { return a.tensor < b.tensor; });
+  require_sayable(checkpoint, found);
   return found;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "ballast/config.h"
 #include "ballast/convert.h"
@@ -97,6 +98,7 @@ class MetadataWork {
     if (!change_.receipt.empty())
       save_config(make_receipt("meta", std::move(input), steps(), done_.file), change_.receipt,
                   {.overwrite = change_.overwrite});
+    if (folder_) folder_->keep();
     return std::move(done_);
   }
 
@@ -116,7 +118,7 @@ class MetadataWork {
     if (is_sharded && !out_.empty() && !folder.ends_with('/')) folder += '/';
     std::string result = out_.empty() ? opened_.path : out_;
     if (is_sharded && !out_.empty()) {
-      if (!shards::is_folder(folder)) NewFolder(folder).keep();
+      if (!shards::is_folder(folder)) folder_.emplace(folder);
       result = folder + base_name(opened_.path);
     }
     for (const MetadataPart& part : parts_)
@@ -159,6 +161,7 @@ class MetadataWork {
   const MetadataEdit& change_;
   const Checkpoint opened_;
   const std::vector<MetadataPart> parts_;
+  std::optional<NewFolder> folder_;   // goes again when nothing comes into it
   std::vector<std::string> targets_;  // of the parts
   EditedMetadata done_;
 };

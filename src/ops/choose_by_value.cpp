@@ -20,8 +20,8 @@ Tensor each_nth(const Tensor& flat, std::int64_t first, std::int64_t count, std:
 Tensor diagonal_of(const Tensor& x, std::int64_t diagonal) {
   const std::int64_t rows = x.shape()[0];
   const std::int64_t columns = x.shape()[1];
-  const std::int64_t down = std::max<std::int64_t>(-diagonal, 0);
-  const std::int64_t right = std::max<std::int64_t>(diagonal, 0);
+  const std::int64_t down = -std::clamp<std::int64_t>(diagonal, -rows, 0);
+  const std::int64_t right = std::clamp<std::int64_t>(diagonal, 0, columns);
   const std::int64_t count = std::min(rows - down, columns - right);
   const Tensor flat = x.reshape({rows * columns});
   if (count <= 0) return flat.narrow(0, 0, 0).clone();
@@ -32,7 +32,7 @@ Tensor diagonal_of(const Tensor& x, std::int64_t diagonal) {
 Tensor matrix_with(const Tensor& x, std::int64_t diagonal) {
   const std::int64_t n = x.shape()[0];
   Tensor square = pad(x.reshape({n, 1}), {0, n}).reshape({n * (n + 1)}).narrow(0, 0, n * n).reshape({n, n});
-  const std::int64_t down = std::max<std::int64_t>(-diagonal, 0);
+  const std::int64_t down = -std::clamp<std::int64_t>(diagonal, -INT64_MAX, 0);
   const std::int64_t right = std::max<std::int64_t>(diagonal, 0);
   return down + right == 0 ? square.clone() : pad(square, {right, down, down, right});
 }

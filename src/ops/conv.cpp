@@ -112,6 +112,24 @@ struct GivenWeight {
   ops::Desc desc;
 };
 
+// oneDNN counts an image's places in 32 bits, and divides by what it has counted.
+bool has_countable_places(const Shape& image) {
+  std::int64_t places = 1;
+  for (std::size_t i = 2; i < image.size(); ++i) {
+    if (image[i] > INT32_MAX / places) return false;
+    places *= std::max<std::int64_t>(image[i], 1);
+  }
+  return true;
+}
+
+// It takes time and memory for each place of the padding, also where a stride leaves nearly all of them out.
+bool has_usual_padding(const ConvShapes& shapes) {
+  constexpr std::int64_t kMost = 1 << 16;
+  const auto is_usual = [](std::int64_t padding) { return padding <= kMost; };
+  return std::all_of(shapes.before.begin(), shapes.before.end(), is_usual) &&
+         std::all_of(shapes.after.begin(), shapes.after.end(), is_usual);
+}
+
 template <class Operation>
 void choose(PreparedConv& prepared, const ConvShapes& shapes, const Descs& descs, dnnl::algorithm algorithm,
             const dnnl::primitive_attr& attr, const GivenWeight& weight) {
@@ -154,6 +172,8 @@ PreparedConv prepare(const ops::ConvCall& call, const ConvShapes& shapes, const 
   for (const auto& [in, out] : orders_for(input, shapes.output)) {
     prepared.in = in;
     prepared.out = out;
+    if (!has_countable_places(input) || !has_countable_places(shapes.output) || !has_usual_padding(shapes))
+      continue;  // the plain loops take them
     // oneDNN adds the bias of a transposed convolution with channels last one value at a time.
     prepared.bias_left = transposed && b.defined() && out == ImageOrder::channels_last;
     ops::Attributes attributes =

@@ -82,10 +82,16 @@ Tensor arange_cpu(const Operation&, std::int64_t start, std::int64_t stop, std::
                                      : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
   const std::uint64_t stride =
       step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
-  const auto count = some ? static_cast<std::int64_t>((distance - 1) / stride) + 1 : 0;
+  const std::uint64_t between = some ? (distance - 1) / stride : 0;
+  if (between >= INT64_MAX) fail(Errc::size_overflow, "arange", "from {} to {} by {}", start, stop, step);
+  const auto count = some ? static_cast<std::int64_t>(between) + 1 : 0;
   Tensor out = ops::new_tensor(DType::i64, {count});
   auto* to = reinterpret_cast<std::int64_t*>(out.mutable_data());
-  for (std::int64_t i = 0; i < count; ++i) to[i] = start + i * step;
+  for (std::int64_t i = 0; i < count; ++i) {
+    // Likewise: the product may be as large as the distance.
+    to[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                      static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step));
+  }
   return out;
 }
 

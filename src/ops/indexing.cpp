@@ -285,7 +285,9 @@ Tensor one_hot_cpu(const Operation& op, const Tensor& index, std::int64_t classe
   if (classes == -1) {
     if (number.empty())
       fail(Errc::invalid_argument, op.name, "the number of classes cannot be told from no indices");
-    classes = *std::max_element(number.begin(), number.end()) + 1;
+    const std::int64_t largest = *std::max_element(number.begin(), number.end());
+    if (largest == INT64_MAX) fail(Errc::size_overflow, op.name, "{} classes and one", largest);
+    classes = largest + 1;
   }
   Shape shape = index.shape();
   shape.push_back(std::max<std::int64_t>(classes, 0));

@@ -45,11 +45,12 @@ Tensor triangle_cpu(const Operation& op, const Tensor& x, std::int64_t diagonal)
   const std::int64_t rows = x.shape()[x.rank() - 2];
   const std::int64_t columns = x.shape()[x.rank() - 1];
   if (out.numel() == 0) return out;
+  const std::int64_t first = std::clamp(diagonal, -rows, columns) + (lower ? 1 : 0);
   ops::with_element_type(x.dtype(), [&](auto element) {
     using T = decltype(element);
     T* to = reinterpret_cast<T*>(out.mutable_data());
     for (std::int64_t row = 0; row < out.numel() / columns; ++row) {
-      const std::int64_t edge = std::clamp<std::int64_t>(row % rows + diagonal + (lower ? 1 : 0), 0, columns);
+      const std::int64_t edge = std::clamp<std::int64_t>(row % rows + first, 0, columns);
       std::fill(to + row * columns + (lower ? edge : 0), to + row * columns + (lower ? columns : edge), T{});
     }
   });
@@ -130,10 +131,11 @@ Tensor stack(std::span<const Tensor> tensors, std::int64_t dim) {
 std::vector<Tensor> split(const Tensor& x, const Dims& sizes, std::int64_t dim) {
   const std::size_t axis = axis_of("split", dim, x);
   if (x.rank() == 0) fail(Errc::shape_mismatch, "split", "{} has no dimension to be split", form(x));
-  std::int64_t total = 0;
-  for (const std::int64_t size : sizes) total += size;
-  if (total != x.shape()[axis] ||
-      std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 0; })) {
+  std::int64_t left = x.shape()[axis];
+  const bool fits = std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) {
+    return size >= 0 && size <= left && (left -= size, true);
+  });
+  if (!fits || left != 0) {
     fail(Errc::shape_mismatch, "split", "sizes {} do not make up dimension {} of {}", to_string(sizes), axis,
          form(x));
   }
@@ -176,7 +178,7 @@ Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end) {
     if (i <= first || i > last)
       shape.push_back(x.shape()[i]);
     else
-      shape[first] *= x.shape()[i];
+      shape[first] = ops::checked_size("flatten", shape[first], x.shape()[i]);
   }
   return x.reshape(shape);
 }

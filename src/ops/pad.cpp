@@ -123,11 +123,6 @@ void pad_rows(const Tensor& given, const Tensor& filling, std::int64_t start, Te
 }
 
 Tensor pad_constant(const Tensor& x, const Dims& amounts, double value) {
-  for (const std::int64_t amount : amounts) {
-    if (amount > ops::kMostSpatial || amount < -ops::kMostSpatial) {
-      fail(Errc::invalid_argument, "pad", "{} is beyond all measure", to_string(amounts));
-    }
-  }
   Tensor inside = x;
   Shape shape = x.shape();
   Dims start = Dims::filled(x.rank(), 0);
@@ -167,6 +162,10 @@ Tensor pad_cpu(const Operation& op, const Tensor& x, const Dims& amounts, PadMod
   if (amounts.size() % 2 != 0 || amounts.size() / 2 > x.rank()) {
     fail(Errc::invalid_argument, op.name, "{} amounts for {}: two for each of the last dimensions are wanted",
          amounts.size(), form(x));
+  }
+  for (const std::int64_t amount : amounts) {
+    if (amount > ops::kMostSpatial || amount < -ops::kMostSpatial)
+      fail(Errc::invalid_argument, op.name, "{} is beyond all measure", to_string(amounts));
   }
   if (mode == PadMode::constant) return pad_constant(x, amounts, value);
   return pad_from_within(x, amounts, mode);

@@ -82,7 +82,8 @@ Tensor unflatten(const Tensor& x, std::int64_t dim, const Dims& sizes) {
   }
   Tensor y = x.reshape(shape);
   std::int64_t product = 1;  // -1 must not have been filled from the other dimensions
-  for (std::size_t i = 0; i < sizes.size(); ++i) product *= y.shape()[axis + i];
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    product = ops::checked_size("unflatten", product, y.shape()[axis + i]);
   if (product != x.shape()[axis])
     fail(Errc::shape_mismatch, "unflatten", "dimension {} of {} is not {}", dim, ops::form(x),
          to_string(sizes));

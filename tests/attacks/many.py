@@ -118,6 +118,14 @@ def tensors(size):
     yield "tensors-tuples", named_tensors(tuple("%d" % i) for i in range(size // 40))
     yield "tensors-views", code(aside(3, storage(numel=4)), aside(1, REBUILD), aside(4, ORDERED_DICT), mapped(
         code(integer(i), get(1), tuple_of([get(3), i % 3, (1,), (1,), False, get(4)]), REDUCE) for i in range(size // 32)))
+    # One dict of tensors below so many keys, as many as are taken: what is made of the names is bounded as well.
+    for what, inside, count in (("dots", ["a" + ".a" * 250], 14000), ("numbers", ["0" + ".7" * 250], 14000),
+                                ("pairs", ["a" + ".a" * 250 + end for end in (".x", ".y")], 7000),
+                                ("odd", ["\1" * 250], 5000), ("short", ["%d.w" % i for i in range(250)], 380)):
+        yield "tensors-shared-" + what, code(TENSOR_PARTS, aside(3, mapped(code(val(name), TENSOR) for name in inside)),
+                                             mapped(code(short_str("%x" % i), get(3)) for i in range(count)))
+    yield "tensors-tied", code(TENSOR_PARTS, aside(3, TENSOR), mapped(
+        [val("x" * 60000), get(3)] + [code(short_str("%x" % i), get(3)) for i in range(size // 9)]))
     deep = TENSOR
     for i in range(900):
         deep = mapped([val("k" * 60), deep, val("t" + "x" * (size // 1000)), TENSOR])
@@ -167,6 +175,7 @@ def others(size):
     empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
     yield "st-tensors", "safetensors", safetensors({"%d" % i: empty for i in range(size // 68)})
     yield "st-names", "safetensors", safetensors({"%d" % i + "x" * 1000: empty for i in range(size // 1070)})
+    yield "st-more-dots", "safetensors", safetensors({"%d" % i + ".a" * 250: empty for i in range(size // 570)})
     yield "st-dots", "safetensors", safetensors({"%d" % i + ".a" * 59: empty for i in range(size // 190)})
     names = ["%06d" % i for i in range(size // 150)]
     for last, which in (("", "packed"), ("x", "packed-missing")):

@@ -118,5 +118,16 @@ TEST(Marks, FilesOfTwoLayoutsAreNotMerged) {
             (Metadata{{"ballast.layout", "native"}}));
 }
 
+// One long name and very many short ones for the same tensor: each would say the long one again.
+TEST(Marks, TiesThatSayALongNameAgainAndAgainAreRefused) {
+  const Tensor tensor = Tensor::from<float>({1, 2}, {2});
+  Checkpoint in;
+  in.add(std::string(60'000, 'n'), tensor);
+  for (int i = 0; i < 50; ++i) in.add(std::to_string(i), tensor);
+  EXPECT_EQ(ties(in).size(), 50U);
+  for (int i = 50; i < 1000; ++i) in.add(std::to_string(i), tensor);
+  EXPECT_EQ(code_of([&] { static_cast<void>(ties(in)); }), Errc::expansion_limit);
+}
+
 }  // namespace
 }  // namespace ballast

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 import unittest
 
 from cli_testing import BALLAST, SOURCE, CliTest, environment, floats, safetensors
@@ -62,6 +63,19 @@ class Streams(CliTest):
         process.stderr.close()
         self.assertEqual(process.wait(60), -13)
         self.assertEqual(err, b"")
+
+    def test_a_pipe_that_does_not_wait_gets_everything(self):
+        path = self.many()
+        whole = self.run_tool("ls", path)[0]
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)  # for everybody who has it
+        process = subprocess.Popen([BALLAST, "ls", path], stdout=writer, stderr=subprocess.PIPE, env=environment())
+        os.close(writer)
+        time.sleep(0.2)  # it is full by then
+        with open(reader, encoding="utf-8") as rows:
+            self.assertEqual(rows.read(), whole)
+        self.assertEqual(process.communicate()[1], b"")
+        self.assertEqual(process.returncode, 0)
 
     def test_a_full_disk_behind_standard_output_is_an_error(self):
         with open("/dev/full", "wb") as full:

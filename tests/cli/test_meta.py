@@ -143,6 +143,13 @@ class MetaOfShards(CliTest):
             self.run_tool("meta", self.path("s"), *arguments, code=2)
         self.assertEqual([shard.read_bytes() for shard in shards], before)
 
+    def test_a_folder_for_a_copy_goes_when_there_is_none(self):
+        self.shards()
+        self.run_tool("meta", self.path("s"), "set", "a=b", "-o", self.path("new") + "/", "--receipt", self.small(), code=2)
+        self.assertFalse(os.path.exists(self.path("new")))
+        self.run_tool("meta", self.path("s"), "set", "a=b", "-o", self.path("new") + "/")
+        self.assertEqual(self.run_tool("meta", self.path("new"), "get", "a")[0], "b\n")
+
 
 class MetaOfOutputs(CliTest):
     """convert --meta and shard --meta."""

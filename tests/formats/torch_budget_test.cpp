@@ -36,5 +36,22 @@ TEST(PickleBudget, AStateDictIsLookedForInEachContainerOnce) {
   EXPECT_EQ(found.checkpoint.size(), 0U);
 }
 
+// The same tensor below `count` keys, as {"0": shared, "1": shared, …}: five bytes of pickle for a name each.
+std::string shared_under(const std::string& name, int count) {
+  const std::string one = tensor(storage("0", "Float", 100), 0, tuple({100}), tuple({1}));
+  std::string code = "}q\x01" + text(name) + one + "s0}(";
+  for (int i = 0; i < count; ++i) code += text(std::to_string(i)) + "h\x01";
+  return legacy(code + "u", kFloats);
+}
+
+TEST(PickleBudget, NamesThatSharedObjectsMakeAreBoundedByAllThatIsMadeOfThem) {
+  EXPECT_EQ(read(shared_under("weight", 50'000)).size(), 50'000U);
+  EXPECT_EQ(refusal(shared_under("weight", 200'000)), Errc::expansion_limit);
+  EXPECT_EQ(read(shared_under(std::string(500, 'a'), 10'000)).size(), 10'000U);
+  EXPECT_EQ(refusal(shared_under(std::string(500, 'a'), 30'000)), Errc::expansion_limit);
+  // Each is six bytes in a header: "\\u0001".
+  EXPECT_EQ(refusal(shared_under(std::string(500, '\1'), 10'000)), Errc::expansion_limit);
+}
+
 }  // namespace
 }  // namespace ballast

@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <functional>
+#include <new>
 #include <optional>
+#include <vector>
 
 #include "ballast/error.h"
 #include "ballast/graph.h"
@@ -206,6 +208,11 @@ TEST(MoreRefusals, WhatMakesTensorsOfNumbersRefusesWhatCannotBe) {
       [] { return linspace(0, 1, kMany); },
       [] { return arange(0, kMany); },
       [] { return arange(INT64_MIN, INT64_MAX); },
+      [] { return arange(INT64_MIN, 0); },
+      [] { return one_hot(Tensor::from<std::int64_t>({INT64_MAX}, {1})); },
+      [] {
+        return flatten(zeros({0, kSide, kSide, kSide}), 1, 3);
+      },
       [] { return eye(kMany, 1); },
       [] { return eye(kSide, kSide); },  // whose bytes fit, and whose floats do not
       [] { return zeros({kMany}); },
@@ -227,6 +234,62 @@ TEST(MoreRefusals, WhatMakesTensorsOfNumbersRefusesWhatCannotBe) {
   };
   for (std::size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(code_of(calls[i]), Errc::size_overflow) << i;
 }
+
+std::vector<std::int64_t> numbers(const Tensor& x) {
+  const Tensor dense = x.contiguous();
+  const auto span = dense.span<std::int64_t>();
+  return {span.begin(), span.end()};
+}
+
+TEST(MoreRefusals, NumbersAtTheEndsOfTheirTypeMeanWhatTheySay) {
+  const Tensor x = arange(0, 16).reshape({4, 4});
+  const Tensor none = zeros({4, 4}, DType::i64);
+  for (const std::int64_t far : {std::int64_t{4}, INT64_MAX - 1, INT64_MAX}) {
+    EXPECT_EQ(numbers(tril(x, far)), numbers(x)) << far;
+    EXPECT_EQ(numbers(triu(x, far)), numbers(none)) << far;
+    EXPECT_EQ(diag(x, far).numel(), 0) << far;
+  }
+  for (const std::int64_t far : {std::int64_t{-5}, INT64_MIN + 1, INT64_MIN}) {
+    EXPECT_EQ(numbers(tril(x, far)), numbers(none)) << far;
+    EXPECT_EQ(numbers(triu(x, far)), numbers(x)) << far;
+    EXPECT_EQ(diag(x, far).numel(), 0) << far;
+  }
+  constexpr std::int64_t kStep = std::int64_t{1} << 62U;
+  EXPECT_EQ(numbers(arange(INT64_MIN, INT64_MAX, kStep)),
+            (std::vector<std::int64_t>{INT64_MIN, -kStep, 0, kStep}));
+  EXPECT_EQ(code_of([&] {
+              return split(x, {kStep, kStep, kStep, kStep, 4}, 0).front();
+            }),
+            Errc::shape_mismatch);
+  EXPECT_EQ(code_of([&] {
+              return pad(x, {INT64_MAX, INT64_MAX}, PadMode::replicate);
+            }),
+            Errc::invalid_argument);
+}
+
+// Nine places, of which the one in the middle sees the image: oneDNN would take 2 GB and 10 seconds.
+TEST(MoreRefusals, PaddingThatAStrideLeavesOutCostsNothing) {
+  constexpr std::int64_t kFar = 10'000'000;
+  const Tensor image = full({1, 1, 1, 1}, 3);
+  const Tensor seen = conv(image, full({1, 1, 1, 1}, 2), {}, {.stride = {kFar}, .padding = {kFar}});
+  EXPECT_EQ(seen.shape(), (Shape{1, 1, 3, 3}));
+  const auto values = seen.span<float>();
+  EXPECT_EQ(std::vector<float>(values.begin(), values.end()),
+            (std::vector<float>{0, 0, 0, 0, 6, 0, 0, 0, 0}));
+}
+
+#if !defined(BALLAST_SANITIZED)  // where asking for so much memory ends the process
+
+// 2^20 * 2^20 places are 0 in 32 bits, by which oneDNN divides. No machine has the memory for the result.
+TEST(MoreRefusals, AnImageOfMorePlacesThanOneDnnCountsEndsInNoMemory) {
+  const auto wide = [] {
+    static_cast<void>(
+        conv(floats({1, 4, 6, 6}), floats({4, 4, 3, 3}), {}, {.padding = {524'288}, .dilation = {3}}));
+  };
+  EXPECT_THROW(wide(), std::bad_alloc);
+}
+
+#endif
 
 }  // namespace
 }  // namespace ballast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -44,6 +45,11 @@ void Output::put(std::string_view left) {
   while (!left.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {  // another program made the pipe so, for itself
+      pollfd room{STDOUT_FILENO, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+      continue;
+    }
     if (written < 0) {
       const int reason = errno;
       buffer_.clear();

@@ -40,6 +40,15 @@ struct Totals {
 };
 
 [[nodiscard]] std::vector<Row> rows_of(const ballast::Checkpoint& checkpoint);
+/// A tree of names tells the pieces between dots apart, so many of a name at the most: what more there are
+/// stay in one.
+inline constexpr std::size_t kMostPieces = 256;
+/// Nodes such a tree may have. Names may have hundreds of pieces each and share none, which would take
+/// gigabytes: then fewer are told apart, half as many each time, until the nodes are enough.
+[[nodiscard]] constexpr std::size_t most_nodes(std::size_t rows) noexcept {
+  return (std::size_t{1} << 16U) + 4 * rows;
+}
+
 /// Marks what an ONNX model's exporter wrote for its operators, so that it is listed apart from the weights.
 void mark_constants(std::vector<Row>& rows, const std::vector<std::string>& names);
 /// Rows that differ only in the numbers between dots, slashes and underscores become one. Keeps the order of

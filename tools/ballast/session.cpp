@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -65,6 +67,11 @@ void write_stderr(std::string text) {
   std::string_view left = text;
   while (!left.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, left.data(), left.size());
+    if (written < 0 && (errno == EINTR || errno == EAGAIN)) {
+      pollfd room{STDERR_FILENO, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+      continue;
+    }
     if (written <= 0) return;  // nobody left to tell
     left.remove_prefix(static_cast<std::size_t>(written));
   }

@@ -160,6 +160,7 @@ void write_json(JsonStream& json, const ballast::Checkpoint& checkpoint, const s
 std::vector<Shown> look_at(const std::vector<ballast::Tensor>& tensors, const Wanted& wanted,
                            const ballast::Progress& progress) {
   std::vector<Shown> shown;
+  shown.reserve(tensors.size());
   if (wanted.quantiles.empty() && wanted.bins == 0) {
     for (const ballast::TensorStats& stats : ballast::stats(tensors, progress)) shown.push_back({stats});
     return shown;

@@ -16,8 +16,6 @@
 namespace tool {
 namespace {
 
-constexpr std::size_t kDeepest = 256;  // names with more dots than this keep the rest in one piece
-
 constexpr std::size_t kFew = 8;  // children, which need no index
 
 struct Sums {
@@ -73,19 +71,35 @@ Node& child_of(Node& node, std::string_view label) {
   return made;
 }
 
-void insert(Node& root, const Row& row) {
+// False where it takes more nodes than are left; what it did stays.
+bool insert(Node& root, const Row& row, std::size_t pieces, std::size_t& nodes_left) {
   Sums sums{row.tensors, row.parameters, row.bytes, {}};
   sums.dtypes.set(static_cast<std::size_t>(row.dtype));
   Node* node = &root;
   std::string_view left = row.name;
   for (std::size_t level = 0;; ++level) {
-    const std::size_t dot = level < kDeepest ? left.find('.') : std::string_view::npos;
-    node = &child_of(*node, left.substr(0, dot));
+    const std::size_t dot = level < pieces ? left.find('.') : std::string_view::npos;
+    const std::size_t before = node->children.size();
+    Node& child = child_of(*node, left.substr(0, dot));
+    const bool is_new = node->children.size() > before;
+    if (is_new && nodes_left-- == 0) return false;
+    node = &child;
     node->sums.add(sums);
     if (dot == std::string_view::npos) break;
     left.remove_prefix(dot + 1);
   }
   node->row = &row;
+  return true;
+}
+
+Node tree_of(const std::vector<Row>& rows) {
+  for (std::size_t pieces = kMostPieces;; pieces /= 2) {
+    Node root;
+    std::size_t nodes_left = most_nodes(rows.size());
+    const bool fits = std::all_of(rows.begin(), rows.end(),
+                                  [&](const Row& row) { return insert(root, row, pieces, nodes_left); });
+    if (fits) return root;
+  }
 }
 
 void describe(Node& node) {
@@ -206,8 +220,7 @@ class Printer {
 
 void print_tree(Output& out, const Terminal& terminal, const std::vector<Row>& rows,
                 const TreeOptions& options) {
-  Node root;
-  for (const Row& row : rows) insert(root, row);
+  Node root = tree_of(rows);
   sort_numbered(root);
   if (options.fold) describe(root);
   Printer(terminal, options).print(out, root);

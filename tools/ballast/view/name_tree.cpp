@@ -12,8 +12,7 @@
 namespace tool::view {
 namespace {
 
-constexpr std::uint32_t kMostPieces = 256;  // names with more dots keep the rest in one piece
-constexpr std::size_t kFewChildren = 8;     // which need no index
+constexpr std::size_t kFewChildren = 8;  // which need no index
 constexpr std::size_t kLongestPath = 1000;
 constexpr std::string_view kFolded = "#";
 
@@ -21,9 +20,9 @@ bool is_all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Takes the next piece off a name or path.
-std::string_view take_piece(std::string_view& left, std::uint32_t depth) {
-  const std::size_t dot = depth < kMostPieces ? left.find('.') : std::string_view::npos;
+// Takes the next piece off a name or path, of which so many are told apart.
+std::string_view take_piece(std::string_view& left, std::uint32_t depth, std::size_t pieces) {
+  const std::size_t dot = depth < pieces ? left.find('.') : std::string_view::npos;
   const std::string_view piece = left.substr(0, dot);
   left = dot == std::string_view::npos ? std::string_view() : left.substr(dot + 1);
   return piece;
@@ -40,15 +39,25 @@ struct NameTree::Building {
   std::vector<std::unique_ptr<std::map<std::string_view, std::uint32_t>>> by_label;
   std::vector<std::unique_ptr<std::set<std::string_view>>> numbers;
   std::vector<std::uint32_t> folded_child;  // 0: none
+  std::size_t numbered = 0;                 // numbers that are kept
 };
 
 NameTree::NameTree(const std::vector<Row>& rows, bool fold) : fold_(fold) {
+  while (!build(rows)) pieces_ /= 2;
+}
+
+bool NameTree::build(const std::vector<Row>& rows) {
   Building building;
+  nodes_.clear();
   nodes_.emplace_back();
   building.by_label.emplace_back();
   building.numbers.emplace_back();
   building.folded_child.emplace_back();
-  for (std::size_t i = 0; i < rows.size(); ++i) insert(building, rows[i], static_cast<std::uint32_t>(i));
+  const std::size_t most = most_nodes(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    insert(building, rows[i], static_cast<std::uint32_t>(i));
+    if (nodes_.size() + building.numbered > most) return false;
+  }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     NameNode& node = nodes_[i];
     if (building.numbers[i] != nullptr) {
@@ -65,6 +74,7 @@ NameTree::NameTree(const std::vector<Row>& rows, bool fold) : fold_(fold) {
       });
     }
   }
+  return true;
 }
 
 std::uint32_t NameTree::child_of(Building& building, std::uint32_t node, std::string_view label, bool folds) {
@@ -125,10 +135,10 @@ void NameTree::insert(Building& building, const Row& row, std::uint32_t number) 
   add_to(at);
   while (true) {
     const std::string_view before = left;
-    const std::string_view piece = take_piece(left, nodes_[at].depth);
+    const std::string_view piece = take_piece(left, nodes_[at].depth, pieces_);
     const bool folds = fold_ && is_all_digits(piece);
     at = child_of(building, at, folds ? kFolded : piece, folds);
-    if (folds) building.numbers[at]->insert(piece);
+    if (folds && building.numbers[at]->insert(piece).second) ++building.numbered;
     add_to(at);
     if (!has_more(before, piece)) break;
   }
@@ -150,7 +160,7 @@ std::uint32_t NameTree::find(std::string_view path) const {
   std::string_view left = path;
   while (true) {
     const std::string_view before = left;
-    const std::string_view piece = take_piece(left, nodes_[at].depth);
+    const std::string_view piece = take_piece(left, nodes_[at].depth, pieces_);
     const auto& children = nodes_[at].children;
     const auto found = std::find_if(children.begin(), children.end(),
                                     [&](std::uint32_t child) { return nodes_[child].label == piece; });

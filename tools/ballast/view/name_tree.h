@@ -51,12 +51,15 @@ class NameTree {
 
  private:
   struct Building;
+  /// False when it takes more nodes than there may be.
+  [[nodiscard]] bool build(const std::vector<Row>& rows);
   void insert(Building& building, const Row& row, std::uint32_t number);
   std::uint32_t child_of(Building& building, std::uint32_t node, std::string_view label, bool folds);
   [[nodiscard]] std::string plain_path_of(std::uint32_t node) const;
 
   std::vector<NameNode> nodes_;
   bool fold_;
+  std::size_t pieces_ = kMostPieces;  ///< of a name, that are told apart
 };
 
 }  // namespace tool::view
