@@ -134,7 +134,7 @@ def fill(folder):
     holes(folder / "part.safetensors", gigabytes=WRITTEN)
     holes(folder / "one.safetensors", pieces=1, gigabytes=6)
     stored_zip(folder / "big.pt", GIGABYTES * 10**9)
-    many(folder / "many.safetensors", 400_000)
+    many(folder / "many.safetensors", 1_000_000)
     return folder
 
 
@@ -148,7 +148,7 @@ def test_ctrl_c_ends_the_work_within_a_second(what, folder):
     child = subprocess.Popen([sys.executable, "-B", "-c", program], cwd=folder, stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout.readline() == "ready\n"
-        time.sleep(0.15 if what in SOON else 0.4)
+        time.sleep(0.1 if what in SOON else 0.4)
         sent = time.monotonic()
         child.send_signal(signal.SIGINT)
         readable, _, _ = select.select([child.stdout], [], [], 5)

@@ -22,7 +22,7 @@ constexpr std::uint64_t kNameCopies = 3;  // here, in a listing or a header, and
 // Where one object stands in many places, the file holds less than is made of it. Then a name costs what any
 // command may keep of it, and all copies of its text: rows, tables, trees, headers. So does what of any name
 // is longer than usual: it may be that of an object above, said again for everything below.
-constexpr std::uint64_t kSharedFootprint = 640;
+constexpr std::uint64_t kSharedFootprint = 576;
 constexpr std::uint64_t kAllCopies = 8;
 constexpr std::size_t kUsualName = 64;
 
