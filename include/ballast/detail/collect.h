@@ -72,7 +72,7 @@ template <class T>
 inline constexpr bool kIsCallback = kIsA<T, Function> || requires {
   typename T::result_type;
   requires std::is_class_v<T> && std::is_constructible_v<T, std::nullptr_t>;
-  requires sizeof(&T::operator()) > 0;
+  &T::operator();
 };
 
 template <class... Args>
