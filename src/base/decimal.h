@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// The double nearest to a number ("-1.5e3", "inf", "nan"), whatever the locale; zero, with its sign, where
@@ -12,3 +14,5 @@ namespace ballast {
 [[nodiscard]] std::optional<double> double_of(std::string_view text) noexcept;
 
 }  // namespace ballast
+
+#pragma GCC visibility pop

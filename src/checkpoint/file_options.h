@@ -7,6 +7,8 @@
 
 #include "ballast/detail/file_options.h"
 
+#pragma GCC visibility push(default)  // for libraries of ours that stand on this one
+
 namespace ballast {
 
 /// Errc::invalid_argument when an option is set that is none of `known`, by the names of the fields.
@@ -19,3 +21,5 @@ void require_known(const OpenOptions& options, std::string_view who,
                    std::initializer_list<std::string_view> known);
 
 }  // namespace ballast
+
+#pragma GCC visibility pop
