@@ -6,11 +6,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "ballast/detail/function.h"
 
 #pragma GCC visibility push(default)  // for libraries of ours that stand on this one
 
@@ -127,7 +128,7 @@ class NewFolder {
 void save_text(std::string_view text, const std::string& path, bool overwrite);
 void save_secret(std::string_view text, const std::string& path, bool overwrite);
 void save_pieces(const std::string& path, bool overwrite,
-                 const std::function<void(const std::function<void(std::span<const std::byte>)>&)>& write);
+                 const Function<void(const Function<void(std::span<const std::byte>)>&)>& write);
 
 /// Removes the temporaries of all AtomicFiles still open, folders not yet kept, and scratch folders with what
 /// is in them: async-signal-safe, for a program's own signal handler.
