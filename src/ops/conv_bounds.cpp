@@ -7,6 +7,7 @@
 #include "ops/args.h"
 #include "ops/bounds.h"
 #include "ops/cache.h"
+#include "ops/native.h"
 #include "ops/onednn.h"
 #include "ops/winograd.h"
 
