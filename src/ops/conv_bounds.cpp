@@ -35,24 +35,34 @@ Gain gain_for(const ConvCall& call, std::int64_t groups) {
   });
 }
 
-double result_bound(const ConvCall& call, const Tensor& x, std::int64_t groups, bool patches) {
+struct Bounds {
+  double results;
+  double operands;  // pixels, and what a filter adds up to
+};
+
+bool stay_finite_by_patches(const Bounds& bounds) {
+  return stays_finite_by_patches(bounds.results) && stays_finite_by_patches(bounds.operands);
+}
+
+Bounds bounds_of(const ConvCall& call, const Tensor& x, std::int64_t groups, bool patches) {
   const double known = bound_of(x);
   const bool may_look =
       !call.transposed && (patches || is_step_when_finite(call.activation)) && x.dtype() == DType::f32;
-  if (!std::isfinite(known) && !may_look) return kUnbounded;
+  if (!std::isfinite(known) && !may_look) return {kUnbounded, kUnbounded};
   const Gain gain = gain_for(call, groups);
-  const double bound = gain.of(known);
-  const bool enough = patches ? stays_finite_by_patches(bound) : stays_finite(bound);
-  if (enough || !may_look || !std::isfinite(gain.factor)) return bound;
-  return gain.of(largest_magnitude(x));
+  const auto with = [&](double largest) { return Bounds{gain.of(largest), std::max(largest, gain.factor)}; };
+  const Bounds first = with(known);
+  const bool enough = patches ? stay_finite_by_patches(first) : stays_finite(first.results);
+  if (enough || !may_look || !std::isfinite(gain.factor)) return first;
+  return with(largest_magnitude(x));
 }
 
 }  // namespace
 
 Expected expected(const ConvCall& call, const ConvShapes& shapes, const Tensor& x) {
   const bool patches = !call.transposed && call.cache != nullptr && fits_winograd(shapes, x.shape());
-  const double bound = result_bound(call, x, shapes.groups, patches);
-  return {bound, stays_finite(bound), patches && stays_finite_by_patches(bound)};
+  const Bounds bounds = bounds_of(call, x, shapes.groups, patches);
+  return {bounds.results, stays_finite(bounds.results), patches && stay_finite_by_patches(bounds)};
 }
 
 double bound_after(const Expected& results, Activation activation) {
