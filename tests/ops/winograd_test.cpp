@@ -189,6 +189,21 @@ TEST(Winograd, StaysFiniteUpToWhereItIsUsed) {
   }
 }
 
+// Small weights make small results of pixels whose sums overflow, and the other way round.
+TEST(Winograd, StaysFiniteWhereOneSideIsHugeAndTheOtherTiny) {
+  Generator generator(7);
+  for (const double huge : {1e36, 1e37, 1e38, 3e38})
+    for (const bool weights : {false, true}) {
+      Layer one = layer(generator, 32, 32, 1);
+      one.weight = full({32, 32, 3, 3}, weights ? huge : 1e-36);
+      one.bias = {};
+      const Tensor x = full({1, 32, 12, 12}, weights ? 1e-36 : huge);
+      OpCache cache;
+      const Tensor expected = by_loops(x, one);
+      EXPECT_LE(largest(prepared(x, one, cache).to(DType::f64) - expected), 2e-6 * largest(expected)) << huge;
+    }
+}
+
 TEST(Winograd, SeesAWeightThatWasWritten) {
   Generator generator(6);
   Layer one = layer(generator, 32, 32, 1);
